@@ -1,0 +1,181 @@
+"""The exceptions that fusepy raises.
+
+Everything derives from `FusepyError`, and each class also inherits the built-in exception that Python programmers would
+expect in its place, so that ``except TypeError`` keeps working::
+
+    FusepyError
+    ├── TraceError (TypeError)                  a traced value used as if it were a number
+    │   └── LeakedTracerError                   a traced value used after its trace ended
+    ├── TraceRecursionError (RecursionError)    a fused function that traces itself
+    ├── ResolveError (TypeError)                Slang's answer does not fit the arguments
+    │   ├── NoMatchError
+    │   ├── AmbiguousCallError
+    │   └── UnsupportedArgumentError
+    ├── ArgumentError (TypeError)               too many, missing, unknown or doubled arguments
+    ├── ShapeError (ValueError)                 extents, ranks, axes, overlaps
+    ├── RangeError (OverflowError)              a Python number that its Slang type cannot hold
+    ├── UnknownNameError (AttributeError)       no such Slang function, type or field
+    ├── CompileError (RuntimeError)             Slang rejected a source; carries its own words
+    ├── GradientError (TypeError)
+    ├── OutOfDeviceMemory (MemoryError)
+    ├── DeviceError (RuntimeError)              no usable device
+    │   └── DeviceLostError                     used after close, fork or loss
+    ├── IRSyntaxError (SyntaxError)             text that is not IR
+    └── VerifyError (ValueError)                IR that breaks a rule of its stage
+
+A message has up to five parts, always in this order: where it happened, what was wrong, what was seen, what was expected,
+and a hint that says what to do next.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FusepyError(Exception):
+    """Base of all errors raised by fusepy.
+
+    Args:
+        what: one sentence that names the function, the argument's path and what is wrong.
+        place: the user's ``file:line``, where known.
+        saw: the offending value, type or shape.
+        expected: what would have been accepted.
+        hint: what to do next; every error of this package has one.
+
+    Example:
+        >>> print(FusepyError("add: argument 'b' is bad", saw="(4,)", expected="(3,)", hint="slice it"))
+        add: argument 'b' is bad
+          saw:      (4,)
+          expected: (3,)
+          hint:     slice it
+    """
+
+    def __init__(self, what: str, *, place: str | None = None, saw: object = None, expected: object = None, hint: str = ""):
+        self.what = what
+        self.place = place
+        self.saw = saw
+        self.expected = expected
+        self.hint = hint
+        super().__init__(self._render())
+
+    def _render(self) -> str:
+        lines = [f"{self.place}: {self.what}" if self.place else self.what]
+        if self.saw is not None:
+            lines.append(f"  saw:      {self.saw}")
+        if self.expected is not None:
+            lines.append(f"  expected: {self.expected}")
+        if self.hint:
+            lines.append(f"  hint:     {self.hint}")
+        return "\n".join(lines)
+
+    def at(self, place: str | None) -> FusepyError:
+        """Fills in the user's ``file:line`` where it is not known yet, and returns the error itself."""
+        if self.place is None and place is not None:
+            self.place = place
+            self.args = (self._render(),)
+        return self
+
+    def __str__(self) -> str:
+        return self._render()
+
+
+class TraceError(FusepyError, TypeError):
+    """A traced value was used where only a number will do: ``if``, ``float()``, iteration."""
+
+
+class LeakedTracerError(TraceError):
+    """A traced value was used after the trace that made it had ended."""
+
+
+class TraceRecursionError(FusepyError, RecursionError):
+    """A fused function calls itself while it is being traced."""
+
+
+class ResolveError(FusepyError, TypeError):
+    """A Slang function and the arguments of a call could not be brought together."""
+
+
+class NoMatchError(ResolveError):
+    """Slang accepts none of the types that the arguments can offer."""
+
+
+class AmbiguousCallError(ResolveError):
+    """Slang accepts several bindings of equal rank; `vmap` or `vcast` must choose."""
+
+
+class UnsupportedArgumentError(ResolveError):
+    """A Python value of a kind, or a dtype, that has no Slang counterpart on this device."""
+
+
+class ArgumentError(FusepyError, TypeError):
+    """Too many, missing, unknown or doubled arguments."""
+
+
+class ShapeError(FusepyError, ValueError):
+    """Extents, ranks or axes that do not fit together."""
+
+
+class RangeError(FusepyError, OverflowError):
+    """A Python number outside the range of its Slang type."""
+
+
+class UnknownNameError(FusepyError, AttributeError):
+    """A Slang function, type or field that does not exist."""
+
+
+class CompileError(FusepyError, RuntimeError):
+    """Slang could not compile a source; the message carries the compiler's own diagnostics."""
+
+
+class GradientError(FusepyError, TypeError):
+    """A gradient that Slang cannot compute, or computes wrongly."""
+
+
+class OutOfDeviceMemory(FusepyError, MemoryError):
+    """The device cannot hold an allocation; names what was asked, what is in use and the limit."""
+
+
+class DeviceError(FusepyError, RuntimeError):
+    """No usable device, or a device that cannot do what was asked."""
+
+
+class DeviceLostError(DeviceError):
+    """The device was closed, lost, or inherited through a fork."""
+
+
+class IRSyntaxError(FusepyError, SyntaxError):
+    """Text that is not textual IR; points at the line and column."""
+
+
+class VerifyError(FusepyError, ValueError):
+    """A graph that breaks a rule of its stage."""
+
+
+class CacheWarning(UserWarning):
+    """The disk cache could not be used; results are right, start-up is slower."""
+
+
+def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """The names of `known` most like `name`, best first (Ratcliff-Obershelp similarity).
+
+    Example:
+        >>> nearest("tonmap", ["tonemap", "exposure"])
+        ['tonemap']
+    """
+    return difflib.get_close_matches(name, sorted(set(known)), n=count, cutoff=0.5)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint that names what is like `name`, or lists what there is.
+
+    Example:
+        >>> did_you_mean("tonmap", ["tonemap", "exposure"])
+        "did you mean 'tonemap'?"
+    """
+    names = sorted(set(known))
+    near = nearest(name, names)
+    if near:
+        return "did you mean " + " or ".join(repr(n) for n in near) + "?"
+    shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f"known names: {shown}" if names else "there are none"
