@@ -15,6 +15,7 @@ expect in its place, so that ``except TypeError`` keeps working::
     ├── ShapeError (ValueError)                 extents, ranks, axes, overlaps
     ├── RangeError (OverflowError)              a Python number that its Slang type cannot hold
     ├── UnknownNameError (AttributeError)       no such Slang function, type or field
+    ├── InvalidNameError (ValueError)           text that cannot be a name in Slang
     ├── CompileError (RuntimeError)             Slang rejected a source; carries its own words
     ├── GradientError (TypeError)
     ├── OutOfDeviceMemory (MemoryError)
@@ -122,6 +123,10 @@ class RangeError(FusepyError, OverflowError):
 
 class UnknownNameError(FusepyError, AttributeError):
     """A Slang function, type or field that does not exist."""
+
+
+class InvalidNameError(FusepyError, ValueError):
+    """Text that cannot be a name in Slang, and is therefore never pasted into generated code."""
 
 
 class CompileError(FusepyError, RuntimeError):

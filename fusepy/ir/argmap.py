@@ -1,0 +1,112 @@
+"""How one operand's axes meet the grid of a call: the algebra behind `vmap` and `vcast`.
+
+An operand of rank ``n`` has ``len(dims)`` batch axes, the leading ones; axis ``i`` of these runs along grid dimension
+``dims[i]``. Its other, trailing axes are consumed by the Slang type that one thread loads (a ``(100, 3)`` float tensor
+bound to ``float3`` has one batch axis). Both parts may be unknown until `passes.resolve_maps` settles them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fusepy.errors import ShapeError
+from fusepy.ir.types import Type
+
+
+@dataclass(frozen=True)
+class ArgMap:
+    """Mapping (`dims`) and typing (`type`) of one operand; ``None`` is "not said".
+
+    Laws (tested): `compose` is associative, `identity` is its unit on both sides, and aligning to a grid in two steps is
+    the same as aligning in one.
+
+    Example:
+        >>> print(ArgMap((0, 1), Type.parse("float3")))
+        vmap(d0,d1) vcast(float3)
+        >>> ArgMap((1,)).compose((2, 0)).dims
+        (0,)
+    """
+
+    dims: tuple[int, ...] | None = None
+    type: Type | None = None
+
+    @staticmethod
+    def identity(rank: int) -> ArgMap:
+        """The map of a value that is spread over the whole grid, axis by axis."""
+        return ArgMap(tuple(range(rank)))
+
+    @staticmethod
+    def aligned(batch_rank: int, grid_rank: int) -> ArgMap:
+        """NumPy's rule: the last batch axis runs along the last grid dimension.
+
+        Raises:
+            ShapeError: if there are more batch axes than grid dimensions.
+        """
+        if batch_rank > grid_rank:
+            raise ShapeError(
+                f"{batch_rank} axes do not fit a grid of {grid_rank} dimensions",
+                hint="map the axes with vmap, or vcast to a vector",
+            )
+        return ArgMap(tuple(range(grid_rank - batch_rank, grid_rank)))
+
+    @property
+    def is_resolved(self) -> bool:
+        return self.dims is not None
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether every thread sees the same value."""
+        return self.dims == ()
+
+    @property
+    def min_grid_rank(self) -> int:
+        """The smallest grid that has all the dimensions named here."""
+        return max(self.dims) + 1 if self.dims else 0
+
+    def compose(self, outer: Iterable[int]) -> ArgMap:
+        """The map into an outer grid, where dimension ``d`` of this map's grid runs along ``outer[d]``."""
+        if self.dims is None:
+            raise ShapeError("an unresolved map cannot be composed", hint="run resolve_maps first")
+        into = tuple(outer)
+        return ArgMap(tuple(into[d] for d in self.dims), self.type)
+
+    def is_identity(self, grid_rank: int) -> bool:
+        return self.dims == tuple(range(grid_rank))
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        if self.dims is not None:
+            parts.append("vmap(" + ",".join(f"d{d}" for d in self.dims) + ")")
+        if self.type is not None:
+            parts.append(f"vcast({self.type})")
+        return " ".join(parts)
+
+
+UNSAID = ArgMap()
+
+
+def check_dims(dims: tuple[object, ...], where: str = "vmap") -> tuple[int, ...]:
+    """`dims` as grid dimensions: integers from 0, each at most once.
+
+    Raises:
+        ShapeError: naming the offending dimension.
+    """
+    checked: list[int] = []
+    for dim in dims:
+        if isinstance(dim, bool) or not isinstance(dim, int):
+            raise ShapeError(f"{where}: dimension {dim!r} is not an integer", saw=dims, hint=f"write {where}(value, (0, 1))")
+        if dim < 0:
+            raise ShapeError(
+                f"{where}: dimension {dim} is negative", saw=dims, expected="0 or more", hint="grid dimensions are counted from 0"
+            )
+        if dim in checked:
+            raise ShapeError(
+                f"{where}: dimension {dim} is named twice", saw=dims, hint="each axis needs a grid dimension of its own"
+            )
+        if dim >= 16:
+            raise ShapeError(
+                f"{where}: dimension {dim} is out of range", saw=dims, expected="below 16", hint="use fewer dimensions"
+            )
+        checked.append(dim)
+    return tuple(checked)

@@ -1,0 +1,110 @@
+"""The meaning of a graph in NumPy: what the tests hold every pass, and the generated kernels, to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusepy.errors import ShapeError
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops.base import Array
+from fusepy.ir.ops.region import result_dims
+from fusepy.ir.types import Kind
+
+Functions = Mapping[str, Callable[..., Any]]
+
+
+def interpret(graph: Graph, args: Sequence[Any], functions: Functions | None = None) -> list[Array]:
+    """Evaluates `graph` on arrays: one per input, batch axes first, then the components of its type.
+
+    Args:
+        functions: NumPy implementations of the Slang functions by name. Each gets one array per input parameter, with
+            the grid as leading axes (extent 1 where it does not vary), and returns its results in the order of the node's.
+
+    Raises:
+        ShapeError: if extents do not broadcast.
+    """
+    values: dict[Value, Array] = {}
+    for value, arg in zip(graph.inputs, args, strict=True):
+        dtype = value.type.dtype
+        values[value] = np.asarray(arg) if dtype is None else np.asarray(arg).astype(dtype)
+    for node in graph.nodes:
+        rank = node.grid_rank if node.op.name != "region" else max((m.min_grid_rank for m in node.maps), default=0)
+        operands = [load(values[v], v, _aligned(v, m, rank), rank) for v, m in zip(node.operands, node.maps)]
+        for value, result in zip(node.results, evaluate(node, operands, rank, functions or {})):
+            values[value] = result
+    return [np.array(values[v]) for v in graph.outputs]
+
+
+def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions) -> list[Array]:
+    """One node's results, spread over its whole grid."""
+    shapes = [a.shape[:rank] for a in operands]
+    try:
+        grid = np.broadcast_shapes(*shapes) if shapes else ()
+    except ValueError:
+        raise ShapeError(
+            f"extents do not broadcast: {', '.join(map(str, shapes))}", place=node.loc, hint="check the shapes"
+        ) from None
+    if node.body is not None:
+        return _region(node, operands, grid, functions)
+    if node.op.name == "slang.call":
+        found = functions[node.text("function")](*operands)
+        results = list(found) if isinstance(found, tuple) else [found]
+    else:
+        results = node.op.evaluate(node, operands)
+    spread: list[Array] = []
+    for value, result in zip(node.results, results, strict=True):
+        dtype = value.type.dtype
+        array = np.asarray(result) if dtype is None else np.asarray(result).astype(dtype)
+        spread.append(np.broadcast_to(array, grid + value.type.shape))
+    return spread
+
+
+def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions: Functions) -> list[Array]:
+    """The body sees the whole grid as batch axes; results drop the dimensions they do not run along."""
+    assert node.body is not None
+    values: dict[Value, Array] = dict(zip(node.body.inputs, operands))
+    for inner in node.body.nodes:
+        args = [values[v] for v in inner.operands]
+        for value, result in zip(inner.results, evaluate(inner, args, len(grid), functions)):
+            values[value] = result
+    results: list[Array] = []
+    for j, value in enumerate(node.body.outputs):
+        full = values[value]
+        full = full.reshape((1,) * (len(grid) + len(value.type.shape) - full.ndim) + full.shape)
+        keep = result_dims(node, j)
+        for d in reversed(range(len(grid))):
+            if d not in keep:
+                full = full.take(0, axis=d)
+        order = sorted(range(len(keep)), key=lambda i: keep[i])
+        inverse = [order.index(i) for i in range(len(keep))]
+        results.append(full.transpose([*inverse, *range(len(keep), full.ndim)]))
+    return results
+
+
+def _aligned(value: Value, map: ArgMap, rank: int) -> ArgMap:
+    return map if map.dims is not None else ArgMap(ArgMap.aligned(value.rank, rank).dims, map.type)
+
+
+def load(array: Array, value: Value, map: ArgMap, rank: int) -> Array:
+    """One operand as the node sees it: `rank` leading grid axes (1 where it does not vary), then its type's components."""
+    assert map.dims is not None
+    batch = len(map.dims)
+    want = map.type or value.type
+    order = sorted(range(batch), key=lambda i: map.dims[i])  # type: ignore[index]
+    moved = array.transpose([*order, *range(batch, array.ndim)])
+    index: list[Any] = [slice(None) if d in map.dims else None for d in range(rank)]
+    spread = moved[tuple(index)]
+    if want.kind is Kind.POINTER or want.dtype is None:
+        return spread
+    if spread.ndim - rank < len(want.shape):  # one number in every component
+        spread = np.broadcast_to(spread[(..., *(None,) * len(want.shape))], spread.shape[:rank] + want.shape)
+    if spread.shape[rank:] != want.shape:
+        raise ShapeError(
+            f"{spread.shape[rank:]} is no {want}", saw=spread.shape[rank:], expected=want.shape, hint="check the shapes"
+        )
+    with np.errstate(all="ignore"):
+        return spread.astype(want.dtype)

@@ -1,0 +1,13 @@
+"""The operations of the IR: a registry of `Op` objects by name. A new operation is one object in one of these files."""
+
+from fusepy.ir.ops.arithmetic import OPERATORS
+from fusepy.ir.ops.base import Op
+from fusepy.ir.ops.call import SlangCall
+from fusepy.ir.ops.math import INTRINSICS
+from fusepy.ir.ops.region import Region
+from fusepy.ir.ops.structure import STRUCTURE_OPS
+from fusepy.ir.ops.vector import VECTOR_OPS
+
+OPS: dict[str, Op] = {op.name: op for op in [SlangCall(), Region(), *STRUCTURE_OPS, *OPERATORS, *INTRINSICS, *VECTOR_OPS]}
+
+__all__ = ["OPS", "Op"]

@@ -1,0 +1,110 @@
+"""Python's operators on traced values: promotion like NumPy's, with Python numbers weak.
+
+`/` is true division, `//` and `%` floor, as in Python; comparisons give bool vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fusepy.errors import TraceError
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import BOOL, FLOAT, INT, Type, promote
+
+
+class Operator(Op):
+    """One arithmetic, bitwise, comparison or logical operator.
+
+    Args:
+        symbol: Python's spelling, for messages.
+        slang: the Slang expression over ``{0}`` and ``{1}``; ``slang_int`` where integers need another.
+        numpy: the meaning.
+        domain: ``"number"``, ``"float"`` (integers become float), ``"integer"`` or ``"bool"``.
+        compares: the result is bool.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        symbol: str,
+        slang: str,
+        numpy: Callable[..., Array],
+        *,
+        slang_int: str | None = None,
+        domain: str = "number",
+        compares: bool = False,
+    ):
+        self.name = name
+        self.symbol = symbol
+        self.slang = slang
+        self.slang_int = slang_int or slang
+        self.numpy = numpy
+        self.domain = domain
+        self.compares = compares
+
+    def operand_scalar(self, node: Node) -> Type:
+        """The scalar that the operands are converted to."""
+        scalar = promote([(v.type, v.weak) for v in node.operands])
+        what = f"operator {self.symbol}"
+        if scalar is None:
+            common_shape(node, what)
+            raise TraceError(f"{what} has no meaning here", place=node.loc, hint="use scalars, vectors or matrices")
+        if self.domain == "float" and not scalar.is_float:
+            return FLOAT
+        if self.domain == "integer" and (scalar.is_float):
+            raise TraceError(
+                f"{what} of {scalar} values", place=node.loc, expected="integers or bools", hint="convert with vcast first"
+            )
+        if self.domain == "number" and scalar is BOOL and not self.compares:
+            return INT
+        if self.domain == "bool":
+            return BOOL
+        return scalar
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        shape = common_shape(node, f"operator {self.symbol}")
+        scalar = self.operand_scalar(node)
+        weak = all(v.weak for v in node.operands)
+        return [computed(node, shaped(BOOL if self.compares else scalar, shape), weak)]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        scalar = self.operand_scalar(node)
+        operands = [a.astype(scalar.dtype) for a in components(args, [v.type for v in node.operands])]
+        with np.errstate(all="ignore"):
+            return [self.numpy(*operands).astype(node.results[0].type.dtype)]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        scalar = self.operand_scalar(node)
+        shape = node.results[0].type.shape
+        wide = self.name in ("pow", "floordiv", "mod")  # these expand to calls, whose operands must agree in shape
+        want = [shaped(scalar, shape if wide else v.type.shape) for v in node.operands]
+        converted = [convert(a, v.type, w) for a, v, w in zip(args, node.operands, want)]
+        return (self.slang if scalar.is_float else self.slang_int).format(*converted)
+
+
+OPERATORS: list[Op] = [
+    Operator("add", "+", "{0} + {1}", np.add),
+    Operator("sub", "-", "{0} - {1}", np.subtract),
+    Operator("mul", "*", "{0} * {1}", np.multiply),
+    Operator("div", "/", "{0} / {1}", np.divide, domain="float"),
+    Operator("floordiv", "//", "floor({0} / {1})", np.floor_divide, slang_int="({0} - (({0} % {1}) + {1}) % {1}) / {1}"),
+    Operator("mod", "%", "{0} - {1} * floor({0} / {1})", np.remainder, slang_int="(({0} % {1}) + {1}) % {1}"),
+    Operator("pow", "**", "pow({0}, {1})", np.power, domain="float"),
+    Operator("neg", "-", "-{0}", np.negative),
+    Operator("bitand", "&", "{0} & {1}", np.bitwise_and, domain="integer"),
+    Operator("bitor", "|", "{0} | {1}", np.bitwise_or, domain="integer"),
+    Operator("bitxor", "^", "{0} ^ {1}", np.bitwise_xor, domain="integer"),
+    Operator("invert", "~", "~{0}", np.invert, domain="integer"),
+    Operator("shl", "<<", "{0} << {1}", np.left_shift, domain="integer"),
+    Operator("shr", ">>", "{0} >> {1}", np.right_shift, domain="integer"),
+    Operator("lt", "<", "{0} < {1}", np.less, compares=True),
+    Operator("le", "<=", "{0} <= {1}", np.less_equal, compares=True),
+    Operator("gt", ">", "{0} > {1}", np.greater, compares=True),
+    Operator("ge", ">=", "{0} >= {1}", np.greater_equal, compares=True),
+    Operator("eq", "==", "{0} == {1}", np.equal, compares=True),
+    Operator("ne", "!=", "{0} != {1}", np.not_equal, compares=True),
+]

@@ -1,0 +1,124 @@
+"""`Op`: everything that the compiler knows about one operation, in one object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fusepy.errors import TraceError
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.types import Kind, Type
+
+if TYPE_CHECKING:
+    from fusepy.ir.oracle import Oracle
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Op:
+    """One operation: inference, NumPy meaning and Slang emission.
+
+    Attributes:
+        name: how textual IR spells it.
+        pure: whether two equal nodes are one and an unused one is none.
+    """
+
+    name: str = ""
+    pure: bool = True
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        """Fresh result values for `node`, whose ``results`` are not set yet.
+
+        Raises:
+            FusepyError: if the operands do not fit the operation.
+        """
+        raise NotImplementedError
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        """The meaning in NumPy: each argument has the node's grid as leading axes (extent 1 where it does not vary)."""
+        raise NotImplementedError
+
+    def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
+        """Slang statements that declare `results`, given the names of the operands."""
+        return [f"{declare(node.results[0].type, results[0])} = {self.expression(node, args)};"]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        """The Slang expression of an operation with one result."""
+        raise NotImplementedError
+
+    def verify(self, node: Node) -> str | None:
+        """What is wrong with `node` by itself, if anything; types and ranks are re-inferred by the verifier."""
+        return None
+
+
+def declare(type: Type, name: str) -> str:
+    """A Slang declaration, C style: ``float3 v0``, ``float v1[4]``."""
+    if type.kind is Kind.ARRAY and type.element is not None:
+        return f"{type.element} {name}[{type.shape[0]}]" if type.element.kind is not Kind.ARRAY else f"{type} {name}"
+    return f"{type} {name}"
+
+
+def grid_rank(node: Node) -> int:
+    """The grid of an operation without explicit types: the largest rank that its operands need."""
+    return max((max(m.min_grid_rank, v.rank if m.dims is None else 0) for v, m in zip(node.operands, node.maps)), default=0)
+
+
+def spread(values: Sequence[Value], maps: Sequence[ArgMap]) -> int:
+    """Grid rank of operands under maps; unresolved maps align to the right."""
+    return max((max(m.min_grid_rank, v.rank if m.dims is None else 0) for v, m in zip(values, maps)), default=0)
+
+
+def computed(node: Node, type: Type, weak: bool = False) -> Value:
+    """A result spread over the node's grid."""
+    return Value(type, (None,) * grid_rank(node), weak=weak)
+
+
+def common_shape(node: Node, what: str) -> tuple[int, ...]:
+    """The component shape of operands that combine componentwise: equal shapes, scalars stretch.
+
+    Raises:
+        TraceError: naming both types.
+    """
+    shape: tuple[int, ...] = ()
+    chosen: Type | None = None
+    for operand in node.operands:
+        if not operand.type.is_numeric:
+            raise TraceError(
+                f"{what} does not apply to a value of type {operand.type}",
+                place=node.loc,
+                hint="operators take scalars, vectors and matrices; call a Slang function for anything else",
+            )
+        if operand.type.shape:
+            if chosen is not None and operand.type.shape != shape:
+                raise TraceError(
+                    f"{what} of {chosen} and {operand.type}",
+                    place=node.loc,
+                    saw=operand.type,
+                    expected=chosen.with_scalar(operand.type.scalar or chosen),
+                    hint="both sides need the same number of components; take some with a swizzle such as .xyz",
+                )
+            shape, chosen = operand.type.shape, operand.type
+    return shape
+
+
+def shaped(scalar: Type, shape: tuple[int, ...]) -> Type:
+    """The scalar, vector or matrix of this component shape."""
+    if len(shape) == 2:
+        return Type.matrix(scalar, *shape)
+    return Type.vector(scalar, shape[0]) if shape else scalar
+
+
+def components(args: Sequence[Array], types: Sequence[Type]) -> list[Array]:
+    """Arguments with scalars given trailing axes, so that NumPy broadcasts them against vectors and matrices."""
+    depth = max(len(t.shape) for t in types)
+    return [a.reshape(a.shape + (1,) * (depth - len(t.shape))) for a, t in zip(args, types)]
+
+
+def convert(name: str, have: Type, want: Type) -> str:
+    """A Slang expression that converts componentwise, or `name` itself."""
+    if have is want:
+        return name
+    return f"{want}({name})"

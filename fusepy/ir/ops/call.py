@@ -1,0 +1,68 @@
+"""``slang.call``: one call of a function, constructor or method that the user wrote in Slang."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.errors import VerifyError
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.base import Array, Op, declare
+from fusepy.ir.oracle import IN, INOUT, OUT, Oracle
+from fusepy.ir.resolve import Resolution, resolve_call
+
+
+class SlangCall(Op):
+    """Calls ``@module.function``. Results: the return value if there is one, then every ``out`` and ``inout`` parameter.
+
+    Attributes of the node: ``module`` and ``function``; once resolved also ``dirs``, one direction per parameter, and
+    ``returns``, whether there is a return value.
+    """
+
+    name = "slang.call"
+
+    def resolve(self, node: Node, oracle: Oracle | None) -> Resolution:
+        """Slang's answer for this node.
+
+        Raises:
+            ResolveError: see `resolve_call`.
+        """
+        if oracle is None:
+            raise VerifyError("a slang.call needs an oracle", place=node.loc, hint="build the graph with Builder(name, oracle)")
+        return resolve_call(oracle, node.text("module"), node.text("function"), node.operands, node.maps, node.loc)
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        answer = self.resolve(node, oracle)
+        return [Value(type, (None,) * answer.grid_rank) for _, type in answer.results]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        raise VerifyError("a slang.call has no meaning of its own", hint="pass its function to interpret()")
+
+    def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
+        dirs = node.attrs.get("dirs", ())
+        assert isinstance(dirs, tuple)
+        directions = list(dirs) or [IN] * len(args)
+        returns = bool(node.attrs.get("returns", len(node.results) > 0))
+        lines: list[str] = []
+        outs = iter(list(zip(node.results, results))[1 if returns else 0 :])
+        inputs = iter(args)
+        passed: list[str] = []
+        for direction in directions:
+            if direction == IN:
+                passed.append(next(inputs))
+                continue
+            value, name = next(outs)
+            lines.append(declare(value.type, name) + (f" = {next(inputs)};" if direction == INOUT else ";"))
+            passed.append(name)
+        call = f"{node.text('function')}({', '.join(passed)});"
+        lines.append(f"{declare(node.results[0].type, results[0])} = {call}" if returns else call)
+        return lines
+
+    def verify(self, node: Node) -> str | None:
+        dirs = node.attrs.get("dirs")
+        if dirs is None:
+            return None
+        assert isinstance(dirs, tuple)
+        if sum(d != OUT for d in dirs) != len(node.operands):
+            return f"{len(node.operands)} operands for directions {' '.join(dirs)}"
+        wanted = sum(d != IN for d in dirs) + bool(node.attrs.get("returns", True))
+        return None if wanted == len(node.results) else f"{len(node.results)} results, {wanted} expected"

@@ -1,0 +1,239 @@
+"""Making values and taking them apart: constants, conversions, constructors, members, swizzles, selection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fusepy.errors import RangeError, TraceError, UnknownNameError, did_you_mean
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import BOOL, SCALARS, Kind, Type, promote
+
+
+def check_range(value: float, type: Type, what: str, place: str | None = None) -> None:
+    """Raises `RangeError` if the Python number `value` is not representable in the integer scalar `type`."""
+    dtype = type.dtype
+    if dtype is None or dtype.kind not in "iu":
+        return
+    info = np.iinfo(dtype)
+    if not info.min <= value <= info.max:
+        raise RangeError(
+            f"{what} is out of range for {type}",
+            place=place,
+            saw=value,
+            expected=f"{info.min} to {info.max}",
+            hint="use a wider type in the Slang function, or convert the number first",
+        )
+
+
+def literal(value: float | bool, type: Type) -> str:
+    """A Slang literal that reads back to exactly `value` in `type`."""
+    if type is BOOL:
+        return "true" if value else "false"
+    dtype = SCALARS[type.name]
+    if dtype.kind in "iu":
+        suffix = {"uint": "u", "int64_t": "ll", "uint64_t": "ull"}.get(type.name, "")
+        if value == np.iinfo(dtype).min and value < 0:
+            return f"({int(value) + 1}{suffix} - 1)"  # -2147483648 would be read as the negation of an out-of-range literal
+        text = f"{int(value)}{suffix}"
+        return text if type.name in ("int", "uint", "int64_t", "uint64_t") else f"{type}({text})"
+    number = dtype.type(value)
+    if np.isnan(number):
+        return f"{type}(0.0f / 0.0f)"
+    if np.isinf(number):
+        return f"{type}({'-' if number < 0 else ''}1.0f / 0.0f)"
+    text = (
+        repr(float(number)) if type.name == "double" else f"{float(number)!r}f" if type.name == "float" else f"{float(number)!r}h"
+    )
+    return text.replace("e+", "e") if type.name != "double" else f"{text}lf"
+
+
+class Const(Op):
+    """A Python number in the program; weak, so it follows the types around it."""
+
+    name = "const"
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        type = Type.parse(node.text("type"))
+        value = node.attrs["value"]
+        assert isinstance(value, (int, float))
+        check_range(value, type, "constant", node.loc)
+        return [Value(type, (), weak=True)]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        return [np.asarray(node.attrs["value"], node.results[0].type.dtype)]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        value = node.attrs["value"]
+        assert isinstance(value, (int, float))
+        return literal(value, node.results[0].type)
+
+
+class Cast(Op):
+    """An explicit conversion of scalar, vector or matrix components, as C does it: floats truncate to integers."""
+
+    name = "cast"
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        have, want = node.operands[0].type, Type.parse(node.text("type"))
+        if not (have.is_numeric and want.is_numeric and have.shape in ((), want.shape)):
+            raise TraceError(
+                f"a {have} cannot be cast to {want}",
+                place=node.loc,
+                saw=have,
+                expected=want,
+                hint="vcast converts between scalars, or between vectors of one length",
+            )
+        return [computed(node, want)]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        have, want = node.operands[0].type, node.results[0].type
+        (wide,) = components(args, [have]) if have.shape else (args[0].reshape(args[0].shape + (1,) * len(want.shape)),)
+        with np.errstate(all="ignore"):
+            return [np.broadcast_to(wide.astype(want.dtype), args[0].shape[: args[0].ndim - len(have.shape)] + want.shape)]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        return convert(args[0], node.operands[0].type, node.results[0].type)
+
+
+class Construct(Op):
+    """``float3(x, y, z)``: a vector or matrix from scalars and shorter vectors, in order."""
+
+    name = "construct"
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        type = Type.parse(node.text("type"))
+        given = [v.type for v in node.operands]
+        count = sum(int(np.prod(t.shape)) for t in given)
+        if not all(t.is_numeric for t in given) or count != int(np.prod(type.shape)):
+            raise TraceError(
+                f"{type} cannot be built from ({', '.join(map(str, given))})",
+                place=node.loc,
+                saw=f"{count} components",
+                expected=f"{int(np.prod(type.shape))} components",
+                hint="give one number per component, or vectors that add up to them",
+            )
+        return [computed(node, type, all(v.weak for v in node.operands))]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        type = node.results[0].type
+        grid = np.broadcast_shapes(*(a.shape[: a.ndim - len(v.type.shape)] for a, v in zip(args, node.operands)))
+        flat = [
+            np.broadcast_to(a, grid + v.type.shape).reshape((*grid, -1)).astype(type.dtype) for a, v in zip(args, node.operands)
+        ]
+        return [np.concatenate(flat, axis=-1).reshape(grid + type.shape)]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        scalar = node.results[0].type.scalar
+        assert scalar is not None
+        parts = (convert(a, v.type, v.type.with_scalar(scalar)) for a, v in zip(args, node.operands))
+        return f"{node.results[0].type}({', '.join(parts)})"
+
+
+_COMPONENTS = {**dict(zip("xyzw", range(4))), **dict(zip("rgba", range(4)))}
+
+
+def swizzle(type: Type, name: str) -> tuple[int, ...] | None:
+    """Component indices of a swizzle such as ``xyz`` or ``bgr`` on a vector or scalar; ``None`` if it is none."""
+    if type.kind not in (Kind.VECTOR, Kind.SCALAR) or not 1 <= len(name) <= 4:
+        return None
+    if not (set(name) <= set("xyzw") or set(name) <= set("rgba")):
+        return None
+    extent = type.shape[0] if type.shape else 1
+    indices = tuple(_COMPONENTS[c] for c in name)
+    return indices if max(indices) < extent else None
+
+
+class Member(Op):
+    """``c.x``, ``c.xyz``, ``ray.position``: components of a vector or one field of a struct."""
+
+    name = "member"
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        have, name = node.operands[0].type, node.text("name")
+        indices = swizzle(have, name)
+        if indices is not None and have.scalar is not None:
+            return [computed(node, Type.vector(have.scalar, len(indices)), node.operands[0].weak)]
+        layout = oracle.layout(have) if oracle is not None and have.kind is Kind.NAMED else None
+        field = layout.field(name) if layout else None
+        if field is not None:
+            return [computed(node, field.type)]
+        known = [f.name for f in layout.fields] if layout else list("xyzw"[: have.shape[0]] if len(have.shape) == 1 else "")
+        raise UnknownNameError(f"{have} has no member {name!r}", place=node.loc, saw=name, hint=did_you_mean(name, known))
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        have, name = node.operands[0].type, node.text("name")
+        indices = swizzle(have, name)
+        if indices is None:
+            return [args[0][name]]
+        source = args[0] if have.shape else args[0][..., None]
+        return [source[..., indices[0]] if len(indices) == 1 else source[..., list(indices)]]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        return f"{args[0]}.{node.text('name')}"
+
+
+class Index(Op):
+    """``c[i]``: a component, a matrix row or an array element, by a constant or a traced integer."""
+
+    name = "index"
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        have, index = node.operands[0].type, node.operands[1].type
+        if not have.shape or index.dtype is None or index.shape or index.dtype.kind not in "iu":
+            raise TraceError(
+                f"a {have} cannot be indexed with a {index}",
+                place=node.loc,
+                hint="index vectors, matrices and arrays with one integer",
+            )
+        if have.kind is Kind.MATRIX:
+            return [computed(node, Type.vector(have.scalar or have, have.shape[1]))]
+        assert have.element is not None
+        return [computed(node, have.element)]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        have = node.operands[0].type
+        grid = np.broadcast_shapes(args[0].shape[: args[0].ndim - len(have.shape)], args[1].shape)
+        source = np.broadcast_to(args[0], grid + have.shape)
+        index = np.broadcast_to(args[1], grid).reshape(grid + (1,) * len(have.shape)).astype(np.intp)
+        axis = len(grid)
+        return [np.take_along_axis(source, np.broadcast_to(index, (*grid, 1, *have.shape[1:])), axis).squeeze(axis)]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        return f"{args[0]}[{args[1]}]"
+
+
+class Select(Op):
+    """``where(condition, a, b)``: per component where the condition is a vector."""
+
+    name = "select"
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        test, a, b = node.operands
+        if a.type is b.type and not a.type.is_numeric and not test.type.shape:
+            return [computed(node, a.type)]
+        shape = common_shape(node, "where()")
+        scalar = promote([(a.type, a.weak), (b.type, b.weak)])
+        assert scalar is not None
+        return [computed(node, shaped(scalar, shape), a.weak and b.weak)]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        if not node.operands[1].type.is_numeric:
+            return [np.where(args[0].astype(bool), args[1], args[2])]
+        test, a, b = components(args, [v.type for v in node.operands])
+        dtype = node.results[0].type.dtype
+        return [np.where(test.astype(bool), a.astype(dtype), b.astype(dtype))]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        test, a, b = node.operands
+        type = node.results[0].type
+        if not type.is_numeric:
+            return f"{convert(args[0], test.type, BOOL)} ? {args[1]} : {args[2]}"
+        mask = convert(args[0], test.type, shaped(BOOL, type.shape))
+        return f"select({mask}, {convert(args[1], a.type, type)}, {convert(args[2], b.type, type)})"
+
+
+STRUCTURE_OPS: list[Op] = [Const(), Cast(), Construct(), Member(), Index(), Select()]

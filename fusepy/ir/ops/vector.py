@@ -1,0 +1,104 @@
+"""Geometry on vectors and matrices: products, lengths and normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fusepy.errors import TraceError
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.base import Array, Op, computed, convert
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import FLOAT, Kind, Type, promote
+
+
+class VectorFunction(Op):
+    """A function of float vectors of one length that is not componentwise.
+
+    Args:
+        arity: how many vectors it takes.
+        keeps: the result is a vector like the operands, not a scalar.
+    """
+
+    def __init__(self, name: str, arity: int, numpy: Callable[..., Array], *, keeps: bool):
+        self.name = name
+        self.arity = arity
+        self.numpy = numpy
+        self.keeps = keeps
+
+    def operand_type(self, node: Node) -> Type:
+        shapes = {v.type.shape for v in node.operands}
+        scalar = promote([(v.type, v.weak) for v in node.operands])
+        if scalar is None or len(shapes) != 1 or any(v.type.kind is not Kind.VECTOR for v in node.operands):
+            raise TraceError(
+                f"{self.name}() needs vectors of one length",
+                place=node.loc,
+                saw=", ".join(str(v.type) for v in node.operands),
+                hint="build vectors with float3(x, y, z) or cut them with a swizzle such as .xyz",
+            )
+        if self.name == "cross" and shapes != {(3,)}:
+            raise TraceError("cross() needs vectors of three", place=node.loc, saw=node.operands[0].type, hint="use .xyz")
+        return Type.vector(scalar if scalar.is_float else FLOAT, next(iter(shapes))[0])
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        type = self.operand_type(node)
+        return [computed(node, type if self.keeps else type.scalar or FLOAT)]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        type = self.operand_type(node)
+        with np.errstate(all="ignore"):
+            return [np.asarray(self.numpy(*(a.astype(type.dtype) for a in args))).astype(type.dtype)]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        type = self.operand_type(node)
+        return f"{self.name}({', '.join(convert(a, v.type, type) for a, v in zip(args, node.operands))})"
+
+
+def _length(x: Array) -> Array:
+    return np.sqrt(np.sum(x * x, axis=-1))
+
+
+class MatMul(Op):
+    """``a @ b``: matrix with matrix, matrix with vector, vector with matrix."""
+
+    name = "matmul"
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        a, b = (v.type for v in node.operands)
+        scalar = promote([(v.type, v.weak) for v in node.operands])
+        if scalar is None or not a.shape or not b.shape or len(a.shape) + len(b.shape) < 3 or a.shape[-1] != b.shape[0]:
+            raise TraceError(
+                f"operator @ of {a} and {b}",
+                place=node.loc,
+                expected="inner extents that agree",
+                hint="use dot() for two vectors",
+            )
+        shape = a.shape[:-1] + b.shape[1:]
+        return [computed(node, Type.matrix(scalar, *shape) if len(shape) == 2 else Type.vector(scalar, shape[0]))]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        a, b = (v.type for v in node.operands)
+        left = args[0] if len(a.shape) == 2 else args[0][..., None, :]
+        right = args[1] if len(b.shape) == 2 else args[1][..., :, None]
+        product = np.matmul(left, right)
+        if len(a.shape) == 1:
+            product = product[..., 0, :]
+        if len(b.shape) == 1:
+            product = product[..., 0]
+        return [product.astype(node.results[0].type.dtype)]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        scalar = node.results[0].type.scalar or FLOAT
+        left, right = (convert(a, v.type, v.type.with_scalar(scalar)) for a, v in zip(args, node.operands))
+        return f"mul({left}, {right})"
+
+
+VECTOR_OPS: list[Op] = [
+    VectorFunction("dot", 2, lambda a, b: np.sum(a * b, axis=-1), keeps=False),
+    VectorFunction("cross", 2, np.cross, keeps=True),
+    VectorFunction("length", 1, _length, keeps=False),
+    VectorFunction("normalize", 1, lambda a: a / _length(a)[..., None], keeps=True),
+    VectorFunction("reflect", 2, lambda i, n: i - 2 * np.sum(n * i, axis=-1, keepdims=True) * n, keeps=True),
+    MatMul(),
+]

@@ -1,0 +1,91 @@
+"""What the compiler asks Slang, and the shape of the answers.
+
+One implementation touches reflection (`backend.oracle`); tests use a fake one that a contract test holds to it. Nothing
+else in fusepy knows Slang's conversion or overload rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fusepy.ir.types import Type
+
+IN, OUT, INOUT = "in", "out", "inout"
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter: ``type`` is ``None`` where it is generic or an interface and only a call can tell."""
+
+    name: str
+    type: Type | None
+    direction: str = IN
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One declared overload, before any call."""
+
+    params: tuple[Param, ...]
+    result: Type | None
+
+    @property
+    def is_concrete(self) -> bool:
+        return all(p.type is not None for p in self.params)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Slang's choice for a call: the overload, specialised."""
+
+    params: tuple[Param, ...]
+    result: Type
+
+
+@dataclass(frozen=True)
+class Field:
+    """One member of a struct: byte offset and size in C-like scalar layout."""
+
+    name: str
+    type: Type
+    offset: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a type lies in device memory behind a pointer. Sizes in bytes; `stride` is from one array element to the next."""
+
+    type: Type
+    size: int
+    stride: int
+    alignment: int
+    fields: tuple[Field, ...] = ()
+
+    def field(self, name: str) -> Field | None:
+        return next((f for f in self.fields if f.name == name), None)
+
+
+class Oracle(Protocol):
+    """Questions about the functions and types of the modules of one graph; a callee is ``(module alias, name)``."""
+
+    def declared(self, module: str, function: str) -> Sequence[Signature]:
+        """The overloads as written. Used for names, directions and to skip hopeless questions, never as an answer."""
+        ...
+
+    def resolve(self, module: str, function: str, types: Sequence[Type]) -> Answer | None:
+        """The overload that Slang picks for arguments of these types; ``None`` if it picks none."""
+        ...
+
+    def diagnose(self, module: str, function: str, types: Sequence[Type]) -> str:
+        """The compiler's own words about a call that it did not accept."""
+        ...
+
+    def layout(self, type: Type) -> Layout | None:
+        """The memory layout of a struct type, ``None`` if no module of the graph declares it."""
+        ...
+
+    def conforms(self, type: Type, interface: Type) -> bool:
+        """Whether `type` is `interface` or implements it."""
+        ...

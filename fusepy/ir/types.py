@@ -1,0 +1,333 @@
+"""Slang types as interned values: two spellings of one type are one object, so types are compared with ``is``.
+
+`Type.parse` reads every spelling that Slang's reflection and its users write (``float3``, ``vector<float,3>``,
+``float[4]``, ``Ptr<Ray>``, ``ns.Pair<float>``) and nothing else: no text reaches Slang's own name lookup, which some
+malformed names crash, without having passed through here.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+import numpy as np
+
+from fusepy.errors import InvalidNameError
+
+
+class Kind(Enum):
+    """What a `Type` is made of."""
+
+    VOID = "void"
+    SCALAR = "scalar"
+    VECTOR = "vector"
+    MATRIX = "matrix"
+    ARRAY = "array"
+    POINTER = "pointer"
+    NAMED = "named"  # a struct, enum or interface of the user's module
+
+
+# name -> (NumPy dtype of one element, rank in the promotion order); the device stores bool as four bytes, see `storage`
+SCALARS: dict[str, np.dtype] = {
+    "bool": np.dtype(np.bool_),
+    "int8_t": np.dtype(np.int8),
+    "uint8_t": np.dtype(np.uint8),
+    "int16_t": np.dtype(np.int16),
+    "uint16_t": np.dtype(np.uint16),
+    "int": np.dtype(np.int32),
+    "uint": np.dtype(np.uint32),
+    "int64_t": np.dtype(np.int64),
+    "uint64_t": np.dtype(np.uint64),
+    "half": np.dtype(np.float16),
+    "float": np.dtype(np.float32),
+    "double": np.dtype(np.float64),
+}
+_ALIASES = {
+    "int32_t": "int",
+    "uint32_t": "uint",
+    "float16_t": "half",
+    "float32_t": "float",
+    "float64_t": "double",
+}
+_BY_DTYPE = {dtype: name for name, dtype in SCALARS.items()}
+_SHORT = {"bool", "int", "uint", "half", "float", "double"}  # scalars with `float3`-like spellings in every Slang version
+
+_TOKEN = re.compile(r"\s*(?:([A-Za-z_]\w*)|(\d+)|(::|\.(?=[A-Za-z_])|[<>,\[\]]))")
+
+
+class Type:
+    """One Slang type.
+
+    Attributes:
+        name: its canonical spelling, e.g. ``float3``, ``vector<int64_t,2>``, ``float3x3``, ``float[4]``, ``Ptr<Ray>``.
+        kind: see `Kind`.
+        element: the scalar of a vector or matrix, the element of an array, the pointee of a pointer; else ``None``.
+        shape: extents that a value has as an array of scalars of `element`: ``()``, ``(3,)``, ``(3, 3)``.
+
+    Example:
+        >>> Type.parse("vector<float, 3>") is Type.parse("float3")
+        True
+    """
+
+    __slots__ = ("element", "kind", "name", "shape")
+    _interned: dict[str, Type] = {}
+
+    name: str
+    kind: Kind
+    element: Type | None
+    shape: tuple[int, ...]
+
+    @classmethod
+    def _intern(cls, name: str, kind: Kind, element: Type | None = None, shape: tuple[int, ...] = ()) -> Type:
+        found = cls._interned.get(name)
+        if found is None:
+            found = object.__new__(cls)
+            found.name, found.kind, found.element, found.shape = name, kind, element, shape
+            found = cls._interned.setdefault(name, found)
+        return found
+
+    @classmethod
+    def parse(cls, text: str) -> Type:
+        """The type that `text` spells.
+
+        Raises:
+            InvalidNameError: if `text` is no type name.
+        """
+        return cls._interned.get(text) or _Parser(text).parse()
+
+    @classmethod
+    def of_dtype(cls, dtype: np.dtype) -> Type | None:
+        """The scalar type with the layout of `dtype`, or ``None`` if Slang has none."""
+        name = _BY_DTYPE.get(dtype)
+        return cls.parse(name) if name else None
+
+    @classmethod
+    def vector(cls, element: Type, count: int) -> Type:
+        if count == 1:
+            return element
+        name = f"{element.name}{count}" if element.name in _SHORT else f"vector<{element.name},{count}>"
+        return cls._intern(name, Kind.VECTOR, element, (count,))
+
+    @classmethod
+    def matrix(cls, element: Type, rows: int, cols: int) -> Type:
+        short = element.name in _SHORT
+        name = f"{element.name}{rows}x{cols}" if short else f"matrix<{element.name},{rows},{cols}>"
+        return cls._intern(name, Kind.MATRIX, element, (rows, cols))
+
+    @classmethod
+    def array(cls, element: Type, count: int) -> Type:
+        return cls._intern(f"{element.name}[{count}]", Kind.ARRAY, element, (count, *element.shape))
+
+    @classmethod
+    def pointer(cls, element: Type) -> Type:
+        return cls._intern(f"Ptr<{element.name}>", Kind.POINTER, element)
+
+    @property
+    def scalar(self) -> Type | None:
+        """The scalar at the bottom of a scalar, vector, matrix or array; ``None`` for a struct or pointer."""
+        if self.kind is Kind.SCALAR:
+            return self
+        if self.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY) and self.element is not None:
+            return self.element.scalar
+        return None
+
+    @property
+    def dtype(self) -> np.dtype | None:
+        """The NumPy dtype of `scalar`; ``None`` where there is none."""
+        scalar = self.scalar
+        return None if scalar is None else SCALARS[scalar.name]
+
+    @property
+    def is_float(self) -> bool:
+        dtype = self.dtype
+        return dtype is not None and dtype.kind == "f"
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether Slang's operators apply componentwise: a scalar, a vector or a matrix."""
+        return self.kind in (Kind.SCALAR, Kind.VECTOR, Kind.MATRIX)
+
+    def with_scalar(self, scalar: Type) -> Type:
+        """This scalar, vector or matrix type with its components replaced by `scalar`."""
+        if self.kind is Kind.VECTOR:
+            return Type.vector(scalar, self.shape[0])
+        if self.kind is Kind.MATRIX:
+            return Type.matrix(scalar, *self.shape)
+        return scalar
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return Type.parse, (self.name,)
+
+
+class _Parser:
+    """Recursive descent over ``path [< args >] ([n])*``."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self.tokens: list[str] = []
+        at = 0
+        stripped = text.rstrip()
+        while at < len(stripped):
+            match = _TOKEN.match(stripped, at)
+            if match is None:
+                raise self.error()
+            self.tokens.append(match.group().strip())
+            at = match.end()
+        self.at = 0
+
+    def error(self) -> InvalidNameError:
+        return InvalidNameError(
+            f"{self.text!r} is not a Slang type name", hint="write it as Slang would, e.g. float3, float[4], ns::Pair<float>"
+        )
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self, expected: str | None = None) -> str:
+        token = self.peek()
+        if not token or (expected is not None and token != expected):
+            raise self.error()
+        self.at += 1
+        return token
+
+    def parse(self) -> Type:
+        found = self.type()
+        if self.at != len(self.tokens):
+            raise self.error()
+        return found
+
+    def type(self) -> Type:
+        head = self.take()
+        if not re.match(r"[A-Za-z_]", head):
+            raise self.error()
+        while self.peek() in ("::", "."):
+            self.take()
+            head += "::" + self.take()
+        args: list[Type | int] = []
+        if self.peek() == "<":
+            self.take()
+            while True:
+                args.append(int(self.take()) if self.peek().isdigit() else self.type())
+                if self.peek() != ",":
+                    break
+                self.take()
+            self.take(">")
+        found = self.build(head, args)
+        extents: list[int] = []
+        while self.peek() == "[":
+            self.take()
+            extents.append(int(self.take()) if self.peek().isdigit() else self.bad())
+            self.take("]")
+        for extent in extents:  # Slang reads float[3][2] from the left: two arrays of three floats
+            found = Type.array(found, extent)
+        return found
+
+    def bad(self) -> int:
+        raise self.error()
+
+    def build(self, head: str, args: list[Type | int]) -> Type:
+        head = _ALIASES.get(head, head)
+        if not args:
+            return _builtin(head) or Type._intern(head, Kind.NAMED)
+        first = args[0]
+        if isinstance(first, Type):
+            if head == "vector" and len(args) == 2 and isinstance(args[1], int):
+                return Type.vector(first, args[1])
+            if head == "matrix" and len(args) >= 3 and isinstance(args[1], int) and isinstance(args[2], int):
+                return Type.matrix(first, args[1], args[2])
+            if head == "Array" and len(args) == 2 and isinstance(args[1], int):
+                return Type.array(first, args[1])
+            if head == "Ptr":  # reflection adds access, address space and layout, which fusepy never varies
+                return Type.pointer(first)
+        return Type._intern(f"{head}<{','.join(str(a) for a in args)}>", Kind.NAMED)
+
+
+def _builtin(name: str) -> Type | None:
+    if name == "void":
+        return Type._intern("void", Kind.VOID)
+    if name in SCALARS:
+        return Type._intern(name, Kind.SCALAR)
+    match = re.fullmatch(r"([a-z]\w*?)([1-4])(?:x([1-4]))?", name)
+    if match is None:
+        return None
+    scalar = _ALIASES.get(match[1], match[1])
+    if scalar not in SCALARS:
+        return None
+    element = Type.parse(scalar)
+    return Type.matrix(element, int(match[2]), int(match[3])) if match[3] else Type.vector(element, int(match[2]))
+
+
+VOID = Type.parse("void")
+BOOL = Type.parse("bool")
+INT = Type.parse("int")
+UINT = Type.parse("uint")
+FLOAT = Type.parse("float")
+DOUBLE = Type.parse("double")
+
+# C's order with half below float; an integer meeting a float becomes that float
+_ORDER = ["bool", "int8_t", "uint8_t", "int16_t", "uint16_t", "int", "uint", "int64_t", "uint64_t", "half", "float", "double"]
+_RANK = {Type.parse(name): rank for rank, name in enumerate(_ORDER)}
+
+
+def promote(types: list[tuple[Type, bool]]) -> Type | None:
+    """The common scalar of several operands, each with whether it is *weak* (a Python number).
+
+    A weak operand takes the scalar of the others unless only it is a float. ``None`` where an operand has no scalar.
+
+    Example:
+        >>> promote([(Type.parse("half3"), False), (Type.parse("float"), True)])
+        half
+    """
+    scalars: list[tuple[Type, bool]] = []
+    for found, weak in types:
+        scalar = found.scalar
+        if scalar is None or not found.is_numeric:
+            return None
+        scalars.append((scalar, weak))
+    strong = [s for s, weak in scalars if not weak]
+    best = max(strong or [s for s, _ in scalars], key=_RANK.__getitem__)
+    for scalar, weak in scalars:
+        if weak and strong and ((scalar.is_float and not best.is_float) or best is BOOL):
+            best = scalar
+    return best
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
+
+
+def check_identifier(name: str, what: str = "name") -> str:
+    """`name` itself, if it is an identifier of Slang.
+
+    Raises:
+        InvalidNameError: otherwise; nothing that is no identifier is ever pasted into generated code.
+    """
+    if not _IDENTIFIER.match(name):
+        raise InvalidNameError(
+            f"{name!r} is not a valid {what}", hint="a letter or underscore, then letters, digits, underscores"
+        )
+    return name
+
+
+_OPERATOR = re.compile(r"operator(?:[-+*/%&|^!~<>]|<<|>>|<=|>=|==|!=|&&|\|\|)\Z")
+
+
+def check_function_name(name: str) -> str:
+    """`name` itself, if it can name a Slang function: ``f``, ``ns::f``, ``gf<float>``, ``Ray::at``, ``operator+``.
+
+    Raises:
+        InvalidNameError: otherwise. Slang's own lookup crashes on some malformed names, so this is the gate to it.
+    """
+    if _OPERATOR.match(name):
+        return name
+    try:
+        Type.parse(name)
+    except InvalidNameError:
+        raise InvalidNameError(
+            f"{name!r} is not a valid function name", hint="write an identifier, ns::name, Type::method or name<float>"
+        ) from None
+    if "[" in name:
+        raise InvalidNameError(f"{name!r} is not a valid function name", hint="a function name has no brackets")
+    return name
