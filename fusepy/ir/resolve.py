@@ -155,9 +155,8 @@ def _whole_offers(value: Value, param: Param) -> Iterator[Offer]:
     if type is None or not value.container or value.container == "Grid" or type.element is None:
         return
     if type.kind is Kind.POINTER:
-        if type.element is value.type:
-            yield Offer(type, value.rank)
-        elif value.type.kind is Kind.SCALAR and type.element.is_numeric and type.element.scalar is value.type:
+        unpacked = value.type.kind is Kind.SCALAR and type.element.is_numeric and type.element.scalar is value.type
+        if type.element is value.type or unpacked:
             yield Offer(type, value.rank)
     elif type.kind is Kind.ARRAY and value.rank >= 1 and type.element is value.type:
         yield Offer(type, 1)
@@ -212,6 +211,8 @@ def _exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
     if offer.cast:
         return False  # the user named the type
     if value.weak and offer.type.is_numeric and want.is_numeric:
+        if offer.type.is_float and not want.is_float:
+            return False  # Slang would cut 0.5 to 0 without a word
         if offer.type.shape == want.shape:
             return True
         return not value.container and offer.type.kind is Kind.SCALAR and not value.rank

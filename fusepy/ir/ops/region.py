@@ -14,7 +14,7 @@ class Region(Op):
     """Runs its body once per grid point.
 
     Operand ``i`` is loaded through ``maps[i]`` into input ``i`` of the body, which works on single elements only: inside, every
-    value has rank 0. Result ``j`` is spread over the grid dimensions named by the attribute ``out_j`` (space separated).
+    value has rank 0. Result ``j`` is spread over the grid dimensions named by the attribute ``out_j``.
     """
 
     name = "region"
@@ -41,4 +41,4 @@ def result_dims(node: Node, j: int) -> tuple[int, ...]:
     """The grid dimensions that result `j` of a region runs along, in order."""
     dims = node.attrs[f"out_{j}"]
     assert isinstance(dims, tuple)
-    return tuple(int(d) for d in dims)
+    return tuple(int(d.removeprefix("d")) for d in dims)

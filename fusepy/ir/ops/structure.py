@@ -78,7 +78,11 @@ class Cast(Op):
     name = "cast"
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        have, want = node.operands[0].type, Type.parse(node.text("type"))
+        value, map, want = node.operands[0], node.maps[0], Type.parse(node.text("type"))
+        have = value.type
+        if value.container and have.kind is Kind.SCALAR and want.is_numeric and value.rank >= len(want.shape) > 0:
+            batch = value.rank - len(want.shape)  # trailing axes become components
+            return [Value(want, (None,) * max(map.min_grid_rank, batch))]
         if not (have.is_numeric and want.is_numeric and have.shape in ((), want.shape)):
             raise TraceError(
                 f"a {have} cannot be cast to {want}",
@@ -90,13 +94,13 @@ class Cast(Op):
         return [computed(node, want)]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
-        have, want = node.operands[0].type, node.results[0].type
+        have, want = node.maps[0].type or node.operands[0].type, node.results[0].type
         (wide,) = components(args, [have]) if have.shape else (args[0].reshape(args[0].shape + (1,) * len(want.shape)),)
         with np.errstate(all="ignore"):
             return [np.broadcast_to(wide.astype(want.dtype), args[0].shape[: args[0].ndim - len(have.shape)] + want.shape)]
 
     def expression(self, node: Node, args: Sequence[str]) -> str:
-        return convert(args[0], node.operands[0].type, node.results[0].type)
+        return convert(args[0], node.maps[0].type or node.operands[0].type, node.results[0].type)
 
 
 class Construct(Op):

@@ -1,0 +1,29 @@
+"""Common subexpression elimination: of equal pure nodes on equal operands, the first serves all."""
+
+from __future__ import annotations
+
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.oracle import Oracle
+from fusepy.passes.effects import is_pure
+from fusepy.passes.rewrite import substitute
+
+
+def cse(graph: Graph, oracle: Oracle) -> Graph:
+    """`graph` with repeated pure nodes merged."""
+    seen: dict[tuple[object, ...], Node] = {}
+    same: dict[Value, Value] = {}
+    kept: list[Node] = []
+    for node in graph.nodes:
+        current = substitute(node, same)
+        if is_pure(current):
+            # the type of an attribute is part of the key, since 1 == 1.0 == True
+            attrs = tuple((k, type(v), repr(v)) for k, v in current.attrs.items())
+            key = (current.op, current.operands, current.maps, attrs)
+            first = seen.setdefault(key, current)
+            if first is not current:
+                same.update(zip(node.results, first.results))
+                continue
+        kept.append(current)
+    if not same:
+        return graph
+    return graph.replace(nodes=kept, outputs=[same.get(v, v) for v in graph.outputs])

@@ -1,0 +1,66 @@
+"""Constant folding: operations on constants alone, and identities that hold bit for bit.
+
+Only operations that a device computes exactly as NumPy does are folded (``+ - * /``, comparisons, conversions); `sin` of a
+constant stays, since drivers differ in the last bits. ``x + 0`` stays as well: it turns -0 into 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fusepy.ir.argmap import UNSAID
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import Kind
+from fusepy.passes.rewrite import substitute
+
+EXACT = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "ne", "bitand", "bitor", "bitxor", "cast", "select"}
+NEUTRAL = {"mul": 1, "div": 1, "sub": 0}  # right operand that leaves the left one as it is
+
+
+def fold(graph: Graph, oracle: Oracle) -> Graph:
+    """`graph` with constant expressions computed and neutral operations removed."""
+    known: dict[Value, Node] = {}
+    same: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    for original in graph.nodes:
+        node = substitute(original, same)
+        if node.op.name == "const":
+            known[node.results[0]] = node
+        elif node.op.name in EXACT:
+            if all(v in known for v in node.operands) and node.results[0].type.kind is Kind.SCALAR:
+                node = _evaluate(node, known)
+                known[node.results[0]] = node
+            else:
+                kept = _neutral(node, known)
+                if kept is not None:
+                    same[original.results[0]] = kept
+                    continue
+        nodes.append(node)
+    if len(nodes) == len(graph.nodes) and all(a is b for a, b in zip(nodes, graph.nodes)):
+        return graph
+    return graph.replace(nodes=nodes, outputs=[same.get(v, v) for v in graph.outputs])
+
+
+def _evaluate(node: Node, known: dict[Value, Node]) -> Node:
+    args = [np.asarray(known[v].attrs["value"], v.type.dtype) for v in node.operands]
+    value = node.op.evaluate(node, args)[0].item()
+    attrs = {"type": node.results[0].type.name, "value": value}
+    return Node(OPS["const"], (), (), node.results, attrs, node.loc)
+
+
+def _neutral(node: Node, known: dict[Value, Node]) -> Value | None:
+    """The operand that `node` returns unchanged, if it is of the same type and spread over the same grid."""
+    result = node.results[0]
+    if node.op.name == "select" and node.operands[0] in known:
+        kept = node.operands[1 if known[node.operands[0]].attrs["value"] else 2]
+    elif node.op.name in NEUTRAL and node.operands[1] in known:
+        if known[node.operands[1]].attrs["value"] != NEUTRAL[node.op.name]:
+            return None
+        kept = node.operands[0]
+    else:
+        return None
+    position = node.operands.index(kept)
+    plain = node.maps[position] == UNSAID or node.maps[position].is_identity(result.rank)
+    return kept if plain and kept.type is result.type and kept.rank == result.rank and not kept.weak else None

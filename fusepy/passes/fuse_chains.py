@@ -1,0 +1,142 @@
+"""Fuses elementwise nodes into regions, each of which becomes one kernel with one trampoline.
+
+The maps of a chain are composed into the grid of the region's results, so inside a region every value is a single element.
+A value that is read through two different maps is computed once for each: recomputing costs registers, storing it would
+cost a round trip through memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import Type
+
+Dims = tuple[int, ...]
+
+
+def fuse_chains(graph: Graph, oracle: Oracle) -> Graph:
+    """One region over the broadcast grid of all results."""
+    if not graph.outputs and not graph.nodes:
+        return graph
+    region = build_region(graph, graph.outputs)
+    return graph.replace(nodes=[region], outputs=region.results)
+
+
+def split_outputs(graph: Graph) -> Graph:
+    """One region per result: for results whose extents turn out not to share a grid."""
+    regions = [build_region(graph, [output]) for output in graph.outputs]
+    return graph.replace(nodes=regions, outputs=[r.results[0] for r in regions])
+
+
+def build_region(graph: Graph, outputs: Sequence[Value]) -> Node:
+    """The region that computes `outputs`, with everything that they need."""
+    return _Fuser(graph, outputs).region()
+
+
+class _Fuser:
+    def __init__(self, graph: Graph, outputs: Sequence[Value]):
+        self.graph = graph
+        self.outputs = outputs
+        self.rank = max((v.rank for v in outputs), default=max((n.grid_rank for n in graph.nodes), default=0))
+        # the ways, as dimensions of the region's grid, in which each value is needed; dicts for their order
+        self.needed: dict[Value, dict[Dims, None]] = {v: {} for v in graph.values()}
+        self.effects: dict[Node, None] = {}
+        self.out_dims: list[Dims] = [()] * len(outputs)
+        self.instances: dict[tuple[Value, Dims], Value] = {}
+        self.body_nodes: list[Node] = []
+        self.body_inputs: list[Value] = []
+        self.operands: list[tuple[Value, ArgMap]] = []
+        self.loads: dict[tuple[Value, Dims, Type], Value] = {}
+        self.computed = {v for n in graph.nodes for v in n.results}
+
+    def region(self) -> Node:
+        self.collect()
+        for node in self.graph.nodes:
+            wanted = self.node_dims(node)
+            for dims in wanted:
+                self.instantiate(node, dims)
+        results = [self.instance(v, d, v.type) for v, d in zip(self.outputs, self.out_dims)]
+        body = Graph(self.graph.name, self.body_inputs, self.body_nodes, results, ())
+        attrs: dict[str, Attr] = {f"out_{j}": tuple(f"d{d}" for d in dims) for j, dims in enumerate(self.out_dims)}
+        values = [v for v, _ in self.operands]
+        maps = [m for _, m in self.operands]
+        outs = [Value(v.type, (None,) * v.rank) for v in self.outputs]
+        return Node(OPS["region"], values, maps, outs, attrs, None, body)
+
+    def collect(self) -> None:
+        """Walks backwards, composing each operand's map with the ways in which its reader is needed."""
+        full = [v for v in self.outputs if v.rank == self.rank]
+        for value in full:
+            self.needed[value][tuple(range(self.rank))] = None
+        for node in reversed(self.graph.nodes):
+            self.place_outputs(node.results)
+            wanted = self.node_dims(node)
+            if not node.results and not wanted:  # called for its effect: it runs over its own grid
+                rank = max((m.min_grid_rank for m in node.maps), default=0)
+                wanted = {tuple(range(self.rank - rank, self.rank)): None}
+                self.effects[node] = None
+            for dims in wanted:
+                for value, map in zip(node.operands, node.maps):
+                    self.needed[value][map.compose(dims).dims or ()] = None
+        self.place_outputs(self.graph.inputs)
+        for j, value in enumerate(self.outputs):
+            ways = self.needed[value]
+            identity = tuple(range(self.rank))
+            self.out_dims[j] = identity if value.rank == self.rank else next(iter(ways))
+
+    def place_outputs(self, values: Sequence[Value]) -> None:
+        """A result of smaller rank runs along the dimensions in which a larger one reads it, else along the last ones."""
+        for value in values:
+            if value in self.outputs and not self.needed[value]:
+                self.needed[value][tuple(range(self.rank - value.rank, self.rank))] = None
+
+    def node_dims(self, node: Node) -> dict[Dims, None]:
+        """The ways in which any result of `node` is needed."""
+        if node in self.effects:
+            rank = max((m.min_grid_rank for m in node.maps), default=0)
+            return {tuple(range(self.rank - rank, self.rank)): None}
+        return {dims: None for v in node.results for dims in self.needed[v]}
+
+    def instantiate(self, node: Node, dims: Dims) -> None:
+        """One copy of `node` for one way of being needed, inside the body."""
+        args: list[Value] = []
+        for value, map in zip(node.operands, node.maps):
+            args.append(self.instance(value, map.compose(dims).dims or (), map.type or value.type))
+        if node.op.name == "cast" and node.maps[0].type is node.results[0].type and args[0].type is node.results[0].type:
+            self.instances[node.results[0], dims] = args[0]  # the load has converted already
+            return
+        results = [Value(v.type, (), weak=v.weak) for v in node.results]
+        self.body_nodes.append(Node(node.op, args, [ArgMap(())] * len(args), results, node.attrs, node.loc))
+        for old, fresh in zip(node.results, results):
+            self.instances[old, dims] = fresh
+
+    def instance(self, value: Value, dims: Dims, type: Type) -> Value:
+        """`value` as one element of `type` inside the body."""
+        if value not in self.computed:
+            return self.load(value, dims, type)
+        found = self.instances[value, dims]
+        if found.type is type:
+            return found
+        converted = Value(type)
+        self.body_nodes.append(Node(OPS["cast"], [found], [ArgMap(())], [converted], {"type": type.name}))
+        return converted
+
+    def load(self, value: Value, dims: Dims, type: Type) -> Value:
+        """An input of the body: `value` read through these dimensions as `type`."""
+        found = self.loads.get((value, dims, type))
+        if found is None:
+            taken = {v.name for v in self.body_inputs}
+            assert value.name is not None
+            name, count = value.name, 1
+            while name in taken:
+                count += 1
+                name = f"{value.name}_{count}"
+            found = Value(type, (), weak=value.weak, name=name)
+            self.body_inputs.append(found)
+            self.operands.append((value, ArgMap(dims, type if type is not value.type else None)))
+            self.loads[value, dims, type] = found
+        return found

@@ -1,0 +1,114 @@
+"""Settles every operand's mapping and typing by Slang's answers.
+
+Afterwards each map names its grid dimensions, a ``slang.call`` knows the directions of its parameters, and Python numbers
+have the type that their first use wants, so that a ``double`` parameter gets all digits of a Python float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.base import grid_rank
+from fusepy.ir.ops.call import SlangCall
+from fusepy.ir.ops.structure import check_range
+from fusepy.ir.oracle import IN, Oracle
+from fusepy.ir.types import Type
+
+
+def resolve_maps(graph: Graph, oracle: Oracle) -> Graph:
+    """`graph` with all maps resolved.
+
+    Raises:
+        ResolveError: where Slang takes no, or more than one, binding.
+        RangeError: where a constant does not fit the type that Slang wants.
+    """
+    return _Resolver(graph, oracle).run()
+
+
+class _Resolver:
+    def __init__(self, graph: Graph, oracle: Oracle):
+        self.graph = graph
+        self.oracle = oracle
+        self.nodes: list[Node] = []
+        self.new: dict[Value, Value] = {}
+        self.constants: dict[tuple[Value, Type], Value] = {}
+        self.const_nodes: dict[Value, Node] = {}
+        self.types: dict[Value, Type] = {}
+
+    def run(self) -> Graph:
+        settled = [(node, *self.settle(node)) for node in self.graph.nodes]
+        for node, maps, _ in settled:
+            if node.op.name == "const":
+                self.const_nodes[node.results[0]] = node
+            for value, map in zip(node.operands, maps):
+                if map.type is not None and value.weak and value.name is not None and map.type.scalar is not None:
+                    self.types.setdefault(value, map.type.scalar)
+        inputs = [self.input(v) for v in self.graph.inputs]
+        for node, maps, attrs in settled:
+            self.node(node, maps, attrs)
+        return self.graph.replace(inputs=inputs, nodes=self.nodes, outputs=[self.new[v] for v in self.graph.outputs])
+
+    def settle(self, node: Node) -> tuple[Sequence[ArgMap], dict[str, Attr]]:
+        """Resolved maps, and attributes to add."""
+        if isinstance(node.op, SlangCall):
+            answer = node.op.resolve(node, self.oracle)
+            dirs = tuple(p.direction for p in answer.params)
+            attrs: dict[str, Attr] = {}
+            if any(d != IN for d in dirs):
+                returns = bool(answer.results) and answer.results[0][0] == "return"
+                attrs = {"dirs": dirs, "returns": returns}
+            return answer.maps, attrs
+        if node.op.name == "cast":
+            value, want, rank = node.operands[0], node.results[0].type, node.results[0].rank
+            batch = value.rank - (len(want.shape) if value.container and not value.type.shape else 0)
+            dims = node.maps[0].dims if node.maps[0].dims is not None else ArgMap.aligned(max(batch, 0), rank).dims
+            return [ArgMap(dims, want if want is not value.type else None)], {}
+        rank = grid_rank(node)
+        return [m if m.is_resolved else ArgMap(ArgMap.aligned(v.rank, rank).dims) for v, m in zip(node.operands, node.maps)], {}
+
+    def input(self, value: Value) -> Value:
+        """An input with the storage type that its uses want and no sizes."""
+        type = self.types.get(value, value.type)
+        fresh = Value(type, (None,) * value.rank, container=value.container, weak=value.weak, name=value.name)
+        self.new[value] = fresh
+        return fresh
+
+    def node(self, node: Node, maps: Sequence[ArgMap], attrs: dict[str, Attr]) -> None:
+        operands: list[Value] = []
+        final: list[ArgMap] = []
+        for value, map in zip(node.operands, maps):
+            operand, type = self.new[value], map.type
+            if type is not None and value in self.const_nodes and type.scalar is not None:
+                operand = self.constant(value, type.scalar)
+            wanted = map.type or value.type
+            operands.append(operand)
+            final.append(ArgMap(map.dims, wanted if wanted is not operand.type else None))
+        results = self.results(node, operands, final)
+        self.new.update(zip(node.results, results))
+        self.nodes.append(Node(node.op, operands, final, results, {**node.attrs, **attrs}, node.loc))
+
+    def results(self, node: Node, operands: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[Value]:
+        """The old results, unless a retyped number changes what the operation gives."""
+        if isinstance(node.op, SlangCall) or all(o.type is v.type for o, v in zip(operands, node.operands)):
+            return node.results
+        return node.op.infer(Node(node.op, operands, maps, (), node.attrs, node.loc), self.oracle)
+
+    def constant(self, value: Value, scalar: Type) -> Value:
+        """The constant behind `value` in the scalar type that its user wants."""
+        node = self.const_nodes[value]
+        if value.type is scalar:
+            return self.new[value]
+        found = self.constants.get((value, scalar))
+        if found is None:
+            number = node.attrs["value"]
+            assert isinstance(number, (int, float))
+            check_range(number, scalar, "constant", node.loc)
+            converted = float(number) if scalar.is_float else number
+            attrs: dict[str, Attr] = {"type": scalar.name, "value": converted}
+            found = Value(scalar, (), weak=True)
+            self.nodes.append(Node(OPS["const"], (), (), [found], attrs, node.loc))
+            self.constants[value, scalar] = found
+        return found
