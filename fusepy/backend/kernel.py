@@ -1,0 +1,132 @@
+"""`Kernel`: a compiled region variant, and how it is obtained: memory, disk, or Slang."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import slangpy as spy
+
+from fusepy.backend.emit import EMITTER_VERSION, KernelSource
+from fusepy.backend.marshals.base import BLOCK, Field
+from fusepy.backend.runtime import Device
+from fusepy.backend.session import Program
+from fusepy.backend.source import ModuleSource
+from fusepy.backend.tuning import GROUPS_PER_ROW
+from fusepy.errors import CompileError
+
+_FORMATS = {
+    "uint": "I", "int": "i", "uint64_t": "Q", "int64_t": "q", "float": "f", "double": "d", "half": "e",
+    "uint16_t": "H", "int16_t": "h", "uint8_t": "B", "int8_t": "b",
+}  # fmt: skip
+
+
+class Kernel:
+    """A pipeline with its parameter block.
+
+    Attributes:
+        packer: packs one Python number per field, in the order of `fields`.
+        per_group: elements that one thread group covers.
+    """
+
+    __slots__ = ("_buffer", "_cursor", "_data", "fields", "packer", "per_group", "pipeline", "root")
+
+    def __init__(self, device: Device, program: Program, source: KernelSource, offsets: Sequence[int], size: int):
+        try:
+            self.pipeline = device.raw.create_compute_pipeline(program.program)
+        except RuntimeError as error:
+            raise CompileError(f"the driver cannot build kernel {program.name}", saw=error, hint="update the driver") from error
+        self.fields = source.fields
+        self.per_group = source.shape.per_group
+        self.packer = struct.Struct(_layout(source.fields, offsets, size))
+        # set_data checks nothing: a block of another size would overwrite or leave stale what follows it
+        assert self.packer.size == size, (self.packer.format, size)
+        self._buffer = bytearray(size)
+        self._data = np.frombuffer(self._buffer, np.uint8)
+        self.root = device.raw.create_root_shader_object(program.program)
+        cursor = spy.ShaderCursor(self.root)
+        self._cursor = cursor.find_entry_point(0)[BLOCK] if device.target.entry_point_block else cursor[BLOCK]
+
+    def launch(self, device: Device, values: Sequence[float], count: int) -> None:
+        """Packs the parameter block and records the dispatch; `struct.error` if a number does not fit its field."""
+        groups = -(-count // self.per_group)
+        size = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
+        with device.lock:
+            self.packer.pack_into(self._buffer, 0, *values)
+            self._cursor.set_data(self._data)
+            device.queue.dispatch(self.pipeline, self.root, size)
+            device.counters.dispatches += 1
+
+    def record(self, encoder: spy.CommandEncoder, values: Sequence[float], count: int, device: Device) -> None:
+        """Records the dispatch into the user's encoder, after a barrier: what came before may have written our memory."""
+        groups = -(-count // self.per_group)
+        size = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
+        with device.lock:
+            self.packer.pack_into(self._buffer, 0, *values)
+            self._cursor.set_data(self._data)
+            encoder.global_barrier()
+            compute = encoder.begin_compute_pass()
+            compute.bind_pipeline(self.pipeline, self.root)
+            compute.dispatch_compute(size)
+            compute.end()
+            encoder.global_barrier()
+            device.counters.dispatches += 1
+
+
+def build_kernel(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> Kernel:
+    """The kernel of a generated source, from the disk cache if it has it.
+
+    Raises:
+        CompileError: if Slang or the driver rejects it.
+    """
+    key = cache_key(device, source, sources)
+    cacheable = all(s.cacheable for s in sources)
+    name = f"k_{hashlib.sha256(key.encode()).hexdigest()[:20]}"
+    entry = device.cache.get(key) if cacheable else None
+    if entry is not None:
+        try:
+            program = device.compiler.load_binary(name, dict(entry.payload), sources, source.entry_point)
+            kernel = Kernel(device, program, source, entry.header["offsets"], entry.header["size"])
+        except CompileError:
+            pass  # an entry that Slang no longer takes is a miss, and is written anew below
+        else:
+            device.counters.disk_hits += 1
+            return kernel
+    device.counters.disk_misses += 1
+    device.counters.kernels_compiled += 1
+    program = device.compiler.compile(name, source.text, sources, source.entry_point)
+    offsets, size = reflected_layout(device, program.program)
+    kernel = Kernel(device, program, source, offsets, size)
+    if cacheable:
+        device.cache.put_async(key, {"offsets": offsets, "size": size}, program.binaries)
+    return kernel
+
+
+def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> str:
+    """Everything that the compiled kernel depends on."""
+    fields = [(f.type, f.name) for f in source.fields]
+    modules: Mapping[str, str] = {s.name: s.closure for s in sources}
+    return json.dumps(["kernel", EMITTER_VERSION, device.identity, modules, source.text, source.entry_point, fields], sort_keys=True)
+
+
+def reflected_layout(device: Device, program: spy.ShaderProgram) -> tuple[list[int], int]:
+    """Byte offsets and size of the parameter block, as Slang has laid it out for this target."""
+    if device.target.entry_point_block:
+        params = program.layout.entry_points[0].parameters
+        block = next(params[i] for i in range(len(params)) if params[i].name == BLOCK).type_layout
+    else:
+        block = program.reflection[BLOCK].type_layout
+    return [block.fields[i].offset for i in range(len(block.fields))], block.size
+
+
+def _layout(fields: Sequence[Field], offsets: Sequence[int], size: int) -> str:
+    """A `struct` format with explicit padding."""
+    text, at = "<", 0
+    for field, offset in zip(fields, offsets, strict=True):
+        code = "Q" if field.type.endswith("*") else _FORMATS[field.type]
+        text += f"{offset - at}x" * (offset > at) + code
+        at = offset + struct.calcsize(f"<{code}")
+    return text + f"{size - at}x" * (size > at)

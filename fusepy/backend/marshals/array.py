@@ -1,0 +1,140 @@
+"""Arguments that become device memory: tensors as they are, NumPy arrays and nested lists by upload."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fusepy.backend.marshals.base import Description
+from fusepy.element import Element, scalar_type
+from fusepy.errors import RangeError, ShapeError, UnsupportedArgumentError
+from fusepy.ir.graph import Dims
+from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
+from fusepy.tensor import Tensor
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+# Slang scalars that a device may lack, with the sgl feature that they need
+_FEATURES = {"half": "half", "double": "double", "int64_t": "int64", "uint64_t": "int64", "int16_t": "int16", "uint16_t": "int16"}
+
+
+def telling(shape: Sequence[int]) -> Dims:
+    """Batch axes without their sizes, except trailing extents of 2 to 4, which a vector or matrix could consume."""
+    dims: list[int | None] = [None] * len(shape)
+    for axis in (-1, -2):
+        if len(shape) >= -axis and 2 <= shape[axis] <= 4:
+            dims[axis] = shape[axis]
+        else:
+            break
+    return tuple(dims)
+
+
+def check_features(type: Type, device: Device) -> None:
+    """Raises `UnsupportedArgumentError` if the device has no arithmetic for `type`."""
+    scalar = type.scalar
+    feature = _FEATURES.get(scalar.name) if scalar is not None else None
+    if feature is not None and feature not in device.features:
+        raise UnsupportedArgumentError(
+            f"the device {device.name} has no {scalar}",
+            saw=type,
+            expected=f"the feature {feature!r}",
+            hint="convert to float or int, or choose another device",
+        )
+
+
+class TensorMarshal:
+    """`Tensor`: passed as it lies."""
+
+    returns = "tensor"
+
+    def key(self, value: Tensor) -> Hashable:
+        return value.key
+
+    def describe(self, value: Tensor) -> Description:
+        scalar = value.dtype.kind is Kind.SCALAR
+        return Description(value.dtype, telling(value.shape) if scalar else (None,) * value.ndim, "Tensor")
+
+    def place(self, value: Tensor, type: Type, device: Device) -> Tensor:
+        if value.device is not device:
+            raise ShapeError(
+                "a tensor lies on another device",
+                saw=value.device.name,
+                expected=device.name,
+                hint="copy it over with Tensor.from_numpy(device, t.to_numpy())",
+            )
+        return value
+
+
+class NumPyMarshal:
+    """NumPy arrays of any strides: uploaded on every call."""
+
+    returns = "numpy"
+
+    def key(self, value: np.ndarray[Any, Any]) -> Hashable:
+        return (value.dtype, value.ndim)
+
+    def describe(self, value: np.ndarray[Any, Any]) -> Description:
+        if value.dtype.names is not None:
+            raise UnsupportedArgumentError(
+                "a structured array does not say which Slang struct it holds",
+                saw=value.dtype,
+                hint="wrap it: Tensor.from_numpy(device, array, dtype=m.Name), or vcast(array, m.Name)",
+            )
+        return Description(scalar_type(value.dtype), telling(value.shape), "Tensor")
+
+    def place(self, value: np.ndarray[Any, Any], type: Type, device: Device) -> Tensor:
+        check_features(type, device)
+        return Tensor.from_numpy(device, value, Element.of(type))
+
+
+class ListMarshal:
+    """Nested lists and tuples of Python numbers: array-likes whose element type follows Slang's answer."""
+
+    returns = "list"
+
+    def key(self, value: Sequence[Any]) -> Hashable:
+        array = _to_array(value)
+        return ("list", array.dtype.kind, array.ndim)
+
+    def describe(self, value: Sequence[Any]) -> Description:
+        array = _to_array(value)
+        type = {"b": BOOL, "f": FLOAT}.get(array.dtype.kind, INT)
+        return Description(type, telling(array.shape), "List", weak=True)
+
+    def place(self, value: Sequence[Any], type: Type, device: Device) -> Tensor:
+        array = _to_array(value)
+        element = Element.of(type)
+        if element.dtype.kind in "iu" and array.size:
+            info = np.iinfo(element.dtype)
+            low, high = array.min(), array.max()
+            if low < info.min or high > info.max:
+                raise RangeError(
+                    f"a list holds a number out of range for {type}",
+                    saw=low if low < info.min else high,
+                    expected=f"{info.min} to {info.max}",
+                    hint="use a wider type in the Slang function",
+                )
+        return Tensor.from_numpy(device, array.astype(element.dtype), element)
+
+
+def _to_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """A nested list as an array of bool, int64 or float64.
+
+    Raises:
+        ShapeError: for ragged lists.
+        UnsupportedArgumentError: for anything but numbers.
+    """
+    try:
+        array = np.array(value)
+    except ValueError:
+        raise ShapeError("a nested list is ragged", saw=repr(value)[:60], hint="give every row the same length") from None
+    if array.size == 0:
+        return array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise UnsupportedArgumentError(
+            f"a list of {array.dtype} values", saw=repr(value)[:60], expected="numbers", hint="lists hold bool, int or float"
+        )
+    return array

@@ -1,0 +1,138 @@
+"""What every argument kind provides, and what a kernel knows about one operand.
+
+A *marshal* is one Python argument kind: its cache key, what it is to the tracer, and how it is placed on the device. An
+*access* is one container kind inside kernels: how it is declared in the parameter block, loaded and stored. Lists and NumPy
+arrays differ in Python only; on the device both are memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fusepy.ir.graph import Dims
+from fusepy.ir.types import BOOL, UINT, Kind, Type
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+BLOCK = "fz_args"  # the parameter block; the prefix keeps generated names apart from the user's
+
+
+@dataclass(frozen=True)
+class Description:
+    """An argument as the tracer sees it; see `ir.graph.Value`."""
+
+    type: Type
+    dims: Dims
+    container: str
+    weak: bool = False
+
+
+class Marshal(Protocol):
+    """One Python argument kind. Register an instance with `register` for each Python type that it serves.
+
+    Attributes:
+        returns: what results become when this kind leads: ``"tensor"``, ``"numpy"``, ``"list"`` or ``"scalar"``.
+    """
+
+    returns: str
+
+    def key(self, value: Any) -> Hashable:
+        """All of `value` that decides about code: type, element, rank; never sizes. Called on every call, so cheap."""
+        ...
+
+    def describe(self, value: Any) -> Description:
+        """What the tracer may know; trailing extents of 2 to 4 are told, since they could be consumed by a vector."""
+        ...
+
+    def place(self, value: Any, type: Type, device: Device) -> Any:
+        """The device form of `value` with elements of `type`: a `Tensor`, a Python number, or a `Grid`.
+
+        Raises:
+            FusepyError: if the value cannot be brought to the device.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Field:
+    """One member of the parameter block: Slang type and name, and where `Plan` takes its value from.
+
+    ``role`` is ``"pointer"``, ``"out"``, ``"count"``, ``"number"``, ``"extent"``, ``"stride"``, ``"out_stride"``, ``"offset"`` or
+    ``"step"``; ``source`` the operand, result or dimension; ``axis`` the axis of a stride.
+    """
+
+    type: str
+    name: str
+    role: str
+    source: int = 0
+    axis: int = 0
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to index: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit."""
+
+    linear: bool
+    rank: int
+    wide: bool = False
+
+    @property
+    def index(self) -> str:
+        return "int64_t" if self.wide else "int"
+
+    def __str__(self) -> str:
+        return ("linear" if self.linear else f"strided{self.rank}") + ("_64" if self.wide else "")
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand of a region: `name` as the user calls it, `have` as it is stored, `want` as the body reads it."""
+
+    position: int
+    name: str
+    container: str
+    have: Type
+    want: Type
+    dims: tuple[int, ...]
+    rank: int
+
+    @property
+    def consumed(self) -> int:
+        """How many trailing axes `want` takes in."""
+        return self.rank - len(self.dims)
+
+
+class Access(Protocol):
+    """One container kind inside kernels."""
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        """Its members of the parameter block."""
+        ...
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        """An expression for one element of `operand.want`, over the index ``i`` (linear) or ``d0, d1, …`` (strided)."""
+        ...
+
+
+def storage(type: Type) -> Type:
+    """What lies in memory: bool as four bytes, since its own size differs between devices."""
+    return type.with_scalar(UINT) if type.is_numeric and type.scalar is BOOL else type
+
+
+def from_storage(expression: str, type: Type) -> str:
+    """A loaded element as a value of `type`."""
+    return f"{type}({expression})" if storage(type) is not type else expression
+
+
+def to_storage(expression: str, type: Type) -> str:
+    """A value as it is stored."""
+    kept = storage(type)
+    return f"{kept}({expression})" if kept is not type else expression
+
+
+def convert(expression: str, have: Type, want: Type) -> str:
+    """`expression` as `want`, where the types differ."""
+    return expression if have is want or want.kind is Kind.POINTER else f"{want}({expression})"

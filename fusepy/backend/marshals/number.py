@@ -1,0 +1,72 @@
+"""Python numbers: uniform members of the parameter block."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fusepy.backend.marshals.base import BLOCK, Description, Field, Operand, Variant, convert, from_storage, storage
+from fusepy.ir.types import BOOL, FLOAT, INT, Type
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+INT64 = Type.parse("int64_t")
+UINT64 = Type.parse("uint64_t")
+
+
+class NumberMarshal:
+    """``bool``, ``int``, ``float`` and NumPy's scalars. They are weak: Slang decides what they become."""
+
+    returns = "scalar"
+
+    def __init__(self, type: Type):
+        self.type = type
+        self._key = ("number", type)
+
+    def key(self, value: Any) -> Hashable:
+        return self._key
+
+    def describe(self, value: Any) -> Description:
+        return Description(self.type, (), "", weak=True)
+
+    def place(self, value: Any, type: Type, device: Device) -> Any:
+        return value
+
+
+class IntMarshal(NumberMarshal):
+    """A Python int is an ``int`` until its value needs more bits."""
+
+    def key(self, value: Any) -> Hashable:
+        return self._key if -0x80000000 <= value < 0x80000000 else ("number", wider(value))
+
+    def describe(self, value: Any) -> Description:
+        return Description(INT if -0x80000000 <= value < 0x80000000 else wider(value), (), "", weak=True)
+
+
+def wider(value: int) -> Type:
+    """The smallest type beyond ``int`` that holds `value`; what fits none is found out when it is packed."""
+    return UINT64 if value > 0x7FFFFFFFFFFFFFFF else INT64
+
+
+class NumPyScalarMarshal(NumberMarshal):
+    """``np.float32(2)`` and its kind, as the Python number of the same value."""
+
+    def __init__(self, dtype: Any):
+        kind = np.dtype(dtype).kind
+        super().__init__(BOOL if kind == "b" else FLOAT if kind == "f" else INT)
+
+    def place(self, value: Any, type: Type, device: Device) -> Any:
+        return value.item()
+
+
+class NumberAccess:
+    """A uniform number."""
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        return [Field(str(storage(operand.have)), f"a_{operand.name}", "number", operand.position)]
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        return convert(from_storage(f"{BLOCK}.a_{operand.name}", operand.have), operand.have, operand.want)

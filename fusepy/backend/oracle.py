@@ -1,0 +1,213 @@
+"""`SlangOracle`: the only place that reads Slang's reflection.
+
+Answers are remembered by module content, in memory and on disk (`Facts`), so a warm start asks nothing and loads nothing.
+Reflection objects never leave a question: sessions rotate under them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import slangpy as spy
+
+from fusepy.backend.session import Compiler
+from fusepy.backend.source import ModuleSource
+from fusepy.errors import CompileError, InvalidNameError, UnknownNameError, did_you_mean
+from fusepy.ir.oracle import IN, INOUT, OUT, Answer, Field, Layout, Param, Signature
+from fusepy.ir.types import VOID, Kind, Type, check_function_name
+
+_K = spy.TypeReflection.Kind
+_KNOWN_KINDS = (_K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct)
+
+
+class Facts:
+    """What Slang said about one module: symbols, signatures, answers and layouts, as plain data that JSON can hold."""
+
+    def __init__(self, data: dict[str, Any] | None = None):
+        self.data: dict[str, Any] = data or {}
+        self.changed = False
+
+    def get(self, kind: str, question: str, ask: Callable[[], Any]) -> Any:
+        """The recorded answer to `question`, asking at most once."""
+        table = self.data.setdefault(kind, {})
+        if question not in table:
+            table[question] = ask()
+            self.changed = True
+        return table[question]
+
+
+class SlangOracle:
+    """Answers about the modules of one graph, which `sources` names by their aliases."""
+
+    def __init__(self, compiler: Compiler, sources: Mapping[str, ModuleSource], facts: Mapping[str, Facts]):
+        self._compiler = compiler
+        self._sources = sources
+        self._facts = facts
+
+    # ---- the protocol -------------------------------------------------------------------------------------------
+
+    def declared(self, module: str, function: str) -> Sequence[Signature]:
+        raw = self._facts[module].get("declared", function, lambda: self._declared(module, function))
+        if not raw:
+            raise UnknownNameError(
+                f"module {module!r} has no function {function!r}", hint=did_you_mean(function, self.symbols(module)["functions"])
+            )
+        return [Signature(tuple(map(_read_param, params)), Type.parse(result) if result else None) for params, result in raw]
+
+    def resolve(self, module: str, function: str, types: Sequence[Type]) -> Answer | None:
+        question = f"{function}({','.join(t.name for t in types)})"
+        raw = self._facts[module].get("answers", question, lambda: self._resolve(module, function, types))
+        if raw is None:
+            return None
+        params, result = raw
+        return Answer(tuple(map(_read_param, params)), Type.parse(result))
+
+    def diagnose(self, module: str, function: str, types: Sequence[Type]) -> str:
+        question = f"{function}({','.join(t.name for t in types)})"
+        return self._facts[module].get("diagnosed", question, lambda: self._diagnose(module, function, types))
+
+    def layout(self, type: Type) -> Layout | None:
+        for module in self._sources:
+            raw = self._facts[module].get("layouts", type.name, lambda module=module: self._layout(module, type))
+            if raw is not None:
+                size, stride, alignment, fields = raw
+                return Layout(type, size, stride, alignment, tuple(Field(n, Type.parse(t), o) for n, t, o in fields))
+        return None
+
+    def conforms(self, type: Type, interface: Type) -> bool:
+        def ask(module: str) -> bool:
+            layout = self._module(module).layout
+            sub, super_ = layout.find_type_by_name(type.name), layout.find_type_by_name(interface.name)
+            return sub is not None and super_ is not None and layout.is_sub_type(sub, super_)
+
+        return any(
+            self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources
+        )
+
+    # ---- names --------------------------------------------------------------------------------------------------
+
+    def symbols(self, module: str) -> dict[str, list[str]]:
+        """Names declared at the top of a module: ``functions``, ``types`` and ``namespaces``."""
+        return self._facts[module].get("symbols", "", lambda: _symbols(self._module(module)))
+
+    def is_type(self, module: str, name: str) -> bool:
+        """Whether `name` is a type that `module` sees."""
+        return self._facts[module].get("types", name, lambda: self._module(module).layout.find_type_by_name(name) is not None)
+
+    # ---- asking -------------------------------------------------------------------------------------------------
+
+    def _module(self, module: str) -> spy.SlangModule:
+        return self._compiler.module(self._sources[module])
+
+    def _find(self, module: str, function: str) -> spy.FunctionReflection | None:
+        """A function by name, or the constructor of the type of that name."""
+        check_function_name(function)
+        layout = self._module(module).layout
+        found = layout.find_function_by_name(function)
+        if found is not None or function.startswith("operator"):
+            return found
+        type = layout.find_type_by_name(function)
+        return None if type is None else layout.find_function_by_name_in_type(type, "$init")
+
+    def _declared(self, module: str, function: str) -> list[Any]:
+        found = self._find(module, function)
+        if found is None:
+            return []
+        overloads = [found.overloads[i] for i in range(len(found.overloads))] if found.is_overloaded else [found]
+        return [[[_param(p) for p in _parameters(f)], _declared_type(f.return_type)] for f in overloads]
+
+    def _resolve(self, module: str, function: str, types: Sequence[Type]) -> list[Any] | None:
+        found = self._find(module, function)
+        layout = self._module(module).layout
+        asked = [layout.find_type_by_name(t.name) for t in types]
+        if found is None or any(t is None for t in asked):
+            return None
+        special = found.specialize_with_arg_types([t for t in asked if t is not None])
+        if special is None:
+            return None
+        params = [_param(p) for p in _parameters(special)]
+        result = _declared_type(special.return_type)
+        if result is None or any(p[1] is None for p in params[: len(types)]):
+            return None  # something is still generic: Slang could not infer it from these types
+        return [params, result]
+
+    def _diagnose(self, module: str, function: str, types: Sequence[Type]) -> str:
+        source = self._sources[module]
+        declared = "\n".join(f"    {t} a{i};" for i, t in enumerate(types) if t.kind is not Kind.POINTER)
+        pointers = "\n".join(f"    Ptr<{t.element}> a{i} = {{}};" for i, t in enumerate(types) if t.kind is Kind.POINTER)
+        call = f"{function}({', '.join(f'a{i}' for i in range(len(types)))})"
+        text = f"import {source.name};\nvoid probe()\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
+        return self._compiler.probe(text, [source]) or ""
+
+    def _layout(self, module: str, type: Type) -> list[Any] | None:
+        layout = self._module(module).layout
+        found = layout.find_type_by_name(type.name)
+        if found is None or found.kind != _K.struct:
+            return None
+        laid = layout.get_type_layout(found)
+        fields = [laid.fields[i] for i in range(len(laid.fields))]
+        listed = [[f.name, _type_name(f.variable.type), f.offset] for f in fields]
+        if any(name is None for _, name, _ in listed):
+            raise CompileError(f"struct {type} has a member that cannot live in memory", hint="keep resources out of it")
+        return [laid.size, laid.stride, laid.alignment, listed]
+
+
+def _parameters(function: spy.FunctionReflection) -> list[spy.VariableReflection]:
+    return [function.parameters[i] for i in range(len(function.parameters))]
+
+
+def _param(variable: spy.VariableReflection) -> list[Any]:
+    # `inout` reports itself as out as well, so it is asked first
+    direction = INOUT if variable.has_modifier(spy.ModifierID.inout) else OUT if variable.has_modifier(spy.ModifierID.out) else IN
+    return [variable.name, _declared_type(variable.type), direction]
+
+
+def _declared_type(type: spy.TypeReflection | None) -> str | None:
+    """A type's canonical name; ``None`` where it is generic, an interface or a resource and only a call can tell."""
+    if type is None:
+        return VOID.name
+    return _type_name(type)
+
+
+def _type_name(type: spy.TypeReflection) -> str | None:
+    if type.kind == _K.scalar or type.full_name == "void":
+        return Type.parse(type.full_name).name
+    if type.kind not in _KNOWN_KINDS:
+        return None
+    try:
+        name = Type.parse(type.full_name)
+    except InvalidNameError:  # an extent that is still a generic parameter: float[N]
+        return None
+    bottom = name
+    while bottom.element is not None:
+        bottom = bottom.element
+    if type.kind in (_K.vector, _K.matrix) and name.scalar is None:
+        return None  # vector<T, N> of a generic
+    if bottom.kind is Kind.NAMED and type.kind in (_K.vector, _K.matrix):
+        return None
+    return name.name
+
+
+def _symbols(module: spy.SlangModule) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {"functions": [], "types": [], "namespaces": []}
+    decl = module.module_decl
+    for i in range(len(decl)):
+        child = decl[i]
+        try:
+            kind = child.kind
+        except ValueError:  # namespaces and enums have kinds that the bindings do not know
+            names["namespaces"].append(child.name)
+            continue
+        if kind == spy.DeclReflection.Kind.func:
+            names["functions"].append(child.name)
+        elif kind == spy.DeclReflection.Kind.struct:
+            names["types"].append(child.name)
+        elif kind == spy.DeclReflection.Kind.generic:
+            names["functions"].append(child.name)
+    return {k: sorted({n for n in v if n and not n.startswith("$")}) for k, v in names.items()}
+
+
+def _read_param(raw: Sequence[Any]) -> Param:
+    name, type, direction = raw
+    return Param(name, Type.parse(type) if type else None, direction)

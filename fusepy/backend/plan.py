@@ -1,0 +1,286 @@
+"""`Plan`: what a cache hit runs. The hot path of fusepy: check shapes, pack, dispatch, hand out results.
+
+Sizes are no part of a plan; they are checked and packed on every call. Each region has up to three variants, compiled when
+first needed: linear indexing where all arguments are contiguous and of one shape, else strides over the broadcast grid,
+in 64 bits where an extent or offset needs it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fusepy.backend.emit import region_operands
+from fusepy.backend.kernel import Kernel
+from fusepy.backend.marshals.base import Operand, Variant
+from fusepy.backend.runtime import Device
+from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
+from fusepy.element import Element
+from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
+from fusepy.ir.graph import Node
+from fusepy.ir.ops.region import result_dims
+from fusepy.ir.types import Kind
+from fusepy.tensor import Tensor
+
+Build = Callable[[Node, Variant], Kernel]
+LINEAR_LIMIT = 1 << 31  # beyond it 32-bit arithmetic on indices may wrap
+RECIPES = 256
+
+
+class TrailingMismatch(Exception):
+    """The trailing axes of an argument are not what this plan was resolved for: the call must be resolved again."""
+
+
+class Plan:
+    """The compiled form of one region.
+
+    Attributes:
+        positions: for each operand of the region, which argument of the call it is.
+        elements: the element of each result.
+    """
+
+    __slots__ = (
+        "__weakref__", "_build", "_feeds", "_memory", "_numbers", "_operands", "_out_dims", "_recipes", "_steps",
+        "device", "elements", "kernels", "linear", "name", "positions", "rank", "region", "strict",
+    )  # fmt: skip
+
+    def __init__(
+        self, device: Device, region: Node, positions: Sequence[int], elements: Sequence[Element], build: Build, strict: bool
+    ):
+        self.device = device
+        self.region = region
+        self.positions = tuple(positions)
+        self.elements = tuple(elements)
+        self.strict = strict
+        self._build = build
+        assert region.body is not None
+        self.name = region.body.name
+        self._operands = region_operands(region)
+        self._out_dims = [result_dims(region, j) for j in range(len(elements))]
+        dims = [m.dims or () for m in region.maps] + self._out_dims
+        self.rank = max((max(d) + 1 for d in dims if d), default=0)
+        self._feeds = output_feeds(region)
+        self.kernels: dict[Variant, Kernel] = {}
+        self._recipes: dict[Any, Recipe] = {}
+        identity = tuple(range(self.rank))
+        self._memory = [o for o in self._operands if o.container in ("Tensor", "List")]
+        mapped = [o for o in self._memory if o.want.kind is not Kind.POINTER]
+        self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self._out_dims)
+        self.linear = self.linear and not any(o.container == "Grid" for o in self._operands)
+        # one step per memory operand: argument, its mapped element if it takes part in the shape, extents it consumes
+        self._steps = [
+            (self.positions[o.position], o.want.kind is not Kind.POINTER, o.want.shape[: o.consumed] if o.consumed else ())
+            for o in self._memory
+        ]
+        self._numbers = [self.positions[o.position] for o in self._operands if o.container == ""]
+
+    # ---- the hot path -------------------------------------------------------------------------------------------
+
+    def run(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None = None) -> list[Tensor]:
+        """Runs the region and returns its results; a tensor in `outs` is written instead of a new one.
+
+        Raises:
+            ShapeError, RangeError: if the arguments do not fit together or their parameters.
+            TrailingMismatch: if the plan was made for other trailing extents.
+        """
+        if not self.linear:
+            return self._run_strided(args, outs)
+        shape: tuple[int, ...] | None = None
+        values: list[Any] = []
+        for position, mapped, consumed in self._steps:
+            tensor: Tensor = args[position]
+            if not tensor.linear:
+                return self._run_strided(args, outs)
+            values.append(tensor.address)
+            if mapped:
+                extents = tensor.shape
+                if consumed:
+                    cut = len(extents) - len(consumed)
+                    if extents[cut:] != consumed:
+                        raise TrailingMismatch
+                    extents = extents[:cut]
+                if shape is None:
+                    shape = extents
+                elif extents != shape:
+                    return self._run_strided(args, outs)
+        if shape is None:
+            shape = ()
+        device = self.device
+        results: list[Tensor] = []
+        if outs is None:
+            for element in self.elements:
+                result = Tensor(device, element, shape)
+                results.append(result)
+                values.append(result.address)
+        else:
+            for j, (element, given) in enumerate(zip(self.elements, outs)):
+                result = Tensor(device, element, shape) if given is None else self._checked(j, given, shape)
+                if not result.linear:
+                    return self._run_strided(args, outs)
+                results.append(result)
+                values.append(result.address)
+            self._check_overlap(args, outs)
+        count = 1
+        for extent in shape:
+            count *= extent
+        if count == 0:
+            return results
+        values.append(count)
+        for position in self._numbers:
+            values.append(args[position])
+        wide = count >= LINEAR_LIMIT
+        variant = _WIDE if wide else _LINEAR
+        kernel = self.kernels.get(variant)
+        if kernel is None:
+            kernel = self._kernel(variant)
+        try:
+            kernel.launch(device, values, count)
+        except (struct.error, OverflowError, TypeError) as error:
+            raise self._bad_number(args, error) from error
+        return results
+
+    # ---- everything else ----------------------------------------------------------------------------------------
+
+    def _kernel(self, variant: Variant) -> Kernel:
+        built = self._build(self.region, Variant(variant.linear, self.rank, variant.wide))
+        self.kernels[variant] = built
+        self.device.keep(self)
+        return built
+
+    def evict(self) -> None:
+        """Gives up the kernels; the next call compiles them again or finds them on disk."""
+        self.kernels.clear()
+
+    def _run_strided(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
+        recipe, results, values = self.prepare_strided(args, outs)
+        if recipe.count:
+            variant = Variant(False, self.rank, recipe.wide)
+            kernel = self.kernels.get(variant) or self._kernel(variant)
+            try:
+                kernel.launch(self.device, values, recipe.count)
+            except (struct.error, OverflowError, TypeError) as error:
+                raise self._bad_number(args, error) from error
+        return results
+
+    def prepare_strided(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None) -> tuple[Recipe, list[Tensor], list[Any]]:
+        """Everything of a strided call but the launch: extents and strides, results, and the values to pack."""
+        recipe = self._recipe(args)
+        results: list[Tensor] = []
+        for j, (element, shape) in enumerate(zip(self.elements, recipe.out_shapes)):
+            given = outs[j] if outs is not None else None
+            results.append(Tensor(self.device, element, shape) if given is None else self._checked(j, given, shape))
+        if outs is not None:
+            self._check_overlap(args, outs)
+        values: list[Any] = []
+        variant = Variant(False, self.rank, recipe.wide)
+        kernel = self.kernels.get(variant) or self._kernel(variant)
+        for field in kernel.fields:
+            values.append(self._value(field.role, field.source, field.axis, args, results, recipe))
+        return recipe, results, values
+
+    def _recipe(self, args: Sequence[Any]) -> Recipe:
+        key = tuple(
+            (args[p].shape, args[p].strides if isinstance(args[p], Tensor) else None)
+            for p, o in zip(self.positions, self._operands)
+            if o.container
+        )
+        found = self._recipes.get(key)
+        if found is None:
+            for (position, mapped, consumed), operand in zip(self._steps, self._memory):
+                extents = args[position].shape
+                if mapped and consumed and extents[len(extents) - len(consumed) :] != consumed:
+                    raise TrailingMismatch
+                if not mapped and not args[position].linear:
+                    raise ShapeError(
+                        f"{self.name}: argument {operand.name!r} is passed whole and must be contiguous",
+                        saw=f"strides {args[position].strides}",
+                        hint="copy the view first",
+                    )
+            shapes = [args[p].shape if o.container else () for p, o in zip(self.positions, self._operands)]
+            strides = [args[p].strides if isinstance(args[p], Tensor) else () for p in self.positions]
+            found = make_recipe(self._operands, shapes, strides, self._out_dims, self._feeds, self.rank, self.name, self.strict)
+            if len(self._recipes) >= RECIPES:
+                self._recipes.clear()
+            self._recipes[key] = found
+        return found
+
+    def _value(self, role: str, source: int, axis: int, args: Sequence[Any], results: Sequence[Tensor], recipe: Recipe) -> Any:
+        if role == "out":
+            return results[source].address
+        if role == "out_stride":
+            result = results[source]
+            return 0 if result.shape[axis] == 1 and recipe.grid[self._out_dims[source][axis]] != 1 else result.strides[axis]
+        if role == "count":
+            return recipe.count
+        if role == "extent":
+            return recipe.grid[source]
+        if role == "stride":
+            return recipe.strides[source][axis]
+        arg = args[self.positions[source]]
+        if role == "pointer":
+            return arg.address
+        if role == "offset":
+            return arg.offset[axis]
+        if role == "step":
+            return arg.stride[axis] if arg.shape[axis] != 1 else 0
+        return arg  # a number
+
+    def _checked(self, j: int, given: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """A result tensor that the caller gave."""
+        if given.element is not self.elements[j] or given.shape != shape:
+            raise ShapeError(
+                f"{self.name}: the given result does not fit",
+                saw=f"{given.dtype}{list(given.shape)}",
+                expected=f"{self.elements[j].type}{list(shape)}",
+                hint="make it with Tensor.empty(device, shape, dtype), or leave it away",
+            )
+        if 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
+            raise ShapeError(f"{self.name}: the given result repeats elements", saw=f"strides {given.strides}", hint="give a real tensor")
+        return given
+
+    def _check_overlap(self, args: Sequence[Any], outs: Sequence[Tensor | None]) -> None:
+        """Rejects results that share memory with an argument, unless each thread reads just the element that it writes."""
+        for j, out in enumerate(outs):
+            if out is None:
+                continue
+            for operand, position in zip(self._operands, self.positions):
+                tensor = args[position]
+                if not isinstance(tensor, Tensor) or not _overlap(tensor, out):
+                    continue
+                same = tensor.address == out.address and tensor.size * tensor.element.nbytes == out.size * out.element.nbytes
+                same = same and (tensor.linear and out.linear or tensor.strides == out.strides)
+                if operand.want.kind is Kind.POINTER or not same or operand.dims != self._out_dims[j]:
+                    raise ShapeError(
+                        f"{self.name}: the result overlaps argument {operand.name!r}, which other threads still read",
+                        saw="shared memory at different positions",
+                        hint="write into another tensor, or exactly over the argument",
+                    )
+
+    def _bad_number(self, args: Sequence[Any], error: Exception) -> FusepyError:
+        """Which Python number did not fit its parameter."""
+        for operand, position in zip(self._operands, self.positions):
+            if operand.container == "" and operand.have.dtype is not None:
+                try:
+                    struct.pack(_CODES[operand.have.dtype.kind, operand.have.dtype.itemsize], args[position])
+                except (struct.error, OverflowError):
+                    return RangeError(
+                        f"{self.name}: argument {operand.name!r} does not fit {operand.have}",
+                        saw=args[position],
+                        expected=operand.have,
+                        hint="use a wider type in the Slang function, or a number in range",
+                    )
+        return CompileError(f"{self.name}: the parameter block cannot be packed", saw=error, hint="this is a bug of fusepy")
+
+
+_LINEAR = Variant(True, 0)
+_WIDE = Variant(True, 0, True)
+_CODES = {
+    ("b", 1): "<I", ("i", 1): "<b", ("u", 1): "<B", ("i", 2): "<h", ("u", 2): "<H", ("i", 4): "<i", ("u", 4): "<I",
+    ("i", 8): "<q", ("u", 8): "<Q", ("f", 2): "<e", ("f", 4): "<f", ("f", 8): "<d",
+}  # fmt: skip
+
+
+def _overlap(a: Tensor, b: Tensor) -> bool:
+    (a_low, a_high), (b_low, b_high) = a.byte_range, b.byte_range
+    return a_low < b_high and b_low < a_high

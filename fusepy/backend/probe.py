@@ -1,0 +1,206 @@
+"""Tries a device type in a process of its own: opens it, runs one real kernel and checks the numbers.
+
+A broken graphics driver often ends the process instead of raising, so nothing that only asks "is there a device?" may open one
+itself. ``python -m fusepy.backend.probe vulkan`` is the child and prints one line of JSON; `probe` starts it and reads that line.
+"""
+
+# slangpy's stubs leave their arrays and paths without parameters.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import slangpy as spy
+
+# Device types worth trying on each platform, in the order in which `init_device` prefers them; "cpu" is last and counts as a
+# fallback only (it lacks atomics, textures and waves).
+_TYPES = {
+    "linux": ("cuda", "vulkan", "cpu"),
+    "darwin": ("metal", "cpu"),
+    "win32": ("cuda", "vulkan", "d3d12", "cpu"),
+}
+TYPES: tuple[str, ...] = _TYPES.get(sys.platform, ("vulkan", "cpu"))
+
+_COUNT = 64
+_KERNEL = f"""
+struct Block {{ float* a; float* b; float* r; }};
+uniform Block block;
+[shader("compute")] [numthreads({_COUNT}, 1, 1)]
+void probe(uint3 thread: SV_DispatchThreadID)
+{{
+    uint i = thread.x;
+    block.r[i] = block.a[i] + block.b[i];
+}}
+"""
+
+
+@dataclass
+class Probe:
+    """What one device type answered; `stage` is the last step begun, and `error` is None exactly when all of them went well."""
+
+    type: str
+    stage: str = "start"
+    error: str | None = None
+    adapter: str | None = None
+    api: str | None = None
+    software: bool = False
+    adapters: Sequence[str] = ()
+    slang: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """True when a kernel ran and its result was right."""
+        return self.error is None and self.stage == "done"
+
+    @property
+    def broken_install(self) -> bool:
+        """True when the trouble is the Python installation, which no driver would cure."""
+        return self.stage in ("start", "import")
+
+
+def probe(type: str, timeout: float = 60.0) -> Probe:
+    """Tries one device type in a child process, and never raises for what happens there.
+
+    Args:
+        type: a slangpy device type: "vulkan", "cuda", "metal", "d3d12" or "cpu".
+        timeout: seconds until a silent driver is given up.
+    """
+    command = [sys.executable, "-m", "fusepy.backend.probe", type]
+    try:
+        child = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return Probe(type, "hung", f"no answer within {timeout:g} s")
+    # Drivers print to stdout too, before and after our lines.
+    reports = [line for line in child.stdout.splitlines() if line.startswith('{"type":')]
+    found = Probe(**json.loads(reports[-1])) if reports else Probe(type)
+    if found.error is None and not found.ok:
+        found.error = _last_words(child)
+    return found
+
+
+def probe_all(types: Iterable[str] = TYPES) -> list[Probe]:
+    """Tries several device types at the same time, each in its own process, and answers in the order asked."""
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        return list(pool.map(probe, types))
+
+
+def best(probes: Iterable[Probe]) -> Probe | None:
+    """The working device that serves best: hardware before software, and never the cpu fallback."""
+    usable = [p for p in probes if p.ok and p.type != "cpu"]
+    return min(usable, key=lambda p: p.software, default=None)
+
+
+def _last_words(child: subprocess.CompletedProcess[str]) -> str:
+    """Why a child ended without a verdict: the signal that killed it, or the last line that it wrote."""
+    if child.returncode < 0:
+        names = {int(s): s.name for s in signal.Signals}
+        return f"the process was ended by {names.get(-child.returncode, f'signal {-child.returncode}')}"
+    said = [line.strip() for line in child.stderr.splitlines() if line.strip()]
+    return said[-1] if said else f"the process ended with exit code {child.returncode} and said nothing"
+
+
+def _attempt(report: Probe, log: list[str]) -> None:
+    """The child's work; each step is printed before it begins, so that a crash tells where it happened."""
+    _enter(report, "import")
+    import numpy as np
+    import slangpy as spy
+
+    report.slang = spy.SLANG_BUILD_TAG
+    _silence(log)
+    _enter(report, "open")
+    kind = spy.DeviceType[report.type]
+    report.adapters = [adapter.name for adapter in spy.Device.enumerate_adapters(kind)]
+    device = spy.Device(type=kind, enable_rhi_validation=False, enable_hot_reload=False)
+    report.adapter = device.info.adapter_name
+    report.api = device.info.api_name
+    report.software = spy.Feature.software_device in device.features
+
+    _enter(report, "compile")
+    session = device.create_slang_session()
+    module = session.load_module_from_source("fusepy_probe", _KERNEL)
+    program = session.link_program([module], [module.entry_point("probe")])
+    pipeline = device.create_compute_pipeline(program)
+
+    _enter(report, "run")
+    a = np.arange(_COUNT, dtype=np.float32)
+    b = a * np.float32(0.5)
+    usage = spy.BufferUsage.shader_resource | spy.BufferUsage.unordered_access
+    buffers = [device.create_buffer(size=a.nbytes, usage=usage) for _ in range(3)]
+    buffers[0].copy_from_numpy(a)
+    buffers[1].copy_from_numpy(b)
+    root = device.create_root_shader_object(program)
+    addresses = np.array([buffer.device_address for buffer in buffers], dtype=np.uint64)
+    spy.ShaderCursor(root)["block"].set_data(addresses.view(np.uint8))
+    encoder = device.create_command_encoder()
+    with encoder.begin_compute_pass() as work:
+        work.bind_pipeline(pipeline, root)
+        work.dispatch_compute(spy.uint3(1, 1, 1))
+    device.submit_command_buffer(encoder.finish())
+    device.wait_for_idle()
+    result = buffers[2].to_numpy().view(np.float32)
+
+    _enter(report, "check")
+    if not np.array_equal(result, a + b):
+        wrong = int(np.count_nonzero(result != a + b))
+        report.error = f"the kernel ran, and {wrong} of {_COUNT} results are wrong"
+        return
+    _enter(report, "close")
+    device.close()
+    report.stage = "done"
+
+
+def _silence(log: list[str]) -> None:
+    """Sends slangpy's log into a list; it would otherwise mix into stdout, and its words are the best reason there is."""
+    import slangpy as spy
+
+    class Collect(spy.LoggerOutput):
+        def write(self, level: spy.LogLevel, name: str, msg: str) -> None:
+            if level.value >= spy.LogLevel.error.value:
+                log.append(msg)
+
+    logger = spy.Logger.get()
+    logger.remove_all_outputs()
+    logger.add_output(Collect())
+
+
+def _words(error: Exception, log: list[str]) -> str:
+    """One line for people: the log where there is one, else the exception without source positions."""
+    text = "\n".join(log) or str(error)
+    lines = [line.strip() for line in text.splitlines()]
+    return "; ".join(line for line in lines if line and not line.startswith("/") and line != "RHI messages:")
+
+
+def _enter(report: Probe, stage: str) -> None:
+    report.stage = stage
+    print(json.dumps(asdict(report)), flush=True)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the child: prints a line of JSON at each stage, the last one final; exit code 0 when the kernel's result was right."""
+    parser = argparse.ArgumentParser(prog="python -m fusepy.backend.probe", description="Tries one device type.")
+    parser.add_argument("type", choices=sorted({type for types in _TYPES.values() for type in types}))
+    report, log = Probe(parser.parse_args(argv).type), list[str]()
+    begin = time.perf_counter()
+    try:
+        _attempt(report, log)
+    except (ImportError, RuntimeError) as error:
+        report.error = _words(error, log)
+    report.seconds = round(time.perf_counter() - begin, 3)
+    print(json.dumps(asdict(report)), flush=True)
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""Recording and submitting dispatches: consecutive calls share a command buffer.
+
+A submission costs 7-10 µs on the host, a dispatch in an open encoder 2-5 µs, so calls are recorded into one encoder that is
+submitted when it holds `LIMIT` dispatches, when somebody reads or waits, or `DELAY_S` after the first of them.
+Order is always as written. Between two dispatches there is a global barrier: sgl emits none for memory that is reached by
+pointers, and without one dependent dispatches in one encoder are wrong on real Vulkan devices (20 of 20 runs).
+
+Once raw memory of a device has been handed out (a buffer, an address, DLPack), somebody else may read it at any time;
+from then on every call is submitted at once (`share`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import slangpy as spy
+
+LIMIT = 32
+DELAY_S = 0.5e-3
+
+
+class Queue:
+    """The graphics queue of one device. Every method must be called with `lock` held, except `flush` and `wait`."""
+
+    def __init__(self, device: spy.Device, lock: threading.RLock, *, deferred: bool = True):
+        self._device = device
+        self._lock = lock
+        self._encoder: Any = None
+        self._count = 0
+        self._limit = LIMIT if deferred else 1
+        self._last: int | None = None
+        self._wake = threading.Event()
+        self._asleep = False
+        self._closed = False
+        if deferred:
+            threading.Thread(target=_flusher, args=(weakref.ref(self), self._wake), name="fusepy-queue", daemon=True).start()
+
+    def dispatch(self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int]) -> None:
+        """Records one dispatch after all earlier ones; parameters were written to `root` just before."""
+        encoder = self._encoder
+        if encoder is None:
+            encoder = self._encoder = self._device.create_command_encoder()
+            if self._asleep:
+                self._asleep = False
+                self._wake.set()
+        else:
+            encoder.global_barrier()
+        compute = encoder.begin_compute_pass()
+        compute.bind_pipeline(pipeline, root)
+        compute.dispatch_compute(groups)
+        compute.end()
+        self._count += 1
+        if self._count >= self._limit:
+            self._submit()
+
+    def flush(self) -> int | None:
+        """Submits what is recorded; returns the id of the last submission."""
+        with self._lock:
+            self._submit()
+            return self._last
+
+    def _submit(self) -> None:
+        encoder = self._encoder
+        if encoder is not None:
+            self._encoder = None
+            self._count = 0
+            self._last = self._device.submit_command_buffer(encoder.finish())
+
+    def share(self) -> None:
+        """Submits at once from now on: memory of this device is visible to others."""
+        with self._lock:
+            self._limit = 1
+            self._submit()
+
+    def close(self) -> None:
+        """Submits what is left and lets the background thread go."""
+        self.flush()
+        self._closed = True
+        self._wake.set()
+
+    def idle(self, started: bool) -> bool:
+        """For the background thread: submits what has waited; whether there was nothing."""
+        with self._lock:
+            if self._closed:
+                return True
+            if self._encoder is None:
+                self._asleep = True
+                self._wake.clear()
+                return True
+            if started:
+                self._submit()
+            return False
+
+
+def _flusher(queue: weakref.ref[Queue], wake: threading.Event) -> None:
+    """Submits what nobody has submitted for `DELAY_S`; sleeps while nothing is recorded."""
+    while True:
+        current = queue()
+        if current is None or current._closed:  # pyright: ignore[reportPrivateUsage]
+            return
+        nothing = current.idle(started=False)
+        del current
+        if nothing:
+            wake.wait(timeout=60)
+        time.sleep(DELAY_S)
+        current = queue()
+        if current is None:
+            return
+        current.idle(started=True)
+        del current

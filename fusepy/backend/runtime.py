@@ -1,0 +1,182 @@
+"""`Device`: one opened GPU (or software driver) with everything that fusepy keeps for it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import slangpy as spy
+
+from fusepy.backend.cache import DiskCache
+from fusepy.backend.emit import Target
+from fusepy.backend.oracle import Facts, SlangOracle
+from fusepy.backend.pool import Pool
+from fusepy.backend.queue import Queue
+from fusepy.backend.session import Compiler
+from fusepy.backend.source import ModuleSource
+from fusepy.backend.transfer import Transfer
+from fusepy.errors import DeviceLostError
+
+MAX_LIVE_PLANS = 256  # at 1.4-1.7 MB a kernel this bounds resident memory at about 450 MB
+
+
+class Counters:
+    """What `fusepy.stats` reports for one device."""
+
+    __slots__ = ("disk_hits", "disk_misses", "dispatches", "kernels_compiled", "plan_hits", "plan_misses")
+
+    def __init__(self) -> None:
+        self.dispatches = self.kernels_compiled = self.plan_hits = self.plan_misses = self.disk_hits = self.disk_misses = 0
+
+
+class Device:
+    """An open device; made by `init_device`.
+
+    Attributes:
+        include_paths: folders in which Slang looks for imports, after that of the importing file.
+
+    Example:
+        >>> import fusepy as fp
+        >>> dev = fp.init_device()
+        >>> dev.is_open
+        True
+    """
+
+    def __init__(self, sgl: spy.Device, *, include_paths: Sequence[str] = (), deferred: bool = True):
+        self._sgl = sgl
+        self.include_paths = tuple(str(p) for p in include_paths)
+        self.lock = threading.RLock()
+        self.queue = Queue(sgl, self.lock, deferred=deferred)
+        self.transfer = Transfer(sgl, flush=self.queue.flush)
+        self.pool = Pool(sgl, before_release=self.wait)
+        self.compiler = Compiler(sgl, self.lock)
+        self.cache = DiskCache.from_environment()
+        self.counters = Counters()
+        self.target = Target(_kind(sgl))
+        self.features = frozenset(f.name for f in sgl.features)
+        self._facts: dict[str, Facts] = {}
+        self._lost: str | None = None
+        self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
+        _open.add(self)
+
+    # ---- what users see -----------------------------------------------------------------------------------------
+
+    @property
+    def sgl(self) -> spy.Device:
+        """The slangpy device underneath, with all recorded work submitted."""
+        self.check()
+        self.queue.flush()
+        return self._sgl
+
+    @property
+    def name(self) -> str:
+        """Adapter and API, e.g. ``llvmpipe (LLVM 15.0.6, 256 bits) (Vulkan)``."""
+        info = self._sgl.info
+        return f"{info.adapter_name} ({info.api_name})"
+
+    @property
+    def is_open(self) -> bool:
+        return self._lost is None
+
+    def wait(self) -> None:
+        """Submits what is recorded and waits until the device is idle."""
+        self.check()
+        self.queue.flush()
+        self._sgl.wait()
+
+    def close(self) -> None:
+        """Waits for the device and releases it; every later use raises `DeviceLostError`."""
+        if self._lost is None:
+            self.wait()
+            self.queue.close()
+            self._lost = "it was closed"
+            self._sgl.close()
+
+    def __repr__(self) -> str:
+        return f"Device({self.name if self._lost is None else self._lost})"
+
+    # ---- for the rest of fusepy ---------------------------------------------------------------------------------
+
+    @property
+    def raw(self) -> spy.Device:
+        """The sgl device, without submitting anything."""
+        return self._sgl
+
+    def check(self) -> None:
+        """Raises `DeviceLostError` if the device cannot be used any more."""
+        if self._lost is not None:
+            raise DeviceLostError(f"this device cannot be used: {self._lost}", hint="open one with fusepy.init_device()")
+
+    def lose(self, cause: str) -> None:
+        """Marks the device as unusable without touching it."""
+        self._lost = cause
+
+    def facts(self, source: ModuleSource) -> Facts:
+        """What is known about a module, from this process or the disk cache."""
+        found = self._facts.get(source.closure)
+        if found is None:
+            entry = self.cache.get(self.facts_key(source)) if source.cacheable else None
+            found = self._facts[source.closure] = Facts(entry.header if entry else None)
+        return found
+
+    def save_facts(self, source: ModuleSource) -> None:
+        """Writes new facts to the disk cache."""
+        facts = self.facts(source)
+        if facts.changed and source.cacheable:
+            facts.changed = False
+            self.cache.put_async(self.facts_key(source), facts.data, {})
+
+    def facts_key(self, source: ModuleSource) -> str:
+        return f"facts {source.closure} {self.identity}"
+
+    @property
+    def identity(self) -> str:
+        """Everything outside a program that its compiled form depends on."""
+        info = self._sgl.info
+        return f"{spy.SGL_VERSION} {spy.SGL_GIT_VERSION} {info.api_name} {info.adapter_name} {self._sgl.supported_shader_model.name}"
+
+    def oracle(self, sources: dict[str, ModuleSource]) -> SlangOracle:
+        """Answers about modules by the aliases that a graph gives them."""
+        return SlangOracle(self.compiler, sources, {alias: self.facts(s) for alias, s in sources.items()})
+
+    def keep(self, plan: Any) -> None:
+        """Registers a live plan; past `MAX_LIVE_PLANS` the oldest gives up its kernels and compiles them again when called."""
+        self._plans[id(plan)] = weakref.ref(plan)
+        self._plans.move_to_end(id(plan))
+        while len(self._plans) > MAX_LIVE_PLANS:
+            _, oldest = self._plans.popitem(last=False)
+            evicted = oldest()
+            if evicted is not None:
+                evicted.evict()
+
+
+def _kind(sgl: spy.Device) -> str:
+    """``"cuda"``, ``"software"`` for a driver that runs on the CPU, or the name of the API."""
+    name = sgl.info.type.name
+    if name == "cpu" or "llvmpipe" in sgl.info.adapter_name.lower() or "swiftshader" in sgl.info.adapter_name.lower():
+        return "software"
+    return name
+
+
+_open: weakref.WeakSet[Device] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for device in list(_open):
+        device.lose("it was opened before a fork, and a GPU context does not survive one in the child")
+
+
+def _at_exit() -> None:
+    for device in list(_open):
+        if device.is_open:
+            device.queue.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)

@@ -1,0 +1,219 @@
+"""Slang sessions: loading user modules and compiling kernels, in bounded memory.
+
+A live kernel costs 1.4-1.7 MB, and 0.9 MB of it stays in its session after the kernel is gone. Sessions are therefore
+rotated: after `KERNELS_PER_SESSION` kernels a new one takes over, and the old one dies with its last kernel.
+
+A module that failed to load stays poisoned under its name, so names are made from contents, with a fresh one per attempt,
+and failures are remembered: the same source fails twice with the same text and without compiling.
+"""
+
+from __future__ import annotations
+
+import atexit
+import re
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import slangpy as spy
+
+from fusepy.backend.source import ModuleSource
+from fusepy.errors import CompileError
+
+KERNELS_PER_SESSION = 64
+
+SessionKey = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str, object], ...]]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A linked kernel, ready to become a pipeline, with the files of its serialised modules (written in the background)."""
+
+    program: spy.ShaderProgram
+    name: str
+    binaries: Callable[[], dict[str, bytes]]
+
+
+class _Session:
+    """One Slang session with what was loaded into it."""
+
+    def __init__(self, device: spy.Device, key: SessionKey, scratch: Path, binaries: Path | None):
+        dirs, defines, options = key
+        described = {"include_paths": [scratch, *dirs], "defines": dict(defines), **dict(options)}
+        self.sgl = device.create_slang_session(
+            compiler_options=described,  # pyright: ignore[reportArgumentType]  # a TypedDict that is built by key
+            cache_path=binaries,
+        )
+        self.scratch = scratch
+        self.binaries = binaries
+        self.kernels = 0
+        self.modules: dict[str, spy.SlangModule] = {}
+
+    def load(self, name: str, text: str) -> spy.SlangModule:
+        return self.sgl.load_module_from_source(name, text, self.scratch / f"{name}.slang")
+
+
+class Compiler:
+    """Loads modules and compiles kernels for one device.
+
+    Args:
+        device: the sgl device.
+        lock: held while Slang works; sessions are not safe to share.
+    """
+
+    def __init__(self, device: spy.Device, lock: threading.RLock):
+        self._device = device
+        self._lock = lock
+        self._sessions: dict[SessionKey, _Session] = {}
+        self._failed: dict[str, CompileError] = {}
+        self._attempts = 0
+        self._root = Path(tempfile.mkdtemp(prefix="fusepy-"))
+        (self._root / "source").mkdir()
+        (self._root / "binary").mkdir()
+        atexit.register(shutil.rmtree, self._root, ignore_errors=True)
+
+    def module(self, source: ModuleSource) -> spy.SlangModule:
+        """The loaded module of `source`, for reflection; do not keep it beyond a question (sessions rotate).
+
+        Raises:
+            CompileError: with Slang's diagnostics, which name the user's file and line.
+        """
+        with self._lock:
+            return self._load(self._session([source]), source)
+
+    def compile(self, name: str, text: str, sources: Sequence[ModuleSource], entry_point: str) -> Program:
+        """Compiles and links one generated kernel that imports `sources` by their names.
+
+        Raises:
+            CompileError: with Slang's diagnostics.
+        """
+        with self._lock:
+            session = self._session(sources)
+            session.kernels += 1
+            for source in sources:
+                self._load(session, source)
+            module = self._attempt(session, name, text, f"kernel {name}")
+            program = _link(session.sgl, module, entry_point)
+        return Program(program, module.name, lambda: _collect(session, module.name, [s.name for s in sources]))
+
+    def load_binary(self, name: str, binaries: dict[str, bytes], sources: Sequence[ModuleSource], entry_point: str) -> Program:
+        """Links a kernel from serialised modules, skipping Slang's front end.
+
+        Raises:
+            CompileError: if Slang does not take them; the caller compiles from source then.
+        """
+        with self._lock:
+            folder = self._root / "binary"
+            for file, content in binaries.items():
+                (folder / file).write_bytes(content)
+            dirs, defines, options = _session_key(sources)
+            key = ((str(folder), *dirs), defines, options)
+            session = self._rotated(key, binaries=None)
+            session.kernels += 1
+            try:
+                module = session.sgl.load_module(name)
+            except spy.SlangCompileError as error:
+                raise CompileError(f"a cached kernel does not load: {error}", hint="it is compiled again") from error
+            return Program(_link(session.sgl, module, entry_point), name, dict)
+
+    def probe(self, text: str, sources: Sequence[ModuleSource]) -> str | None:
+        """Compiles `text` for its diagnostics only; ``None`` where there is nothing to complain about."""
+        with self._lock:
+            session = self._session(sources)
+            session.kernels += 1
+            for source in sources:
+                self._load(session, source)
+            self._attempts += 1
+            try:
+                session.load(f"probe_{self._attempts}", text)
+            except spy.SlangCompileError as error:
+                return clean(str(error))
+            return None
+
+    def _load(self, session: _Session, source: ModuleSource) -> spy.SlangModule:
+        found = session.modules.get(source.name)
+        if found is None:
+            if source.closure in self._failed:
+                raise self._failed[source.closure]
+            text = f'#line 1 "{source.label}"\n{source.text}'
+            try:
+                found = self._attempt(session, source.name, text, source.label)
+            except CompileError as error:
+                self._failed[source.closure] = error
+                session.modules.clear()  # whatever was half loaded stays with the session, which is left behind
+                self._sessions = {k: s for k, s in self._sessions.items() if s is not session}
+                raise
+            session.modules[source.name] = found
+        return found
+
+    def _attempt(self, session: _Session, name: str, text: str, what: str) -> spy.SlangModule:
+        try:
+            return session.load(name, text)
+        except spy.SlangCompileError as error:
+            words = clean(str(error))
+            raise CompileError(f"Slang cannot compile {what}\n{words}", hint=_advice(words, session)) from error
+
+    def _session(self, sources: Sequence[ModuleSource]) -> _Session:
+        return self._rotated(_session_key(sources), binaries=self._root / "binary")
+
+    def _rotated(self, key: SessionKey, binaries: Path | None) -> _Session:
+        found = self._sessions.get(key)
+        if found is None or found.kernels >= KERNELS_PER_SESSION:
+            found = _Session(self._device, key, self._root / "source", binaries)
+            self._sessions[key] = found
+        return found
+
+
+def _session_key(sources: Sequence[ModuleSource]) -> SessionKey:
+    dirs: dict[str, None] = {}
+    defines: dict[str, str] = {}
+    options: dict[str, object] = {}
+    for source in sources:
+        dirs.update(dict.fromkeys(source.include_dirs))
+        for table, pairs in ((defines, source.defines), (options, source.options)):
+            for name, value in pairs:
+                if table.setdefault(name, value) != value:  # type: ignore[arg-type]
+                    raise CompileError(
+                        f"two modules of one kernel want different values of {name!r}",
+                        saw=f"{table[name]} and {value}",
+                        hint="load both modules with the same defines and options",
+                    )
+    return tuple(dirs), tuple(sorted(defines.items())), tuple(sorted(options.items()))
+
+
+def _link(session: spy.SlangSession, module: spy.SlangModule, entry_point: str) -> spy.ShaderProgram:
+    try:
+        return session.link_program([module], [module.entry_point(entry_point)])
+    except spy.SlangCompileError as error:
+        raise CompileError(f"Slang cannot link kernel {module.name}\n{clean(str(error))}", hint="see Slang's words above") from error
+
+
+def _collect(session: _Session, kernel: str, modules: Sequence[str]) -> dict[str, bytes]:
+    """The serialised modules behind a kernel, once sgl's background writer has put them down; empty if it does not."""
+    assert session.binaries is not None
+    wanted = [f"{name}.slang-module" for name in (kernel, *modules)]
+    for _ in range(200):
+        found = {path.name: path for name in wanted for path in session.binaries.glob(f"*/0/{name}")}
+        if len(found) == len(wanted):
+            return {name: path.read_bytes() for name, path in found.items()}
+        time.sleep(0.01)
+    return {}
+
+
+_NOISE = re.compile(r"^(?:Failed to load slang module .* from source|.*error\[E39999\].*|.*E40003.*|--'|abort compilation.*)\n?", re.M)
+
+
+def clean(words: str) -> str:
+    """Slang's diagnostics without the lines that say the same again."""
+    return _NOISE.sub("", words).strip()
+
+
+def _advice(words: str, session: _Session) -> str:
+    if "cannot open file" in words:
+        paths = ", ".join(str(p) for p in list(session.sgl.desc.compiler_options.include_paths)[1:]) or "none"
+        return f"paths searched: {paths}; add others with init_device(include_paths=[…])"
+    return "mend the Slang source and load it again"

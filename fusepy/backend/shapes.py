@@ -1,0 +1,105 @@
+"""Extents and strides of a call over its broadcast grid, by NumPy's rule: extent 1 stretches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fusepy.backend.marshals.base import Operand
+from fusepy.errors import ShapeError
+from fusepy.ir.graph import Node, Value
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a strided call needs beside addresses: extents, strides in elements (0 where stretched), result shapes."""
+
+    grid: tuple[int, ...]
+    count: int
+    strides: tuple[tuple[int, ...], ...]
+    out_shapes: tuple[tuple[int, ...], ...]
+    wide: bool
+
+
+def make_recipe(
+    operands: Sequence[Operand],
+    shapes: Sequence[tuple[int, ...]],
+    strides: Sequence[tuple[int, ...]],
+    out_dims: Sequence[tuple[int, ...]],
+    feeds: Sequence[frozenset[int]],
+    rank: int,
+    name: str,
+    strict: bool,
+) -> Recipe:
+    """Broadcasts the batch axes of the operands over the grid.
+
+    Raises:
+        ShapeError: naming both arguments, both shapes and the axis.
+    """
+    grid = [1] * rank
+    owner: list[Operand | None] = [None] * rank
+    first: Operand | None = None
+    for o in operands:
+        if strict and o.dims:
+            first = first or o
+            cut = len(o.dims)
+            if shapes[o.position][:cut] != shapes[first.position][: len(first.dims)]:
+                raise _mismatch(first, o, shapes, name, strict)
+        for axis, d in enumerate(o.dims):
+            extent = shapes[o.position][axis]
+            if extent == grid[d] or extent == 1:
+                continue
+            before = owner[d]
+            if before is not None:
+                raise _mismatch(before, o, shapes, name, strict)
+            grid[d] = extent
+            owner[d] = o
+    steps = tuple(
+        tuple(0 if axis < len(o.dims) and shapes[o.position][axis] == 1 else s for axis, s in enumerate(strides[o.position]))
+        for o in operands
+    )
+    out_shapes = tuple(
+        tuple(_extent(d, operands, shapes, feeds[j]) for d in dims) for j, dims in enumerate(out_dims)
+    )
+    count = 1
+    for extent in grid:
+        count *= extent
+    reach = max((sum(abs(s) * (n - 1) for s, n in zip(st, sh) if n) for st, sh in zip(strides, shapes)), default=0)
+    return Recipe(tuple(grid), count, steps, out_shapes, max(count, reach) >= 1 << 31)
+
+
+def _extent(d: int, operands: Sequence[Operand], shapes: Sequence[tuple[int, ...]], feeding: frozenset[int]) -> int:
+    """The extent of a result along grid dimension `d`: that of the operands it is computed from."""
+    extent = 1
+    for o in operands:
+        if o.position in feeding and d in o.dims:
+            given = shapes[o.position][o.dims.index(d)]
+            extent = given if extent == 1 else extent
+    return extent
+
+
+def output_feeds(region: Node) -> list[frozenset[int]]:
+    """For each result of a region, the operands that it is computed from."""
+    assert region.body is not None
+    sources: dict[Value, frozenset[int]] = {v: frozenset([i]) for i, v in enumerate(region.body.inputs)}
+    for node in region.body.nodes:
+        found: frozenset[int] = frozenset().union(*(sources[v] for v in node.operands))
+        sources.update(dict.fromkeys(node.results, found))
+    return [sources[v] for v in region.body.outputs]
+
+
+def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], name: str, strict: bool) -> ShapeError:
+    """The error for two arguments, naming the axis on which they disagree where there is one."""
+    saw = f"{a.name} {shapes[a.position]} and {b.name} {shapes[b.position]}"
+    for d in sorted(set(a.dims) & set(b.dims), reverse=True):
+        axis_a, axis_b = a.dims.index(d), b.dims.index(d)
+        m, n = shapes[a.position][axis_a], shapes[b.position][axis_b]
+        if m != n and (strict or 1 not in (m, n)):
+            saw += f": {m} on axis {axis_a} against {n} on axis {axis_b}"
+            break
+    return ShapeError(
+        f"{name}: arguments {a.name!r} and {b.name!r} do not broadcast",
+        saw=saw,
+        expected="identical shapes (strict broadcasting)" if strict else "equal extents, or 1",
+        hint="reshape one of them, or map its axes elsewhere with vmap",
+    )

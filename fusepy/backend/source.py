@@ -1,0 +1,130 @@
+"""A Slang source with everything that it imports: the identity of a module, for caching.
+
+The content key covers the text of every file that an import or include can reach, so an edited file is a new module. Slang's
+own dependency list is not visible through sgl; imports are therefore read from the text, and a source that hides one
+behind a macro is marked as not cacheable rather than guessed at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*")', re.S)
+_IMPORT = re.compile(r"\b(?:import|__include|implementing|__exported\s+import)\s+([\w.]+|\"[^\"]+\")\s*;")
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]+(\S.*)$", re.M)
+_MACRO_IMPORT = re.compile(r"^[ \t]*#[ \t]*define\b[^\n]*\b(?:import|__include)\b", re.M)
+
+
+@dataclass(frozen=True)
+class ModuleSource:
+    """One Slang module as fusepy compiles it.
+
+    Attributes:
+        name: an identifier, unique by content: nothing in a session can be loaded twice under one name.
+        alias: the user's name for it, e.g. the stem of the file.
+        text: its source. `path` is where it came from, for diagnostics and for resolving its imports; empty for a string.
+        defines: preprocessor defines; `options` further compiler options; both as sorted pairs.
+        closure: hex digest over the text and all that it imports.
+        cacheable: whether the closure is known to be complete.
+    """
+
+    alias: str
+    text: str
+    path: str
+    include_dirs: tuple[str, ...]
+    defines: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, object], ...] = ()
+    closure: str = ""
+    cacheable: bool = True
+    name: str = field(default="", compare=False)
+
+    @staticmethod
+    def make(
+        alias: str,
+        text: str,
+        path: str = "",
+        include_dirs: Sequence[str] = (),
+        defines: Mapping[str, str] | None = None,
+        options: Mapping[str, object] | None = None,
+    ) -> ModuleSource:
+        """A source with its closure computed."""
+        dirs = tuple(dict.fromkeys([str(Path(path).resolve().parent)] if path else [])) + tuple(include_dirs)
+        pairs = tuple(sorted((defines or {}).items()))
+        extra = tuple(sorted((options or {}).items()))
+        digest, cacheable = _closure(text, dirs, Path(path).parent if path else None)
+        digest.update(repr((alias, pairs, extra)).encode())
+        closure = digest.hexdigest()
+        stem = re.sub(r"\W", "_", alias)
+        if not re.match(r"[A-Za-z_]", stem):
+            stem = f"m_{stem}"
+        return ModuleSource(alias, text, path, dirs, pairs, extra, closure, cacheable, f"{stem}_{closure[:12]}")
+
+    @property
+    def label(self) -> str:
+        """The file or name that diagnostics point at."""
+        return self.path or f"{self.alias}.slang"
+
+
+def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> tuple[hashlib._Hash, bool]:  # pyright: ignore[reportPrivateUsage]
+    """A digest over `text` and every file that it reaches, and whether all imports could be read."""
+    digest = hashlib.sha256(text.encode())
+    cacheable = True
+    seen: set[Path] = set()
+    pending: list[tuple[str, Path | None]] = [(text, own_dir)]
+    while pending:
+        current, where = pending.pop()
+        names, readable = imports(current)
+        cacheable &= readable
+        for name in names:
+            found = _find(name, where, dirs)
+            if found is None:
+                digest.update(f"missing {name}\n".encode())  # if it appears later, the closure is another one
+                continue
+            if found in seen:
+                continue
+            seen.add(found)
+            content = found.read_text(encoding="utf-8", errors="surrogateescape")
+            digest.update(f"{name}\n{len(content)}\n".encode())
+            digest.update(content.encode(errors="surrogateescape"))
+            pending.append((content, found.parent))
+    return digest, cacheable
+
+
+def imports(text: str) -> tuple[list[str], bool]:
+    """File names that a source imports or includes, relative, and whether none can be hidden behind a macro.
+
+    Example:
+        >>> imports('import a.b; // import c;\\n#include "d.slangh"')
+        (['a/b.slang', 'd.slangh'], True)
+    """
+    bare = _COMMENT.sub(lambda m: m[1] or " ", text)
+    readable = not _MACRO_IMPORT.search(bare)
+    found: list[str] = []
+    for match in _IMPORT.finditer(bare):
+        name = match[1].strip('"')
+        if not match[1].startswith('"'):
+            name = name.replace(".", "/")
+        found.append(name if name.endswith(".slang") else f"{name}.slang")
+    for match in _INCLUDE.finditer(bare):
+        operand = match[1].strip()
+        if operand[0] in '"<' and len(operand) > 2:
+            found.append(operand.strip('"<>'))
+        else:
+            readable = False
+    return found, readable
+
+
+def _find(name: str, own_dir: Path | None, dirs: Sequence[str]) -> Path | None:
+    """The file behind an import; Slang also tries underscores as hyphens."""
+    for folder in [own_dir, *map(Path, dirs)]:
+        if folder is None:
+            continue
+        for spelling in dict.fromkeys((name, name.replace("_", "-"))):
+            path = folder / spelling
+            if path.is_file():
+                return path.resolve()
+    return None

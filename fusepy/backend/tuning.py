@@ -1,0 +1,47 @@
+"""How the threads of an elementwise kernel are shaped, per device kind; every number is measured (decision 002).
+
+On an H100 one element per thread already streams at full bandwidth once elements have 8 bytes or more; 4-byte elements
+need two loads in flight (2,740 -> 3,040 GB/s). Lavapipe runs a group as vectorised loops on one CPU thread and wants large
+groups with many elements per thread (7 -> 17 GB/s), up to where the stride leaves the caches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis; longer grids fold into rows
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Threads per group, elements per thread, and whether all loads of a thread are issued before the first store."""
+
+    threads: int
+    per_thread: int
+    batched: bool
+
+    @property
+    def per_group(self) -> int:
+        return self.threads * self.per_thread
+
+
+def choose(kind: str, element_bytes: int, linear: bool) -> Shape:
+    """The shape for a device ``kind`` (``"software"``, ``"cuda"``, or anything else for a GPU).
+
+    Args:
+        element_bytes: the largest element that a thread loads or stores.
+        linear: whether the arguments are indexed linearly; others divide their way to an index and gain nothing from batches.
+    """
+    if kind == "software":
+        if not linear:
+            return Shape(512, 8, False)
+        if element_bytes <= 4:
+            return Shape(512, 32, False)
+        return Shape(1024, max(4, 1 << (192 // element_bytes).bit_length() - 1) if element_bytes <= 48 else 4, False)
+    if not linear:
+        return Shape(256, 1, False)
+    if element_bytes <= 4:
+        return Shape(256, 2, True)
+    if kind == "cuda" and element_bytes == 12:
+        return Shape(256, 2, False)
+    return Shape(256, 1, False)

@@ -1,0 +1,141 @@
+"""Choosing and opening a device; the default one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import slangpy as spy
+
+from fusepy.backend.runtime import Device
+from fusepy.errors import ArgumentError, DeviceError, did_you_mean
+
+_default: Device | None = None
+
+# hardware first; a software Vulkan driver is faster and far more complete than the cpu device
+_PREFERENCE = ("cuda", "vulkan", "metal", "d3d12", "cpu")
+
+
+class _Quiet(spy.LoggerOutput):
+    """sgl's log, dropped: what matters comes back as errors."""
+
+    def write(self, level: spy.LogLevel, name: str, msg: str) -> None:
+        pass
+
+
+def init_device(
+    type: str | spy.DeviceType | None = None,
+    adapter: int | str | None = None,
+    include_paths: Sequence[str | os.PathLike[str]] = (),
+    debug: bool = False,
+    *,
+    deferred: bool = True,
+) -> Device:
+    """Opens a device.
+
+    Args:
+        type: ``"cuda"``, ``"vulkan"``, ``"metal"``, ``"d3d12"`` or ``"cpu"``; by default the environment variable
+            ``FUSEPY_DEVICE``, else the first that opens: CUDA, Vulkan on hardware, Metal or D3D12, Vulkan in software, CPU.
+        adapter: index or part of the name of the adapter.
+        include_paths: folders in which Slang looks for imported modules.
+        debug: turns on the validation layers of sgl and slang-rhi, and its log.
+        deferred: lets consecutive calls share a command buffer; False submits each call at once.
+
+    Raises:
+        DeviceError: if none opens; says what each attempt said.
+
+    Example:
+        >>> init_device("vulkan").is_open
+        True
+    """
+    wanted = type if type is not None else os.environ.get("FUSEPY_DEVICE") or None
+    names = [_type_name(wanted)] if wanted is not None else list(_PREFERENCE)
+    if not debug:
+        _silence()
+    failures: list[str] = []
+    fallback: spy.Device | None = None
+    for name in names:
+        if name == "cpu" and fallback is not None:
+            break
+        try:
+            opened = _open(name, adapter, include_paths, debug)
+        except RuntimeError as error:  # sgl knows no finer class
+            failures.append(f"{name}: {str(error).splitlines()[0] if str(error) else 'no reason given'}")
+            continue
+        if wanted is None and name == "vulkan" and "llvmpipe" in opened.info.adapter_name.lower():
+            fallback = opened  # software: only if no hardware device follows
+            continue
+        return Device(opened, include_paths=[os.fspath(p) for p in include_paths], deferred=deferred)
+    if fallback is not None:
+        return Device(fallback, include_paths=[os.fspath(p) for p in include_paths], deferred=deferred)
+    raise DeviceError("no device could be opened", saw="; ".join(failures), hint="run 'fusepy doctor' to see what is missing")
+
+
+def default_device() -> Device:
+    """The device that `load` uses; opened on first use, and again if it was closed."""
+    global _default
+    if _default is None or not _default.is_open:
+        _default = init_device()
+    return _default
+
+
+def as_device(device: Any) -> Device:
+    """A fusepy device for a fusepy or slangpy one.
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+    if isinstance(device, Device):
+        device.check()
+        return device
+    if device is None:
+        return default_device()
+    if isinstance(device, spy.Device):
+        found = _wrapped.get(id(device))
+        if found is None or found.raw is not device:
+            found = _wrapped[id(device)] = Device(device, deferred=False)  # somebody else submits to it as well
+        return found
+    raise ArgumentError("not a device", saw=repr(device), hint="pass what fusepy.init_device() or slangpy.Device() returns")
+
+
+_wrapped: dict[int, Device] = {}
+
+
+def _type_name(wanted: str | spy.DeviceType) -> str:
+    name = wanted if isinstance(wanted, str) else wanted.name
+    if name not in _PREFERENCE:
+        raise DeviceError(f"unknown device type {name!r}", hint=did_you_mean(name, _PREFERENCE))
+    return name
+
+
+def _open(name: str, adapter: int | str | None, include_paths: Sequence[str | os.PathLike[str]], debug: bool) -> spy.Device:
+    kind = spy.DeviceType[name]
+    luid: list[int] | None = None
+    if adapter is not None:
+        adapters = spy.Device.enumerate_adapters(kind)
+        matches = [
+            a for i, a in enumerate(adapters) if (i == adapter if isinstance(adapter, int) else adapter.lower() in a.name.lower())
+        ]
+        if not matches:
+            listed = ", ".join(f"{i}: {a.name}" for i, a in enumerate(adapters)) or "none"
+            raise DeviceError(f"no {name} adapter {adapter!r}", saw=listed, hint="pass one of these indices or part of a name")
+        luid = matches[0].luid
+    return spy.Device(
+        type=kind,
+        enable_debug_layers=debug,
+        enable_rhi_validation=debug,  # 4 µs a call
+        enable_hot_reload=False,
+        adapter_luid=luid,
+        compiler_options={"include_paths": list(include_paths)},
+    )
+
+
+def _silence() -> None:
+    """Drops sgl's log; must happen before a device is created."""
+    logger = spy.Logger.get()
+    logger.remove_all_outputs()
+    logger.add_output(_quiet)
+
+
+_quiet = _Quiet()

@@ -1,0 +1,105 @@
+"""`Element`: what one element of a tensor is, on the device and in NumPy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fusepy.errors import UnsupportedArgumentError
+from fusepy.ir.oracle import Layout, Oracle
+from fusepy.ir.types import BOOL, Type
+
+
+class Element:
+    """What one element is: its Slang type, its bytes on the device, and its form in NumPy.
+
+    Attributes:
+        type: the Slang type.
+        nbytes: distance from one element to the next.
+        dtype: NumPy dtype of a component (of the whole struct for structs); `shape` the components' extents.
+    """
+
+    __slots__ = ("dtype", "nbytes", "shape", "stored", "type")
+    _interned: dict[object, Element] = {}
+
+    def __init__(self, type: Type, nbytes: int, dtype: np.dtype[Any], stored: np.dtype[Any], shape: tuple[int, ...]):
+        self.type = type
+        self.nbytes = nbytes
+        self.dtype = dtype
+        self.stored = stored  # differs for bool, which is four bytes on the device
+        self.shape = shape
+
+    @classmethod
+    def of(cls, type: Type, oracle: Oracle | None = None) -> Element:
+        """The element of a type; structs are laid out as `oracle` says.
+
+        Raises:
+            UnsupportedArgumentError: for a type that cannot live in memory, or that no module declares.
+        """
+        if type.dtype is not None:
+            found = cls._interned.get(type)
+            if found is None:
+                stored = np.dtype(np.uint32) if type.scalar is BOOL else type.dtype
+                found = cls(type, stored.itemsize * math.prod(type.shape), type.dtype, stored, type.shape)
+                cls._interned[type] = found
+            return found
+        layout = oracle.layout(type) if oracle is not None else None
+        if layout is None:
+            raise UnsupportedArgumentError(
+                f"a tensor cannot hold {type}", hint="use a scalar, vector, matrix, or a struct as module.Name, e.g. dtype=m.Ray"
+            )
+        found = cls._interned.get(layout)
+        if found is None:
+            dtype = struct_dtype(layout, oracle)
+            found = cls._interned[layout] = cls(type, layout.stride, dtype, dtype, ())
+        return found
+
+
+def struct_dtype(layout: Layout, oracle: Oracle | None) -> np.dtype[Any]:
+    """The NumPy dtype of a struct, from Slang's own offsets: tail padding is reused, so ``align=True`` would be wrong."""
+    formats: list[Any] = []
+    for field in layout.fields:
+        inner = Element.of(field.type, oracle)
+        # bool keeps its four bytes here: one NumPy field cannot convert by itself
+        formats.append((inner.stored, inner.shape) if inner.shape else inner.stored)
+    names = [f.name for f in layout.fields]
+    offsets = [f.offset for f in layout.fields]
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": layout.stride})
+
+
+def element_of(dtype: Any) -> Element:
+    """The element behind a ``dtype=`` argument: a Slang type of a module, a `Type`, a name, or a NumPy dtype.
+
+    Raises:
+        UnsupportedArgumentError: if it names no element that memory can hold.
+    """
+    if isinstance(dtype, Element):
+        return dtype
+    element = getattr(dtype, "element", None)  # a type of a module, which knows the layout of its structs
+    if isinstance(element, Element):
+        return element
+    if isinstance(dtype, Type):
+        return Element.of(dtype)
+    if isinstance(dtype, str) and dtype not in np.sctypeDict:
+        return Element.of(Type.parse(dtype))
+    return Element.of(scalar_type(np.dtype(dtype)))
+
+
+def scalar_type(dtype: np.dtype[Any]) -> Type:
+    """The Slang scalar of a NumPy dtype.
+
+    Raises:
+        UnsupportedArgumentError: naming the dtype and what is supported.
+    """
+    found = Type.of_dtype(dtype) if dtype.isnative else None
+    if found is None:
+        native = "" if dtype.isnative else "; convert to native byte order with .astype(dtype.newbyteorder('='))"
+        raise UnsupportedArgumentError(
+            f"Slang has no type for NumPy's {dtype}",
+            saw=dtype,
+            expected="bool, int8 to int64, uint8 to uint64, float16, float32, float64, or a struct as dtype=module.Name",
+            hint=f"convert the array with .astype(np.float32){native}",
+        )
+    return found
