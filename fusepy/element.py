@@ -23,6 +23,7 @@ class Element:
 
     __slots__ = ("dtype", "nbytes", "shape", "stored", "type")
     _interned: dict[object, Element] = {}
+    structs: dict[np.dtype[Any], list[Element]] = {}  # by NumPy dtype, so that structured arrays are recognised
 
     def __init__(self, type: Type, nbytes: int, dtype: np.dtype[Any], stored: np.dtype[Any], shape: tuple[int, ...]):
         self.type = type
@@ -54,6 +55,7 @@ class Element:
         if found is None:
             dtype = struct_dtype(layout, oracle)
             found = cls._interned[layout] = cls(type, layout.stride, dtype, dtype, ())
+            cls.structs.setdefault(dtype, []).append(found)
         return found
 
 

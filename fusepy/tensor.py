@@ -59,7 +59,7 @@ class Tensor:
         self._block = device.pool.allocate(self.size * element.nbytes) if block is None else block
         self._origin = offset
         self.address = self._block.address + offset
-        self.key = (element, len(shape))
+        self.key = (element, len(shape), device)
         if strides is None:
             self.strides = contiguous_strides(shape)
             self.linear = True

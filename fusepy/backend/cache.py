@@ -14,6 +14,7 @@ none. It is not synced, because what a power failure leaves behind fails its dig
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
@@ -104,8 +105,7 @@ class DiskCache:
         self._hits = self._misses = 0
         self._in_flight: dict[bytes, Entry] = {}
         self._writer = _Writer()
-        # Runs at exit too, so that what is in flight is still written.
-        weakref.finalize(self, _finish, self._writer, self._files)
+        self._at_exit = False
 
     @classmethod
     def from_environment(cls) -> DiskCache:
@@ -158,6 +158,11 @@ class DiskCache:
         header = json.loads(json.dumps(header))
         if self._files is None or not self._files.writable():
             return
+        if not self._at_exit:
+            # What is in flight at exit is still written. Registered here and not in the constructor, because exit functions run
+            # last to first: those that remove what a payload function reads were registered before the first `put`.
+            self._at_exit = True
+            atexit.register(_flush_if_alive, weakref.ref(self))
         key = _encoded(key)
         if callable(payload):
             make = payload
@@ -328,10 +333,9 @@ class _Writer:
             job()
 
 
-def _finish(writer: _Writer, files: _Files | None) -> None:
-    writer.drain()
-    if files:
-        files.report()
+def _flush_if_alive(cache: weakref.ref[DiskCache]) -> None:
+    if (alive := cache()) is not None:  # A cache that is gone had nothing in flight: jobs keep theirs alive.
+        alive.flush()
 
 
 def _encoded(key: bytes | str) -> bytes:

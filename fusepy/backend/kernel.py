@@ -60,21 +60,6 @@ class Kernel:
             device.queue.dispatch(self.pipeline, self.root, size)
             device.counters.dispatches += 1
 
-    def record(self, encoder: spy.CommandEncoder, values: Sequence[float], count: int, device: Device) -> None:
-        """Records the dispatch into the user's encoder, after a barrier: what came before may have written our memory."""
-        groups = -(-count // self.per_group)
-        size = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
-        with device.lock:
-            self.packer.pack_into(self._buffer, 0, *values)
-            self._cursor.set_data(self._data)
-            encoder.global_barrier()
-            compute = encoder.begin_compute_pass()
-            compute.bind_pipeline(self.pipeline, self.root)
-            compute.dispatch_compute(size)
-            compute.end()
-            encoder.global_barrier()
-            device.counters.dispatches += 1
-
 
 def build_kernel(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> Kernel:
     """The kernel of a generated source, from the disk cache if it has it.
@@ -106,10 +91,11 @@ def build_kernel(device: Device, source: KernelSource, sources: Sequence[ModuleS
 
 
 def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> str:
-    """Everything that the compiled kernel depends on."""
+    """Everything that the compiled kernel depends on; moving a call to another line of the user's file changes nothing."""
+    text = "\n".join(line for line in source.text.splitlines() if not line.startswith("#line"))
     fields = [(f.type, f.name) for f in source.fields]
     modules: Mapping[str, str] = {s.name: s.closure for s in sources}
-    return json.dumps(["kernel", EMITTER_VERSION, device.identity, modules, source.text, source.entry_point, fields], sort_keys=True)
+    return json.dumps(["kernel", EMITTER_VERSION, device.identity, modules, text, source.entry_point, fields], sort_keys=True)
 
 
 def reflected_layout(device: Device, program: spy.ShaderProgram) -> tuple[list[int], int]:

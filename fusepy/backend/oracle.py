@@ -42,8 +42,13 @@ class SlangOracle:
 
     def __init__(self, compiler: Compiler, sources: Mapping[str, ModuleSource], facts: Mapping[str, Facts]):
         self._compiler = compiler
-        self._sources = sources
-        self._facts = facts
+        self._sources = dict(sources)
+        self._facts = dict(facts)
+
+    def add(self, alias: str, source: ModuleSource, facts: Facts) -> None:
+        """Makes one more module known, as a trace meets it."""
+        self._sources[alias] = source
+        self._facts[alias] = facts
 
     # ---- the protocol -------------------------------------------------------------------------------------------
 
@@ -88,7 +93,7 @@ class SlangOracle:
     # ---- names --------------------------------------------------------------------------------------------------
 
     def symbols(self, module: str) -> dict[str, list[str]]:
-        """Names declared at the top of a module: ``functions``, ``types`` and ``namespaces``."""
+        """Names declared at the top of a module: ``functions`` and ``types``."""
         return self._facts[module].get("symbols", "", lambda: _symbols(self._module(module)))
 
     def is_type(self, module: str, name: str) -> bool:
@@ -115,7 +120,8 @@ class SlangOracle:
         if found is None:
             return []
         overloads = [found.overloads[i] for i in range(len(found.overloads))] if found.is_overloaded else [found]
-        return [[[_param(p) for p in _parameters(f)], _declared_type(f.return_type)] for f in overloads]
+        # a keyword such as `sample` is found as an overload set of nothing
+        return [[[_param(p) for p in _parameters(f)], _declared_type(f.return_type)] for f in overloads if f is not None]
 
     def _resolve(self, module: str, function: str, types: Sequence[Type]) -> list[Any] | None:
         found = self._find(module, function)
@@ -190,21 +196,23 @@ def _type_name(type: spy.TypeReflection) -> str | None:
 
 
 def _symbols(module: spy.SlangModule) -> dict[str, list[str]]:
-    names: dict[str, list[str]] = {"functions": [], "types": [], "namespaces": []}
-    decl = module.module_decl
-    for i in range(len(decl)):
-        child = decl[i]
-        try:
-            kind = child.kind
-        except ValueError:  # namespaces and enums have kinds that the bindings do not know
-            names["namespaces"].append(child.name)
-            continue
-        if kind == spy.DeclReflection.Kind.func:
-            names["functions"].append(child.name)
-        elif kind == spy.DeclReflection.Kind.struct:
-            names["types"].append(child.name)
-        elif kind == spy.DeclReflection.Kind.generic:
-            names["functions"].append(child.name)
+    """The names at the top of a module, for messages and ``dir()``; namespaces are not listed by the bindings."""
+    names: dict[str, list[str]] = {"functions": [], "types": []}
+    pending = [module.module_decl]
+    while pending:
+        decl = pending.pop()
+        for i in range(len(decl)):
+            child = decl[i]
+            try:
+                kind = child.kind
+            except ValueError:  # namespaces and enums have kinds that the bindings do not know
+                continue
+            if kind == spy.DeclReflection.Kind.generic:
+                pending.append(child)  # the generic itself has no name; what it declares has
+            elif kind == spy.DeclReflection.Kind.func:
+                names["functions"].append(child.name)
+            elif kind == spy.DeclReflection.Kind.struct:
+                names["types"].append(child.name)
     return {k: sorted({n for n in v if n and not n.startswith("$")}) for k, v in names.items()}
 
 

@@ -148,6 +148,13 @@ class Plan:
         self.device.keep(self)
         return built
 
+    def one_shape(self, shapes: Sequence[tuple[int, ...]]) -> bool:
+        """Whether arguments of these shapes have one batch shape, so that they can be indexed linearly."""
+        batch = {
+            shapes[position][: len(shapes[position]) - len(consumed)] for position, mapped, consumed in self._steps if mapped
+        }
+        return len(batch) <= 1
+
     def evict(self) -> None:
         """Gives up the kernels; the next call compiles them again or finds them on disk."""
         self.kernels.clear()

@@ -124,6 +124,8 @@ class Pool:
             for dedicated blocks never exceeds their peak by more than this.
         before_release: called, with the pool's lock held, before memory goes back to the driver; it must submit what is recorded
             and wait until the queue is idle. The default, ``device.wait``, is enough where all that is recorded is submitted too.
+        lock: the pool's lock. Where `before_release` takes a lock that other threads hold while they allocate, pass that one: two
+            locks taken in both orders would deadlock.
 
     Example:
         >>> pool = Pool(spy.Device(type=spy.DeviceType.cpu, enable_hot_reload=False))
@@ -143,6 +145,7 @@ class Pool:
         limit_bytes: int | None = None,
         cache_bytes: int = 512 << 20,
         before_release: Callable[[], object] | None = None,
+        lock: threading.RLock | None = None,
     ):
         self._device = device
         self._slab_bytes = slab_bytes
@@ -150,7 +153,7 @@ class Pool:
         self._cache_bytes = cache_bytes
         self._before_release = before_release or device.wait
         # Re-entrant, because a collection that starts inside `allocate` may run a finaliser that allocates.
-        self._lock = threading.RLock()
+        self._lock = lock or threading.RLock()
         self._free: dict[int, list[_Span]] = {}
         self._freed: list[_Span] = []
         self._slabs: list[_Slab] = []

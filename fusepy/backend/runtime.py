@@ -53,7 +53,7 @@ class Device:
         self.lock = threading.RLock()
         self.queue = Queue(sgl, self.lock, deferred=deferred)
         self.transfer = Transfer(sgl, flush=self.queue.flush)
-        self.pool = Pool(sgl, before_release=self.wait)
+        self.pool = Pool(sgl, before_release=self.wait, lock=self.lock)
         self.compiler = Compiler(sgl, self.lock)
         self.cache = DiskCache.from_environment()
         self.counters = Counters()
@@ -153,6 +153,16 @@ class Device:
             evicted = oldest()
             if evicted is not None:
                 evicted.evict()
+
+    def forget(self) -> None:
+        """Gives up all kernels and free memory."""
+        for reference in self._plans.values():
+            plan = reference()
+            if plan is not None:
+                plan.evict()
+        self._plans.clear()
+        self.wait()
+        self.pool.trim()
 
 
 def _kind(sgl: spy.Device) -> str:

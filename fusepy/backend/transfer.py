@@ -6,15 +6,12 @@ There are two ways, and the device decides between them:
 - **Staged.** Elsewhere the bytes go through a ring of small host-visible buffers that live as long as the `Transfer`, so that the
   host copies one piece while the device copies another.
 
-64 MiB on lavapipe with 2 cores, best of 15, in ms:
+On lavapipe with 2 cores, best of 15: 64 MiB in ms, 4 bytes in µs ("known": where `flush` returns the last submission)::
 
-    ======================================  ====  ======================  =================
-    ..                                      up    down, to a fresh array  to an array in use
-    ======================================  ====  ======================  =================
-    by pointer                              3.4   6.5                     3.6
-    staged                                  4-6   7-8                     4.6-6.9
-    Buffer.copy_from_numpy, to_numpy        17    29
-    ======================================  ====  ======================  =================
+                                            64 MiB up   down, new array   into an array   4 bytes down
+    by pointer (known)                      2.7-3.4     4.9-6.5           2.8-3.6         15 (2)
+    staged                                  4.0-6.7     6.4-8.4           4.6-6.9         18
+    Buffer.copy_from_numpy, .to_numpy       17-19       27-39             -               25
 """
 
 from __future__ import annotations
@@ -78,7 +75,7 @@ class Transfer:
     Args:
         device: where the buffers lie.
         flush: called before each copy; it must submit what is recorded so far. It may return the ID of the last submission on the
-            graphics queue, which saves 9 µs on a host-addressable device; None makes the copy find out with an empty submission.
+            graphics queue, which saves 13 µs on a host-addressable device; None makes the copy find out with an empty submission.
         host_addressable: overrides `is_host_addressable`; False forces the staged way, which works everywhere.
 
     All copies come after what was submitted before, and an upload comes before what is submitted after it.

@@ -151,7 +151,7 @@ class Graph:
                     n.op.name,
                     tuple(number[id(v)] for v in n.operands),
                     n.maps,
-                    tuple((k, type(v), v) for k, v in n.attrs.items()),
+                    tuple((k, repr(v)) for k, v in n.attrs.items()),  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
                     tuple(v.signature() for v in n.results),
                     n.loc,
                     None if n.body is None else n.body.canonical(),
@@ -197,7 +197,7 @@ class Builder:
         >>> (y,) = b.add(OPS["add"], [x, x])
         >>> print(b.finish([y]))
         graph @double_it(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {
-          %0 = add(%x, %x) : float
+          %0 = add(%x, %x) : Tensor<float>[?]
           return %0
         }
     """

@@ -43,7 +43,7 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
     """One node's results, spread over its whole grid."""
     shapes = [a.shape[:rank] for a in operands]
     try:
-        grid = np.broadcast_shapes(*shapes) if shapes else ()
+        grid = np.broadcast_shapes(*shapes) if shapes else (1,) * rank
     except ValueError:
         raise ShapeError(
             f"extents do not broadcast: {', '.join(map(str, shapes))}", place=node.loc, hint="check the shapes"
@@ -52,7 +52,7 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
         return _region(node, operands, grid, functions)
     if node.op.name == "slang.call":
         found = functions[node.text("function")](*operands)
-        results = list(found) if isinstance(found, tuple) else [found]
+        results = list(found) if isinstance(found, tuple) else [found] if node.results else []
     else:
         results = node.op.evaluate(node, operands)
     spread: list[Array] = []

@@ -7,27 +7,41 @@ import re
 
 from fusepy.ir.graph import Attr, Graph, Node, Value
 
+CONTAINERS = ("Tensor", "List", "Grid")
+
 _PLAIN = re.compile(r"[A-Za-z_]\w*\Z")
+# a user's type that would read as a container or as the word `weak`
+_MISLEADING = re.compile(rf"({'|'.join(CONTAINERS)})<.*\]\Z|weak\Z")
 
 
 def print_graph(graph: Graph) -> str:
     """The textual IR of a graph, deterministic and complete."""
-    lines = [f"import @{alias} = {json.dumps(key)}" for alias, key in graph.modules]
+    lines = [f"import @{symbol(alias)} = {json.dumps(key)}" for alias, key in graph.modules]
     lines += _Printer().graph(graph, "graph", "")
     return "\n".join(lines)
 
 
+def print_node(graph: Graph, node: Node) -> str:
+    """One node of `graph` on one line, without its body; values that the graph does not define show as ``%?``."""
+    printer = _Printer()
+    for value in graph.inputs:
+        printer.names[value] = f"%{symbol(value.name or '?')}"
+    for other in graph.nodes:
+        if other is node:
+            break
+        printer.number(other)
+    return printer.node(node, "")[0]
+
+
 def value_type(value: Value) -> str:
-    """``Tensor<float3>[?,?]`` for an input in memory, ``float`` for a number, ``weak float`` where only that is known."""
-    if value.container:
-        return f"{value.container}<{value.type}>[{_dims(value)}]"
-    if value.rank:
-        return f"Tensor<{value.type}>[{_dims(value)}]"
-    return str(value.type)
-
-
-def _dims(value: Value) -> str:
-    return ",".join("?" if d is None else str(d) for d in value.dims)
+    """``Tensor<float3>[?,?]`` for an array of elements, ``float`` for a single one, ``weak float`` for a Python number."""
+    name = json.dumps(value.type.name) if _MISLEADING.match(value.type.name) else value.type.name
+    container = value.container or ("Tensor" if value.rank else "")
+    if container:
+        dims = ",".join("?" if d is None else str(d) for d in value.dims)
+        name = f"{container}<{value.type}>[{dims}]"
+    # what arrives in a list is always weak, so the word would say nothing
+    return f"weak {name}" if value.weak and container != "List" else name
 
 
 class _Printer:
@@ -39,44 +53,42 @@ class _Printer:
     def graph(self, graph: Graph, keyword: str, indent: str) -> list[str]:
         for value in graph.inputs:
             assert value.name is not None, "an input has a name"
-            self.names[value] = f"%{value.name}"
-        header = ", ".join(
-            f"{self.names[v]}: {'weak ' * (v.weak and v.container != 'List')}{value_type(v)}" for v in graph.inputs
-        )
+            self.names[value] = f"%{symbol(value.name)}"
+        header = ", ".join(f"{self.names[v]}: {value_type(v)}" for v in graph.inputs)
         results = ", ".join(value_type(v) for v in graph.outputs)
         lines = [f"{indent}{keyword} @{symbol(graph.name)}({header}) -> ({results}) {{"]
         for node in graph.nodes:
             lines += self.node(node, indent + self.step)
-        lines.append(f"{indent}{self.step}return {', '.join(self.names[v] for v in graph.outputs)}".rstrip())
+        lines.append(f"{indent}{self.step}return {', '.join(self.name(v) for v in graph.outputs)}".rstrip())
         lines.append(f"{indent}}}")
         return lines
 
-    def node(self, node: Node, indent: str) -> list[str]:
+    def number(self, node: Node) -> None:
+        """Names the results of `node`."""
         for value in node.results:
             self.names[value] = f"%{self.count}"
             self.count += 1
+
+    def name(self, value: Value) -> str:
+        return self.names.get(value, "%?")
+
+    def node(self, node: Node, indent: str) -> list[str]:
+        operands = ", ".join(f"{self.name(v)} {m}".rstrip() for v, m in zip(node.operands, node.maps))
+        self.number(node)
         text = f"{', '.join(self.names[v] for v in node.results)} = " if node.results else ""
         text += node.op.name
-        hidden: set[str] = set()
+        shown = dict(node.attrs)
         if node.op.name == "slang.call":
-            text += f" @{node.text('module')}.{symbol(node.text('function'))}"
-            hidden = {"module", "function"}
-        operands = ", ".join(f"{self.names[v]} {m}".rstrip() for v, m in zip(node.operands, node.maps))
+            text += f" @{symbol(str(shown.pop('module', '?')))}.{symbol(str(shown.pop('function', '?')))}"
         text += f"({operands})"
-        shown = {k: v for k, v in node.attrs.items() if k not in hidden}
         if shown:
             text += " {" + ", ".join(f"{k} = {_attr(v)}" for k, v in shown.items()) + "}"
         if node.results:
-            text += " : " + ", ".join(str(v.type) for v in node.results)
-        if node.body is None:
-            return [f"{indent}{text}{_loc(node)}"]
-        inner = _Printer()
-        body = inner.graph(node.body, "body", indent)
-        return [f"{indent}{text}{_loc(node)}", *body]
-
-
-def _loc(node: Node) -> str:
-    return f"  // {node.loc}" if node.loc else ""
+            text += " : " + ", ".join(value_type(v) for v in node.results)
+        lines = [f"{indent}{text}  // {node.loc}" if node.loc else f"{indent}{text}"]
+        if node.body is not None:
+            lines += _Printer().graph(node.body, "body", indent)
+        return lines
 
 
 def symbol(name: str) -> str:

@@ -8,7 +8,7 @@ Python numbers (weak values) and operands under `vcast` may convert. If several 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fusepy.errors import AmbiguousCallError, ArgumentError, NoMatchError, ResolveError, ShapeError, UnsupportedArgumentError
@@ -69,7 +69,7 @@ def resolve_call(
     offers = [list(_offers(v, m, function, names[i], place)) for i, (v, m) in enumerate(zip(operands, maps))]
     found: dict[tuple[object, ...], tuple[tuple[Offer, ...], Answer]] = {}
     for whole in (False, True):  # a whole array behind a pointer, or of fixed extent, only where no element fits
-        for choice, answer in _ask(oracle, module, function, operands, declared, offers, whole):
+        for choice, answer in _ask(oracle, module, function, operands, maps, declared, offers, whole):
             found.setdefault((tuple((o.type, o.consumed) for o in choice), answer), (choice, answer))
         if found:
             break
@@ -99,10 +99,9 @@ def fill(signature: Signature, count: int) -> tuple[Param, ...] | None:
 
 def _offers(value: Value, map: ArgMap, function: str, name: str, place: str | None) -> Iterator[Offer]:
     """What `value` can be presented as, given what the user said with vmap and vcast."""
-    wanted = None if map.dims is None else value.rank - len(map.dims)
-    if wanted is not None and wanted < 0:
+    if map.dims is not None and len(map.dims) > value.rank:
         raise ShapeError(
-            f"{function}: argument {name!r}: vmap names {len(map.dims or ())} axes of a value with {value.rank}",
+            f"{function}: argument {name!r}: vmap names {len(map.dims)} axes of a value with {value.rank}",
             place=place,
             saw=f"rank {value.rank}",
             hint="name one grid dimension per leading axis of the value",
@@ -119,9 +118,12 @@ def _offers(value: Value, map: ArgMap, function: str, name: str, place: str | No
             )
     else:
         offers = list(_plain_offers(value))
-    for offer in offers:
-        if wanted is None or offer.consumed == wanted:
-            yield offer
+    return _fitting(offers, value, map)
+
+
+def _fitting(offers: Iterable[Offer], value: Value, map: ArgMap) -> Iterator[Offer]:
+    """The offers that consume just the axes that vmap leaves over."""
+    return (o for o in offers if map.dims is None or o.consumed == value.rank - len(map.dims))
 
 
 def _plain_offers(value: Value) -> Iterator[Offer]:
@@ -129,7 +131,7 @@ def _plain_offers(value: Value) -> Iterator[Offer]:
     if not value.container or value.type.kind is not Kind.SCALAR:
         return
     *_, rows, cols = (None, None, *value.dims)
-    if cols is not None:
+    if cols is not None and cols > 1:  # a vector of one is its element, which is offered already
         yield Offer(Type.vector(value.type, cols), 1)
         if rows is not None:
             yield Offer(Type.matrix(value.type, rows, cols), 2)
@@ -147,12 +149,13 @@ def _cast_offers(value: Value, want: Type) -> Iterator[Offer]:
             yield Offer(want, consumed, cast=True)
     elif have.is_numeric and want.is_numeric and have.shape == want.shape:
         yield Offer(want, 0, cast=True)
+    else:
+        yield from _whole_offers(value, want)
 
 
-def _whole_offers(value: Value, param: Param) -> Iterator[Offer]:
+def _whole_offers(value: Value, type: Type) -> Iterator[Offer]:
     """A tensor as one argument for all threads (a pointer), or its last axis as an array of fixed extent."""
-    type = param.type
-    if type is None or not value.container or value.container == "Grid" or type.element is None:
+    if not value.container or value.container == "Grid" or type.element is None:
         return
     if type.kind is Kind.POINTER:
         unpacked = value.type.kind is Kind.SCALAR and type.element.is_numeric and type.element.scalar is value.type
@@ -167,6 +170,7 @@ def _ask(
     module: str,
     function: str,
     operands: Sequence[Value],
+    maps: Sequence[ArgMap],
     declared: Sequence[Signature],
     offers: Sequence[Sequence[Offer]],
     whole: bool,
@@ -177,8 +181,10 @@ def _ask(
         params = fill(signature, len(operands)) or ()
         inputs = [p for p in params if p.direction != OUT]
         pools: list[list[Offer]] = []
-        for value, param, plain in zip(operands, inputs, offers):
-            pool = [*plain, *(_whole_offers(value, param) if whole else ())]
+        for value, map, param, plain in zip(operands, maps, inputs, offers):
+            pool = [*plain]
+            if whole and param.type is not None and map.type is None:
+                pool += _fitting(_whole_offers(value, param.type), value, map)
             if param.type is not None:  # a question whose answer could not be exact is not worth asking
                 pool = [o for o in pool if _exact(value, o, param, oracle)]
             pools.append(pool)
@@ -234,7 +240,9 @@ def _settle(
     inputs = [p for p in answer.params if p.direction != OUT]
     for value, map, n, param in zip(operands, maps, batch, inputs):
         dims = map.dims if map.dims is not None else ArgMap.aligned(n, rank).dims
-        settled.append(ArgMap(dims, param.type if param.type is not value.type else None))
+        # a struct that goes where an interface is asked for is loaded as itself
+        converts = param.type is not value.type and value.type.kind is not Kind.NAMED
+        settled.append(ArgMap(dims, param.type if converts else None))
     covered = {d for m in settled for d in m.dims or ()}
     if len(covered) != rank:
         missing = ", ".join(f"d{d}" for d in range(rank) if d not in covered)

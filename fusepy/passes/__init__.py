@@ -44,11 +44,11 @@ def run_pipeline(graph: Graph, oracle: Oracle, *, after: str | None = None) -> G
     Raises:
         VerifyError: if the graph, or what a pass made of it, breaks a rule of its stage.
     """
-    verify(graph, "traced")
+    verify(graph, "traced", oracle)
     for step in PIPELINE:
         changed = step.run(graph, oracle)
         if changed is not graph:
-            verify(changed, step.ensures)
+            verify(changed, step.ensures, oracle)
             graph = changed
         if step.name == after:
             break

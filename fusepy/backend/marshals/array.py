@@ -78,16 +78,32 @@ class NumPyMarshal:
 
     def describe(self, value: np.ndarray[Any, Any]) -> Description:
         if value.dtype.names is not None:
-            raise UnsupportedArgumentError(
-                "a structured array does not say which Slang struct it holds",
-                saw=value.dtype,
-                hint="wrap it: Tensor.from_numpy(device, array, dtype=m.Name), or vcast(array, m.Name)",
-            )
+            return Description(struct_of(value.dtype).type, (None,) * value.ndim, "Tensor")
         return Description(scalar_type(value.dtype), telling(value.shape), "Tensor")
 
     def place(self, value: np.ndarray[Any, Any], type: Type, device: Device) -> Tensor:
+        if value.dtype.names is not None:
+            return Tensor.from_numpy(device, value, struct_of(value.dtype))
         check_features(type, device)
         return Tensor.from_numpy(device, value, Element.of(type))
+
+
+def struct_of(dtype: np.dtype[Any]) -> Element:
+    """The Slang struct that a structured array holds, if exactly one known struct has its layout.
+
+    Raises:
+        UnsupportedArgumentError: otherwise.
+    """
+    found = Element.structs.get(dtype, [])
+    if len({e.type for e in found}) != 1:
+        known = " or ".join(sorted({e.type.name for e in found})) or "no struct of a loaded module"
+        raise UnsupportedArgumentError(
+            "a structured array does not say which Slang struct it holds",
+            saw=dtype,
+            expected=f"a dtype from reflection, e.g. m.Ray.dtype; this one fits {known}",
+            hint="make the array with dtype=m.Name.dtype, or wrap it: Tensor.from_numpy(device, array, dtype=m.Name)",
+        )
+    return found[0]
 
 
 class ListMarshal:

@@ -45,6 +45,7 @@ class Operator(Op):
         self.numpy = numpy
         self.domain = domain
         self.compares = compares
+        self.arity = 2 if "{1}" in slang else 1
 
     def operand_scalar(self, node: Node) -> Type:
         """The scalar that the operands are converted to."""

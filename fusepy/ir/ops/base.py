@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusepy.errors import TraceError
+from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.types import Kind, Type
@@ -24,10 +25,14 @@ class Op:
     Attributes:
         name: how textual IR spells it.
         pure: whether two equal nodes are one and an unused one is none.
+        arity: how many operands it takes; ``None`` for any number.
+        needs: the attributes that a node must carry, with what each may be.
     """
 
     name: str = ""
     pure: bool = True
+    arity: int | None = None
+    needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         """Fresh result values for `node`, whose ``results`` are not set yet.
@@ -51,6 +56,11 @@ class Op:
 
     def verify(self, node: Node) -> str | None:
         """What is wrong with `node` by itself, if anything; types and ranks are re-inferred by the verifier."""
+        if self.arity is not None and len(node.operands) != self.arity:
+            return f"{self.name} takes {self.arity} operands, not {len(node.operands)}"
+        for key, kinds in self.needs.items():
+            if not isinstance(node.attrs.get(key), kinds):
+                return f"{self.name} needs the attribute {key!r}, a {' or '.join(k.__name__ for k in kinds)}"
         return None
 
 
@@ -72,8 +82,22 @@ def spread(values: Sequence[Value], maps: Sequence[ArgMap]) -> int:
 
 
 def computed(node: Node, type: Type, weak: bool = False) -> Value:
-    """A result spread over the node's grid."""
-    return Value(type, (None,) * grid_rank(node), weak=weak)
+    """A result spread over the node's grid.
+
+    Raises:
+        ShapeError: if vmap leaves a grid dimension that no operand runs along, and that so has no extent.
+    """
+    rank = grid_rank(node)
+    maps = [m if m.is_resolved else ArgMap.aligned(v.rank, rank) for v, m in zip(node.operands, node.maps)]
+    missing = [f"d{d}" for d in range(rank) if not any(d in (m.dims or ()) for m in maps)]
+    if missing:
+        raise ShapeError(
+            f"{node.op.name}: no operand runs along grid dimension {', '.join(missing)}",
+            place=node.loc,
+            saw=", ".join(map(str, maps)),
+            hint="count grid dimensions from 0 without gaps",
+        )
+    return Value(type, (None,) * rank, weak=weak)
 
 
 def common_shape(node: Node, what: str) -> tuple[int, ...]:

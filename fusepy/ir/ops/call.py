@@ -19,6 +19,7 @@ class SlangCall(Op):
     """
 
     name = "slang.call"
+    needs = {"module": (str,), "function": (str,)}
 
     def resolve(self, node: Node, oracle: Oracle | None) -> Resolution:
         """Slang's answer for this node.
@@ -58,10 +59,12 @@ class SlangCall(Op):
         return lines
 
     def verify(self, node: Node) -> str | None:
+        wrong = super().verify(node)
         dirs = node.attrs.get("dirs")
-        if dirs is None:
-            return None
-        assert isinstance(dirs, tuple)
+        if wrong is not None or dirs is None:
+            return wrong
+        if not isinstance(dirs, tuple) or not set(dirs) <= {IN, OUT, INOUT}:
+            return f"dirs is a tuple of {IN}, {OUT} and {INOUT}"
         if sum(d != OUT for d in dirs) != len(node.operands):
             return f"{len(node.operands)} operands for directions {' '.join(dirs)}"
         wanted = sum(d != IN for d in dirs) + bool(node.attrs.get("returns", True))

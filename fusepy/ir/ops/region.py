@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from fusepy.errors import VerifyError
@@ -34,6 +35,14 @@ class Region(Op):
             return f"{len(node.operands)} operands for a body with {len(node.body.inputs)} inputs"
         if any(v.rank for v in node.body.values()):
             return "a value inside a region has batch axes"
+        grid = max((m.min_grid_rank for m in node.maps), default=0)
+        for j in range(len(node.body.outputs)):
+            dims = node.attrs.get(f"out_{j}")
+            if not isinstance(dims, tuple) or not all(re.fullmatch(r"d\d+", d) for d in dims):
+                return f"out_{j} is a tuple of dimensions such as d0"
+            found = result_dims(node, j)
+            if len(set(found)) != len(found) or any(d >= grid for d in found):
+                return f"out_{j} names a dimension twice, or one outside the grid of {grid}"
         return None
 
 

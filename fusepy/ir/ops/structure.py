@@ -55,6 +55,8 @@ class Const(Op):
     """A Python number in the program; weak, so it follows the types around it."""
 
     name = "const"
+    arity = 0
+    needs = {"type": (str,), "value": (int, float)}
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         type = Type.parse(node.text("type"))
@@ -76,14 +78,17 @@ class Cast(Op):
     """An explicit conversion of scalar, vector or matrix components, as C does it: floats truncate to integers."""
 
     name = "cast"
+    arity = 1
+    needs = {"type": (str,)}
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         value, map, want = node.operands[0], node.maps[0], Type.parse(node.text("type"))
         have = value.type
-        if value.container and have.kind is Kind.SCALAR and want.is_numeric and value.rank >= len(want.shape) > 0:
-            batch = value.rank - len(want.shape)  # trailing axes become components
+        filled = len(want.shape) if value.container and have.kind is Kind.SCALAR and want.is_numeric and value.rank else 0
+        if value.rank >= filled > 0:
+            batch = value.rank - filled  # trailing axes become components
             return [Value(want, (None,) * max(map.min_grid_rank, batch))]
-        if not (have.is_numeric and want.is_numeric and have.shape in ((), want.shape)):
+        if filled or not (have.is_numeric and want.is_numeric and have.shape in ((), want.shape)):
             raise TraceError(
                 f"a {have} cannot be cast to {want}",
                 place=node.loc,
@@ -107,12 +112,13 @@ class Construct(Op):
     """``float3(x, y, z)``: a vector or matrix from scalars and shorter vectors, in order."""
 
     name = "construct"
+    needs = {"type": (str,)}
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         type = Type.parse(node.text("type"))
         given = [v.type for v in node.operands]
         count = sum(int(np.prod(t.shape)) for t in given)
-        if not all(t.is_numeric for t in given) or count != int(np.prod(type.shape)):
+        if not type.is_numeric or not all(t.is_numeric for t in given) or count != int(np.prod(type.shape)):
             raise TraceError(
                 f"{type} cannot be built from ({', '.join(map(str, given))})",
                 place=node.loc,
@@ -155,6 +161,8 @@ class Member(Op):
     """``c.x``, ``c.xyz``, ``ray.position``: components of a vector or one field of a struct."""
 
     name = "member"
+    arity = 1
+    needs = {"name": (str,)}
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         have, name = node.operands[0].type, node.text("name")
@@ -184,6 +192,7 @@ class Index(Op):
     """``c[i]``: a component, a matrix row or an array element, by a constant or a traced integer."""
 
     name = "index"
+    arity = 2
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         have, index = node.operands[0].type, node.operands[1].type
@@ -214,10 +223,11 @@ class Select(Op):
     """``where(condition, a, b)``: per component where the condition is a vector."""
 
     name = "select"
+    arity = 3
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         test, a, b = node.operands
-        if a.type is b.type and not a.type.is_numeric and not test.type.shape:
+        if a.type is b.type and not a.type.is_numeric and test.type.kind is Kind.SCALAR:
             return [computed(node, a.type)]
         shape = common_shape(node, "where()")
         scalar = promote([(a.type, a.weak), (b.type, b.weak)])
@@ -226,7 +236,8 @@ class Select(Op):
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         if not node.operands[1].type.is_numeric:
-            return [np.where(args[0].astype(bool), args[1], args[2])]
+            test = args[0].reshape(args[0].shape + (1,) * len(node.operands[1].type.shape))
+            return [np.where(test.astype(bool), args[1], args[2])]
         test, a, b = components(args, [v.type for v in node.operands])
         dtype = node.results[0].type.dtype
         return [np.where(test.astype(bool), a.astype(dtype), b.astype(dtype))]

@@ -63,6 +63,7 @@ class MatMul(Op):
     """``a @ b``: matrix with matrix, matrix with vector, vector with matrix."""
 
     name = "matmul"
+    arity = 2
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         a, b = (v.type for v in node.operands)

@@ -1,0 +1,44 @@
+# Everything below starts from a bare clone and a system Python >= 3.10: `make demo`, `make test`.
+# Settings:  make PYTHON=python3.12 …   make demo IMAGE=photo.jpg OUT=look.png   make test ARGS="-k add" JOBS=4
+
+PYTHON ?= python3
+JOBS   ?= 2
+OUT    ?= demo.png
+IMAGE  ?=
+ARGS   ?=
+BIN    := .venv/bin
+
+.PHONY: demo test bench lint doctor clean
+
+# Develops a photograph with fused Slang functions and writes $(OUT).
+demo:
+	@$(PYTHON) tools/setup_venv.py demo
+	@$(BIN)/python tools/setup_driver.py
+	@$(BIN)/fusepy demo $(if $(IMAGE),"$(IMAGE)") -o "$(OUT)"
+
+# worksteal: tests differ a lot in length, and a worker that has run dry takes some from the other.
+test:
+	@$(PYTHON) tools/setup_venv.py demo dev
+	@$(BIN)/python tools/setup_driver.py
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+bench:
+	@$(PYTHON) tools/setup_venv.py demo dev
+	@$(BIN)/python tools/setup_driver.py
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+lint:
+	@$(PYTHON) tools/setup_venv.py demo dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+# Says what is there and what is missing; installs no driver.
+doctor:
+	@$(PYTHON) tools/setup_venv.py demo
+	@$(BIN)/fusepy doctor
+
+# Takes away everything that the targets above made.
+clean:
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis .benchmarks demo.png demo-*.png
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,164 @@
+"""What Slang functions and fused functions share: configuration, the cache of compiled programs, calling, inspection."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fusepy.backend.plan import TrailingMismatch
+from fusepy.backend.runtime import Device
+from fusepy.compile import Program, Traced
+from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.inspection import Explanation, explain, graph_after, kernel_source
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.mapping import spec_of
+from fusepy.signature import KEYS, signature
+from fusepy.tensor import Tensor
+
+Self = TypeVar("Self", bound="Caller")
+_CONTAINERS = {"tensor": "tensor", Tensor: "tensor", "numpy": "numpy", np.ndarray: "numpy", "list": "list", list: "list"}
+
+
+class Caller:
+    """A callable that compiles itself for each new signature of its arguments. Configuring it makes a new one."""
+
+    __name__: str
+    _device: Device
+
+    def __init__(self) -> None:
+        self._programs: dict[Any, Program] = {}
+        self._specs: tuple[ArgMap | None, ...] = ()
+        self._named_specs: dict[str, ArgMap | None] = {}
+        self._returns: str | None = None
+        self._strict = False
+
+    # ---- configuring --------------------------------------------------------------------------------------------
+
+    def _configured(self: Self, **changes: Any) -> Self:
+        made = copy.copy(self)
+        made._programs = {}
+        for name, value in changes.items():
+            setattr(made, name, value)
+        return made
+
+    def declare(self: Self, *specs: Any, **named: Any) -> Self:
+        """This function with its arguments mapped and typed in advance.
+
+        Args:
+            specs: per argument a `vmapping` (typing is inferred), a type such as ``m.float3`` (mapping is inferred), or
+                ``None`` for one value that all threads see; by position or name.
+
+        Raises:
+            ArgumentError: for anything else, and for names that the function does not have.
+        """
+        for name in named:
+            self._check_name(name)
+        return self._configured(_specs=tuple(map(spec_of, specs)), _named_specs={k: spec_of(v) for k, v in named.items()})
+
+    map = declare
+
+    def return_type(self: Self, container: Any) -> Self:
+        """This function with its results as ``"tensor"``, ``"numpy"`` or ``"list"`` (or the classes themselves)."""
+        return self._configured(_returns=_container(container))
+
+    def strict_broadcasting(self: Self, strict: bool = True) -> Self:
+        """This function accepting only identical shapes beside values without batch axes."""
+        return self._configured(_strict=strict)
+
+    # ---- calling ------------------------------------------------------------------------------------------------
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as calling the object."""
+        return self(*args, **kwargs)
+
+    def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
+        """The path of every call that runs now. Sizes are checked by the program, everything else is in the key."""
+        keys = KEYS
+        try:
+            key: Hashable = tuple([keys[a.__class__](a) for a in args])
+        except KeyError:  # the first argument of its class
+            key = tuple([signature(a) for a in args])
+        if kwargs:
+            key = (key, tuple((k, signature(v)) for k, v in kwargs.items()))
+            args = (*args, *kwargs.values())
+        if result is not None and result.__class__ is not Tensor:
+            returns, result = _wanted(result)
+            key = (key, returns)
+        else:
+            returns = None
+        program = self._programs.get(key)
+        if program is None:
+            program = self._program(key, args, kwargs, returns)
+        else:
+            program.device.counters.plan_hits += 1
+        try:
+            return program(args, result)
+        except TrailingMismatch:
+            # another trailing extent than the one that Slang's answer was made for: ask again, which may raise
+            return self._compile(args, kwargs, returns)(args, result)
+
+    def _program(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
+        self._device.check()
+        self._device.counters.plan_misses += 1
+        program = self._programs[key] = self._compile(args, kwargs, returns)
+        return program
+
+    def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
+        positional = args[: len(args) - len(kwargs)]
+        return Program(self._device, self._trace(positional, kwargs), returns or self._returns, self._strict)
+
+    def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Traced:
+        """Records the function for arguments like these."""
+        raise NotImplementedError
+
+    def _check_name(self, name: str) -> None:
+        names = self._parameter_names()
+        if name not in names:
+            raise ArgumentError(f"{self.__name__}() has no parameter {name!r}", hint=did_you_mean(name, names))
+
+    def _parameter_names(self) -> list[str]:
+        raise NotImplementedError
+
+    def _spec(self, position: int, name: str) -> ArgMap | None:
+        """What `declare` said about an argument."""
+        if name in self._named_specs:
+            return self._named_specs[name]
+        return self._specs[position] if position < len(self._specs) else UNSAID
+
+    # ---- inspecting: pure, nothing is run -----------------------------------------------------------------------
+
+    def ir(self, *args: Any, after: str | None = None, **kwargs: Any) -> str:
+        """The textual IR of a call like this one, as traced, or after the pass named ``after``.
+
+        Raises:
+            ArgumentError: for an unknown pass.
+        """
+        return str(graph_after(self._trace(args, kwargs), after))
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The Slang that a call like this one runs."""
+        return kernel_source(self._inspected(args, kwargs), args, kwargs)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """How a call like this one runs: its kernels, and why each node went where it did."""
+        return explain(self._inspected(args, kwargs), args, kwargs)
+
+    def _inspected(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Program:
+        return self._compile((*args, *kwargs.values()), kwargs, None)
+
+
+def _container(container: Any) -> str:
+    try:
+        return _CONTAINERS[container]
+    except (KeyError, TypeError):
+        raise ArgumentError("not a container for results", saw=repr(container)[:60], expected="'tensor', 'numpy' or 'list'", hint="see return_type") from None
+
+
+def _wanted(result: Any) -> tuple[str | None, Any]:
+    """``_result=`` as the container that it names, or the destinations that it is."""
+    if isinstance(result, (str, type)):
+        return _container(result), None
+    return None, result

@@ -1,0 +1,71 @@
+"""The ``fusepy`` command: ``demo`` develops a photograph, ``doctor`` says what is missing, ``cache`` empties the cache."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+
+from fusepy.errors import FusepyError
+
+
+def version() -> str:
+    """The version of the installed distribution; says so when fusepy runs from a folder that was never installed."""
+    try:
+        return metadata.version("fusepy-slang")
+    except metadata.PackageNotFoundError:
+        return "not installed, running from source"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line of ``fusepy``."""
+    top = argparse.ArgumentParser(prog="fusepy", description="A lazy tracing and fusion compiler for Slang functions.")
+    top.add_argument("--version", action="version", version=f"fusepy {version()}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="develop a photograph with Slang functions fused into one kernel")
+    demo.add_argument("image", nargs="?", metavar="IMAGE", help="a photograph; left away, one that comes with scikit-image")
+    demo.add_argument("-o", "--output", default="demo.png", metavar="OUT", help="the picture to write (default: %(default)s)")
+    demo.add_argument("--device", metavar="TYPE", help="vulkan, cuda, metal, d3d12 or cpu; left away, the best there is")
+    demo.set_defaults(run=_demo)
+
+    doctor = commands.add_parser("doctor", help="say what was found, what is missing, and how to get it")
+    doctor.add_argument("--json", action="store_true", help="print JSON, for programs and bug reports")
+    doctor.set_defaults(run=_doctor)
+
+    cache = commands.add_parser("cache", help="show the disk cache of compiled kernels")
+    cache.add_argument("--clear", action="store_true", help="remove every entry")
+    cache.set_defaults(run=_cache)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code: 0, 1 when it failed, 2 when the command line is wrong."""
+    arguments = parser().parse_args(argv)
+    try:
+        return arguments.run(arguments)
+    except FusepyError as error:
+        print(f"fusepy {arguments.command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+# Each command is imported when it runs: `fusepy doctor` must work where the parts that `fusepy demo` needs do not.
+def _demo(arguments: argparse.Namespace) -> int:
+    from fusepy.cli import demo
+
+    return demo.run(arguments)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from fusepy.cli import doctor
+
+    return doctor.run(arguments)
+
+
+def _cache(arguments: argparse.Namespace) -> int:
+    from fusepy.cli import cache
+
+    return cache.run(arguments)

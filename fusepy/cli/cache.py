@@ -1,0 +1,67 @@
+"""``fusepy cache``: where compiled kernels are kept on disk, how much there is, and a way to empty it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from fusepy.backend.cache import DiskCache
+
+
+@dataclass(frozen=True)
+class CacheFacts:
+    """The disk cache as it lies there, looked at without creating it; `folder` is None where the cache is off."""
+
+    folder: Path | None
+    entries: int
+    bytes: int
+    writable: bool
+
+
+def cache_facts() -> CacheFacts:
+    """Looks at the disk cache that this process would use."""
+    cache = DiskCache.from_environment()
+    stats, folder = cache.stats, cache.folder
+    return CacheFacts(folder, stats.entries, stats.bytes, folder is not None and _writable(folder))
+
+
+def _writable(folder: Path) -> bool:
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+
+
+def size_text(count: int) -> str:
+    """A number of bytes for people.
+
+    Example:
+        >>> size_text(1_536_000)
+        '1.5 MB'
+    """
+    size, unit = float(count), "bytes"
+    for larger in ("kB", "MB", "GB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
+def held_text(facts: CacheFacts) -> str:
+    """How much the cache holds, for people."""
+    return f"{facts.entries} {'entry' if facts.entries == 1 else 'entries'}, {size_text(facts.bytes)}"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Shows the cache, or empties it with ``--clear``; exit code 1 when entries could not be removed."""
+    before = cache_facts()
+    if before.folder is None:
+        print("the disk cache is off (FUSEPY_CACHE=0)")
+        return 0
+    if not arguments.clear:
+        print(f"{before.folder}: {held_text(before)}")
+        return 0
+    DiskCache.from_environment().clear()
+    left = cache_facts().entries
+    print(f"{before.folder}: {held_text(before)}; " + (f"{left} could not be removed" if left else "now empty"))
+    return 1 if left else 0

@@ -1,0 +1,244 @@
+"""The composition root: trace -> passes -> kernels -> `Program`. The only place where passes and backend meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fusepy.backend.emit import KernelSource, emit, region_operands
+from fusepy.backend.kernel import Kernel, build_kernel
+from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
+from fusepy.backend.marshals.base import Variant
+from fusepy.backend.plan import Plan
+from fusepy.backend.runtime import Device
+from fusepy.element import Element
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.generators import Grid
+from fusepy.ir.graph import Graph, Node
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import Kind, Type
+from fusepy.mapping import Mapped
+from fusepy.passes import run_pipeline
+from fusepy.passes.fuse_chains import split_outputs
+from fusepy.tensor import Tensor, reinterpret
+from fusepy.trace import Trace
+
+Place = Callable[[Any], Any]
+_LEADS = ("tensor", "numpy", "list", "scalar")  # the container of results follows the first of these among the arguments
+
+
+@dataclass
+class Traced:
+    """What tracing a call gives: the graph, what its inputs are, and how results go back to Python.
+
+    Attributes:
+        arguments: what the caller passed, in order.
+        inputs: for each input of the graph the argument behind it; captured values follow.
+        rebuild: makes the caller's structure (a tuple, a dict, …) from a list of results.
+        outs: for each result the argument that it is written to, or ``None``; eager calls with ``out`` and ``inout`` arguments.
+        keep: for each result whether it is returned.
+    """
+
+    graph: Graph
+    trace: Trace
+    arguments: Sequence[Any]
+    inputs: Sequence[int]
+    rebuild: Callable[[list[Any]], Any]
+    outs: Sequence[int | None] = field(default_factory=list)
+    keep: Sequence[bool] = field(default_factory=list)
+
+
+class Program:
+    """A compiled call: places arguments, runs its plan, and hands results back in the container that the caller expects."""
+
+    def __init__(self, device: Device, traced: Traced, returns: str | None, strict: bool):
+        self.device = device
+        self.traced = traced
+        self.strict = strict
+        self.oracle: Oracle = traced.trace.oracle
+        self.sources = [traced.trace.sources[alias] for alias, _ in traced.graph.modules]
+        self.graph = run_pipeline(traced.graph, self.oracle)
+        self.captures = traced.trace.captures
+        first = len(traced.arguments)
+        self.positions = [*traced.inputs, *range(first, first + len(self.captures))]
+        values = [*traced.arguments, *self.captures]
+        self.places: list[Place | None] = [None] * len(values)
+        for value, position in zip(self.graph.inputs, self.positions):
+            self.places[position] = self._place(values[position], value.type)
+        self.ready = not any(self.places) and not self.captures
+        leads = {marshal_of(_inner(v)).returns for v in traced.arguments} or {"scalar"}
+        self.returns = returns or next(r for r in _LEADS if r in leads)
+        self.elements = [Element.of(v.type, self.oracle) for v in self.graph.outputs]
+        self.plan = self.plans(self.graph)[0] if self.graph.nodes else None
+        self.split: list[Plan] | None = None
+        outs = list(traced.outs) or [None] * len(self.elements)
+        self.outs = outs if any(o is not None for o in outs) else None
+        self.simple = self.outs is None and self.returns == "tensor" and len(self.elements) == 1
+        for source in self.sources:
+            device.save_facts(source)
+
+    # ---- running ------------------------------------------------------------------------------------------------
+
+    def __call__(self, args: Sequence[Any], result: Any = None) -> Any:
+        """Runs the program on the arguments of its inputs."""
+        device = self.device
+        if not device.is_open:
+            device.check()
+        if self.ready:
+            placed = args
+        else:
+            values = [*args, *self.captures] if self.captures else args
+            placed = [value if place is None else place(value) for place, value in zip(self.places, values)]
+        if self.simple:
+            if result is None:
+                assert self.plan is not None
+                return self.plan.run(placed)[0]
+            if result.__class__ is Tensor and result.element is self.elements[0]:
+                assert self.plan is not None
+                self.plan.run(placed, (result,))
+                return result
+        return self._general(args, placed, result)
+
+    def _general(self, args: Sequence[Any], placed: Sequence[Any], result: Any) -> Any:
+        given = [None if o is None else args[o] for o in self.outs] if self.outs else [None] * len(self.elements)
+        if result is not None:
+            given = self._given(result, given)
+        outs = [self._destination(g, e) for g, e in zip(given, self.elements)]
+        results = self.execute(placed, outs if any(o is not None for o in outs) else None)
+        handed: list[Any] = []
+        for j, tensor in enumerate(results):
+            target = given[j]
+            if target is not None and not isinstance(target, Tensor):
+                _write_back(target, tensor, self.graph.name)
+            keep = self.traced.keep[j] if self.traced.keep else True
+            if keep:
+                handed.append(target if target is not None else self.hand_out(tensor))
+        return self.traced.rebuild(handed)
+
+    def execute(self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
+        """Runs the one region, or a region per result where their extents share no grid."""
+        if self.plan is None:
+            return []
+        if self.split is None:
+            try:
+                return self.plan.run(placed, outs)
+            except ShapeError:
+                if len(self.elements) < 2:
+                    raise
+                split = self.plans(split_outputs(self.resolved()))
+                results = [p.run(placed, None if outs is None else [outs[j]])[0] for j, p in enumerate(split)]
+                self.split = split  # only if each result runs by itself is the shared grid to blame
+                return results
+        return [p.run(placed, None if outs is None else [outs[j]])[0] for j, p in enumerate(self.split)]
+
+    def hand_out(self, tensor: Tensor) -> Any:
+        """A result in the container that the call returns."""
+        if self.returns == "tensor":
+            return tensor
+        array = tensor.to_numpy()
+        if self.returns == "numpy":
+            return array
+        if array.ndim == 0 and tensor.element.dtype.names is None:
+            return array.item()
+        return array.tolist() if self.returns == "list" or array.dtype.names is None else array
+
+    def _given(self, result: Any, given: list[Any]) -> list[Any]:
+        """The ``_result=`` argument as destinations, in the order of results that have none yet."""
+        wanted = list(result) if isinstance(result, (tuple, list)) and len(self.elements) > 1 else [result]
+        free = [j for j, g in enumerate(given) if g is None]
+        if len(wanted) > len(free):
+            raise ArgumentError(
+                f"{self.graph.name}: {len(wanted)} results are given, there are {len(free)}", hint="give one tensor per result"
+            )
+        for j, target in zip(free, wanted):
+            given[j] = target
+        return given
+
+    def _destination(self, given: Any, element: Element) -> Tensor | None:
+        """The tensor that a result is written to directly; ``None`` where one is made and copied back."""
+        if given is None or isinstance(given, Tensor):
+            if given is not None and given.element is not element:
+                return reinterpret(given, element) or given
+            return given
+        if isinstance(given, np.ndarray):
+            if not given.flags.writeable:
+                raise ShapeError(
+                    f"{self.graph.name}: a result array is read-only", saw=f"{given.dtype}{list(given.shape)}", hint="pass a writable array"
+                )
+            return None
+        raise ArgumentError(
+            f"{self.graph.name}: a {type(given).__name__} cannot receive a result",
+            saw=repr(given)[:60],
+            expected="a Tensor or a NumPy array",
+            hint="leave the out argument away to have it returned",
+        )
+
+    def shapes(self, args: Sequence[Any]) -> list[tuple[int, ...]]:
+        """The shapes that the arguments, and what was captured, have on the device."""
+        return [np.shape(_inner(v)) if not isinstance(_inner(v), (Tensor, Grid)) else _inner(v).shape for v in (*args, *self.captures)]
+
+    # ---- compiling ----------------------------------------------------------------------------------------------
+
+    def resolved(self) -> Graph:
+        """The graph before it is fused."""
+        return run_pipeline(self.traced.graph, self.oracle, after="dce")
+
+    def plans(self, fused: Graph) -> list[Plan]:
+        """A plan per region of a fused graph."""
+        position = dict(zip(fused.inputs, self.positions))
+        plans: list[Plan] = []
+        for region in fused.nodes:
+            elements = [Element.of(v.type, self.oracle) for v in region.results]
+            positions = [position[v] for v in region.operands]
+            plans.append(Plan(self.device, region, positions, elements, self.build, self.strict))
+        return plans
+
+    def source(self, region: Node, variant: Variant) -> KernelSource:
+        """The Slang of one region in one variant."""
+        imports = [s.name for s in self.sources]
+        return emit(region, variant, self.device.target, ACCESSES, imports, self._widest(region))
+
+    def build(self, region: Node, variant: Variant) -> Kernel:
+        return build_kernel(self.device, self.source(region, variant), self.sources)
+
+    def _widest(self, region: Node) -> int:
+        """Bytes of the largest element that a thread of this region loads or stores."""
+        types = [o.want for o in region_operands(region) if o.dims and o.want.kind is not Kind.POINTER]
+        types += [v.type for v in region.results]
+        return max((Element.of(t, self.oracle).nbytes for t in types), default=4)
+
+    def _place(self, value: Any, wanted: Type) -> Place | None:
+        """How an argument gets to the device as elements of `wanted`; ``None`` for what is passed as it is."""
+        inner = _inner(value)
+        marshal = MARSHALS[type(inner)]
+        device, mapped = self.device, isinstance(value, Mapped)
+        if isinstance(inner, Tensor):
+            marshal.place(inner, wanted, device)  # checks the device; the key of a tensor holds it, so once is enough
+            return (lambda v: v.value) if mapped else None
+        if type(inner) in (float, int, bool) and not mapped:
+            return None
+        return lambda v: marshal.place(_inner(v), wanted, device)
+
+
+def _inner(value: Any) -> Any:
+    return value.value if isinstance(value, Mapped) else value
+
+
+def _write_back(target: np.ndarray[Any, Any], tensor: Tensor, name: str) -> None:
+    """Copies a result into the caller's array.
+
+    Raises:
+        ShapeError: if it has another shape or dtype.
+    """
+    array = tensor.to_numpy()
+    if target.shape != array.shape or target.dtype != array.dtype:
+        raise ShapeError(
+            f"{name}: the given result does not fit",
+            saw=f"{target.dtype}{list(target.shape)}",
+            expected=f"{array.dtype}{list(array.shape)}",
+            hint="make it with np.empty(shape, dtype), or leave it away",
+        )
+    target[...] = array

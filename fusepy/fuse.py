@@ -1,0 +1,247 @@
+"""`fuse`: a Python function whose Slang calls become one kernel."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
+
+from fusepy.backend.runtime import Device
+from fusepy.caller import Caller
+from fusepy.compile import Traced
+from fusepy.device import default_device
+from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.ir.argmap import UNSAID
+from fusepy.mapping import Mapped
+from fusepy.tensor import Tensor
+from fusepy.trace import Trace, current_trace, entered
+from fusepy.trace import Traced as TracedValue
+
+
+class FusedFunction(Caller):
+    """A Python function that is traced, fused and run on the device; made by `fuse`.
+
+    It is called, declared and inspected like a Slang function. Called while another fused function is traced, it becomes
+    part of that one. Python numbers among its arguments are uniforms: another number is no new kernel. Those named in
+    `static` are part of the program instead, and may steer Python control flow.
+    """
+
+    def __init__(self, function: Callable[..., Any], static: Sequence[str] = (), device: Device | None = None):
+        super().__init__()
+        functools.update_wrapper(self, function)
+        self.__name__ = getattr(function, "__name__", "fused")
+        self._function = function
+        self._parameters = inspect.signature(function)
+        names = list(self._parameters.parameters)
+        for name in static:
+            if name not in names:
+                raise ArgumentError(f"static: {self.__name__}() has no parameter {name!r}", hint=did_you_mean(name, names))
+        self._static = frozenset(static)
+        self._given_device = device
+        self._plain = not static and all(
+            p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in self._parameters.parameters.values()
+        )
+        self._count = len(names)
+
+    @property
+    def _device(self) -> Device:  # type: ignore[override]
+        return self._given_device or default_device()
+
+    def __call__(self, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
+        """Runs the function as one kernel, compiling it for the first arguments of their kind.
+
+        Args:
+            _result: as for a Slang function; a tuple for several results.
+
+        Raises:
+            TraceError: if the Python code needs the number behind a traced value.
+            FusepyError: whatever the calls in it raise.
+        """
+        if current_trace() is not None:
+            with entered(self, self.__name__):
+                return self._function(*args, **kwargs)
+        if self._plain and not kwargs and len(args) == self._count:
+            return self._run(args, kwargs, _result)
+        bound = self._bind(args, kwargs)
+        dynamic = {k: v for k, v in bound.items() if k not in self._static}
+        static = {k: v for k, v in bound.items() if k in self._static}
+        if not static:
+            return self._run((), dynamic, _result)
+        return self._specialised(static)._run((), dynamic, _result)
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by name, defaults applied.
+
+        Raises:
+            ArgumentError: for too many, missing, unknown or doubled arguments.
+        """
+        try:
+            bound = self._parameters.bind(*args, **kwargs)
+        except TypeError as error:
+            names = list(self._parameters.parameters)
+            unknown = [k for k in kwargs if k not in names]
+            hint = did_you_mean(unknown[0], names) if unknown else f"its parameters: {', '.join(names)}"
+            raise ArgumentError(f"{self.__name__}(): {error}", hint=hint) from None
+        bound.apply_defaults()
+        flat: dict[str, Any] = {}
+        for name, value in bound.arguments.items():
+            kind = self._parameters.parameters[name].kind
+            if kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+                raise ArgumentError(f"{self.__name__}() takes *args or **kwargs", hint="name the parameters of a fused function")
+            flat[name] = value
+        return flat
+
+    def _specialised(self, static: Mapping[str, Any]) -> FusedFunction:
+        """This function with its static arguments filled in; one per set of values."""
+        for name, value in static.items():
+            try:
+                hash(value)
+            except TypeError:
+                raise ArgumentError(
+                    f"{self.__name__}(): the static argument {name!r} cannot be hashed",
+                    saw=type(value).__name__,
+                    hint="pass a number, string or tuple; a static argument is part of the program's identity",
+                ) from None
+        # the type is part of the key, since 1 == 1.0 == True
+        key = ("static", tuple((k, type(v), v) for k, v in static.items()))
+        found: Any = self._programs.get(key)
+        if found is None:
+            found = self._configured(_function=functools.partial(self._function, **static), _static=frozenset())
+            self._programs[key] = found
+        return found
+
+    def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Traced:
+        if not self._static and not isinstance(self._function, functools.partial):
+            bound = self._bind(args, kwargs)
+        else:  # positional static arguments come in through ir() and its kind
+            bound = self._bind_static(args, kwargs)
+        static = {k: v for k, v in bound.items() if k in self._static}
+        dynamic = {k: v for k, v in bound.items() if k not in self._static}
+        names = list(self._parameters.parameters)
+        trace = Trace(self.__name__, self._device_of(dynamic))
+        with trace.recording(), entered(self, self.__name__):
+            passed: dict[str, Any] = {}
+            for name, value in dynamic.items():
+                said = self._spec(names.index(name), name)
+                inner, said = (value.value, value.map) if isinstance(value, Mapped) else (value, said)
+                passed[name] = trace.argument(name, inner, said)
+            result = self._function(**passed, **static)
+            leaves: list[Any] = []
+            rebuild = _flatten(result, leaves, self.__name__)
+            outputs = [v if isinstance(v, TracedValue) else TracedValue(trace, trace.lift(v), None) for v in leaves]
+            for output in outputs:
+                output.check(trace)
+            graph = trace.finish(outputs)
+        order = list(dynamic.values())
+        return Traced(graph, trace, order, range(len(order)), rebuild)
+
+    def _bind_static(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if isinstance(self._function, functools.partial):  # already specialised: only dynamic arguments are left
+            names = [n for n in self._parameters.parameters if n not in self._function.keywords]
+            return {**dict(zip(names, args)), **kwargs}
+        return self._bind(args, kwargs)
+
+    def _inspected(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        bound = self._bind(args, kwargs)
+        static = {k: v for k, v in bound.items() if k in self._static}
+        dynamic = {k: v for k, v in bound.items() if k not in self._static}
+        target = self._specialised(static) if static else self
+        return target._compile(tuple(dynamic.values()), dynamic, None)
+
+    def _device_of(self, arguments: Mapping[str, Any]) -> Device:
+        """The device of the first tensor among the arguments, else the given or the default one."""
+        if self._given_device is not None:
+            return self._given_device
+        for value in arguments.values():
+            inner = value.value if isinstance(value, Mapped) else value
+            if isinstance(inner, Tensor):
+                return inner.device
+        return default_device()
+
+    def _parameter_names(self) -> list[str]:
+        return list(self._parameters.parameters)
+
+    def __repr__(self) -> str:
+        return f"<fused function {self.__name__}>"
+
+
+@overload
+def fuse(function: Callable[..., Any], *, static: Sequence[str] = ..., device: Device | None = ...) -> FusedFunction: ...
+@overload
+def fuse(
+    function: None = ..., *, static: Sequence[str] = ..., device: Device | None = ...
+) -> Callable[[Callable[..., Any]], FusedFunction]: ...
+def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | None = None) -> Any:
+    """Turns a Python function that calls Slang functions into one that runs as a single kernel.
+
+    Inside, Slang functions, operators and fusepy's math functions record what they do instead of doing it. The first call
+    with arguments of a kind traces and compiles; later ones only pack and dispatch.
+
+    Args:
+        function: the function; without it, a decorator is returned.
+        static: names of parameters that are part of the program: they are hashed, not traced.
+        device: where to run; by default that of the first tensor among the arguments, else the default device.
+
+    Raises:
+        ArgumentError: if a static name is no parameter.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_fuse", "float twice(float x) { return 2 * x; }")
+        >>> @fp.fuse
+        ... def look(x, gain):
+        ...     return m.twice(m.twice(x)) * gain
+        >>> look([1.0, 2.0], 10.0)
+        [40.0, 80.0]
+    """
+    if function is None:
+        return lambda f: FusedFunction(f, static, device)
+    return FusedFunction(function, static, device)
+
+
+def _flatten(result: Any, leaves: list[Any], name: str) -> Callable[[list[Any]], Any]:
+    """Collects the leaves of a result and returns what puts new leaves into the same structure."""
+    if result is None:
+        return lambda values: None
+    if isinstance(result, (list, tuple)):
+        cuts, parts = _children(result, leaves, name)
+        kind = type(result)
+        if hasattr(kind, "_fields"):  # a named tuple
+            return lambda values: kind(*_apply(cuts, parts, values))
+        return lambda values: kind(_apply(cuts, parts, values))
+    if isinstance(result, dict):
+        cuts, parts = _children(list(result.values()), leaves, name)
+        keys = list(result)
+        return lambda values: dict(zip(keys, _apply(cuts, parts, values)))
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        names = [f.name for f in dataclasses.fields(result) if f.init]
+        cuts, parts = _children([getattr(result, n) for n in names], leaves, name)
+        cls = type(result)
+        return lambda values: cls(**dict(zip(names, _apply(cuts, parts, values))))
+    if not isinstance(result, (TracedValue, bool, int, float)) and not hasattr(result, "shape"):
+        raise ArgumentError(
+            f"{name}() returns a {type(result).__name__}",
+            saw=repr(result)[:60],
+            expected="traced values, numbers, or tuples, lists, dicts and dataclasses of them",
+            hint="return what the Slang calls returned",
+        )
+    leaves.append(result)
+    return lambda values: values[0]
+
+
+def _children(items: Sequence[Any], leaves: list[Any], name: str) -> tuple[list[int], list[Callable[[list[Any]], Any]]]:
+    cuts, parts = [0], []
+    start = len(leaves)
+    for item in items:
+        parts.append(_flatten(item, leaves, name))
+        cuts.append(len(leaves) - start)
+    return cuts, parts
+
+
+def _apply(cuts: Sequence[int], parts: Sequence[Callable[[list[Any]], Any]], values: list[Any]) -> list[Any]:
+    return [part(values[a:b]) for part, a, b in zip(parts, cuts, cuts[1:])]
+
+
+__all__ = ["UNSAID", "FusedFunction", "fuse"]

@@ -1,0 +1,123 @@
+"""Looking at a call without running it: textual IR, Slang source, and the reasons behind its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fusepy.backend.marshals.base import Variant
+from fusepy.compile import Program, Traced
+from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.ir.graph import Graph, Node
+from fusepy.passes import PIPELINE, run_pipeline
+from fusepy.tensor import Tensor
+
+
+def graph_after(traced: Traced, after: str | None) -> Graph:
+    """The graph as traced, or after one pass.
+
+    Raises:
+        ArgumentError: if no pass has that name.
+    """
+    if after is None:
+        return traced.graph
+    names = [p.name for p in PIPELINE]
+    if after not in names:
+        raise ArgumentError(f"there is no pass {after!r}", expected=", ".join(names), hint=did_you_mean(after, names))
+    return run_pipeline(traced.graph, traced.trace.oracle, after=after)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a call runs.
+
+    Attributes:
+        kernels: how many kernels it dispatches.
+        variants: for each kernel how it indexes (``linear`` or ``strided``), and why.
+        reasons: for each node of the program why it is where it is.
+    """
+
+    name: str
+    kernels: int
+    variants: tuple[str, ...]
+    reasons: tuple[str, ...]
+    inputs: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.kernels} kernel{'s' * (self.kernels != 1)}"]
+        lines += [f"  argument {text}" for text in self.inputs]
+        lines += [f"  kernel {i}: {text}" for i, text in enumerate(self.variants)]
+        lines += [f"  {text}" for text in self.reasons]
+        return "\n".join(lines)
+
+
+def kernel_source(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """The Slang of every kernel of a call."""
+    variant, _ = _variant(program, [*args, *kwargs.values()])
+    return "\n".join(program.source(region, variant).text for region in program.graph.nodes)
+
+
+def explain(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Explanation:
+    """The kernels of a call and the reasons for them."""
+    variant, why = _variant(program, [*args, *kwargs.values()])
+    before = program.resolved()
+    reasons = list(_dropped(program.traced.graph, before))
+    for region in program.graph.nodes:
+        reasons += _region_reasons(region, before)
+    inputs = [f"{v.name}: {v.type} over {v.rank} axes" for v in program.graph.inputs]
+    kernels = len(program.graph.nodes)
+    return Explanation(program.graph.name, kernels, (f"{variant}, {why}",) * kernels, tuple(reasons), tuple(inputs))
+
+
+def _variant(program: Program, args: list[Any]) -> tuple[Variant, str]:
+    """How these arguments will be indexed. Everything that is no tensor yet becomes a contiguous one."""
+    plan = program.plan
+    assert plan is not None
+    if not plan.linear:
+        return Variant(False, plan.rank), "since an argument is mapped to some of the grid's dimensions only, or is a grid()"
+    strided = [a for a in args if isinstance(a, Tensor) and not a.linear]
+    if strided:
+        return Variant(False, plan.rank), f"since an argument has strides {strided[0].strides}"
+    if not plan.one_shape(program.shapes(args)):
+        return Variant(False, plan.rank), "since the arguments broadcast"
+    return Variant(True, plan.rank), "since all arguments are contiguous and of one shape"
+
+
+def _dropped(before: Graph, after: Graph) -> list[str]:
+    """Nodes that folding, merging or dead code elimination have removed."""
+    left = {(n.op.name, n.loc, n.attrs.get("function")) for n in after.nodes}
+    return [
+        f"{_label(n)}: not needed (folded, merged with an equal node, or its result is unused)"
+        for n in before.nodes
+        if n.op.name != "const" and (n.op.name, n.loc, n.attrs.get("function")) not in left
+    ]
+
+
+def _region_reasons(region: Node, before: Graph) -> list[str]:
+    assert region.body is not None
+    counts: dict[tuple[str, object, object], int] = {}
+    for node in region.body.nodes:
+        key = (node.op.name, node.loc, node.attrs.get("function"))
+        counts[key] = counts.get(key, 0) + 1
+    written = {(n.op.name, n.loc, n.attrs.get("function")): 0 for n in before.nodes}
+    for node in before.nodes:
+        written[node.op.name, node.loc, node.attrs.get("function")] += 1
+    reasons: list[str] = []
+    seen: set[tuple[str, object, object]] = set()
+    for node in region.body.nodes:
+        key = (node.op.name, node.loc, node.attrs.get("function"))
+        if node.op.name == "const" or key in seen:
+            continue
+        seen.add(key)
+        extra = counts[key] - written.get(key, counts[key])
+        reason = "fused: elementwise on the grid of the results"
+        if extra > 0:
+            reason += f"; computed {counts[key]} times, since its result is read through different mappings"
+        reasons.append(f"{_label(node)}: {reason}")
+    return reasons
+
+
+def _label(node: Node) -> str:
+    what = node.text("function") if node.op.name == "slang.call" else node.op.name
+    return f"{what} ({node.loc})" if node.loc else what

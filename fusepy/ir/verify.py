@@ -1,0 +1,274 @@
+"""What must hold of a graph at each stage of the pipeline. A rule is one small function; a stage is a tuple of rules.
+
+Stages add up: ``traced`` is what a trace records, ``resolved`` has every map and type settled, ``fused`` consists of regions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from fusepy.errors import FusepyError, ShapeError, VerifyError
+from fusepy.ir.argmap import ArgMap, check_dims
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.base import grid_rank
+from fusepy.ir.ops.call import SlangCall
+from fusepy.ir.oracle import IN, Oracle
+from fusepy.ir.printer import CONTAINERS, print_node, value_type
+from fusepy.ir.types import Kind
+
+
+def verify(graph: Graph, stage: str, oracle: Oracle | None = None) -> None:
+    """Checks every rule of `stage`: ``"traced"``, ``"resolved"`` or ``"fused"``.
+
+    Args:
+        oracle: with one, the results of every ``slang.call`` are asked for again; without, they are taken as they are.
+
+    Raises:
+        VerifyError: naming the graph, the node, where the user wrote it, and the rule.
+    """
+    aliases = [alias for alias, _ in graph.modules]
+    scope = _Scope(graph, stage, oracle, frozenset(aliases))
+    if len(set(aliases)) != len(aliases):
+        raise scope.error("two modules have one alias")
+    _check(scope)
+
+
+@dataclass
+class _Scope:
+    """One graph, or the body of a region, on its way through the rules."""
+
+    graph: Graph
+    stage: str
+    oracle: Oracle | None
+    modules: frozenset[str]
+    defined: set[Value] = field(default_factory=set[Value])
+
+    def error(self, rule: str, node: Node | None = None, value: Value | None = None) -> VerifyError:
+        saw = None if node is None else print_node(self.graph, node)
+        if value is not None:
+            saw = f"%{value.name}: {value_type(value)}"
+        return VerifyError(
+            f"graph @{self.graph.name}, stage {self.stage!r}: {rule}",
+            place=node.loc if node else None,
+            saw=saw,
+            hint="a pass, or a text written by hand, broke a rule of ir.verify; print the graph to see it whole",
+        )
+
+
+def _check(scope: _Scope) -> None:
+    for value in scope.graph.inputs:
+        wrong = next(filter(None, (rule(scope, value) for rule in INPUT_RULES[scope.stage])), None)
+        if wrong is not None:
+            raise scope.error(wrong, value=value)
+        scope.defined.add(value)
+    for node in scope.graph.nodes:
+        for rule in RULES[scope.stage]:
+            wrong = rule(scope, node)
+            if wrong is not None:
+                raise scope.error(wrong, node)
+        if node.body is not None:
+            _check(_Scope(node.body, "body", scope.oracle, scope.modules))
+        scope.defined.update(node.results)
+    if any(v not in scope.defined for v in scope.graph.outputs):
+        raise scope.error("an output is not defined")
+
+
+# ---- inputs ---------------------------------------------------------------------------------------------------------
+
+
+def _named_once(scope: _Scope, value: Value) -> str | None:
+    if not value.name:
+        return "an input has no name"
+    if any(v.name == value.name for v in scope.defined):
+        return f"two inputs are named {value.name!r}"
+    return None
+
+
+def _arrives(scope: _Scope, value: Value) -> str | None:
+    if value.container not in ("", *CONTAINERS):
+        return f"there is no container {value.container!r}"
+    if value.rank and not value.container:
+        return "an input with axes needs a container"
+    return "what arrives in a list is weak" if value.container == "List" and not value.weak else None
+
+
+def _unsized(scope: _Scope, value: Value) -> str | None:
+    return "sizes are no part of a resolved program" if any(d is not None for d in value.dims) else None
+
+
+def _single(scope: _Scope, value: Value) -> str | None:
+    return "inside a region, every value is a single element" if value.rank or value.container else None
+
+
+# ---- nodes, at every stage ------------------------------------------------------------------------------------------
+
+
+def _known(scope: _Scope, node: Node) -> str | None:
+    return None if OPS.get(node.op.name) is node.op else f"there is no operation {node.op.name!r}"
+
+
+def _defined_before_use(scope: _Scope, node: Node) -> str | None:
+    undefined = [i for i, v in enumerate(node.operands) if v not in scope.defined]
+    return f"operand {undefined[0]} is used before it is defined" if undefined else None
+
+
+def _defined_once(scope: _Scope, node: Node) -> str | None:
+    clash = len(set(node.results)) != len(node.results) or any(v in scope.defined for v in node.results)
+    return "a result is defined twice" if clash else None
+
+
+def _computed(scope: _Scope, node: Node) -> str | None:
+    for value in node.results:
+        if value.name is not None or value.container or any(d is not None for d in value.dims):
+            return "a computed value has neither name, container nor sizes"
+    return None
+
+
+def _mapped(scope: _Scope, node: Node) -> str | None:
+    if len(node.maps) != len(node.operands):
+        return f"{len(node.operands)} operands with {len(node.maps)} maps"
+    for i, (value, map) in enumerate(zip(node.operands, node.maps)):
+        if map.dims is None:
+            continue
+        try:
+            check_dims(map.dims, f"operand {i}")
+        except ShapeError as error:
+            return error.what
+        if len(map.dims) > value.rank:
+            return f"operand {i}: {len(map.dims)} dimensions for a value of rank {value.rank}"
+    return None
+
+
+def _attributes(scope: _Scope, node: Node) -> str | None:
+    for key, value in node.attrs.items():
+        # exact types: a NumPy float would print as something else than it is
+        if type(value) not in (str, int, float, bool, tuple) or (isinstance(value, tuple) and set(map(type, value)) - {str}):
+            return f"attribute {key!r} is a {type(value).__name__}, not a string, a number or a tuple of strings"
+    if node.loc is not None and (not node.loc or node.loc != " ".join(node.loc.splitlines()).strip()):
+        return "a location is one line of text"
+    return None
+
+
+def _own_rule(scope: _Scope, node: Node) -> str | None:
+    if node.body is not None and node.op.name != "region":
+        return "only a region has a body"
+    if isinstance(node.op, SlangCall) and "module" in node.attrs and node.attrs["module"] not in scope.modules:
+        return f"module @{node.attrs['module']} is not imported"
+    return node.op.verify(node)
+
+
+def _infers(scope: _Scope, node: Node) -> str | None:
+    """Inferring again gives the results that are there."""
+    if isinstance(node.op, SlangCall) and scope.oracle is None:
+        ranks = {v.rank for v in node.results}
+        return "results of one call differ in rank" if len(ranks) > 1 else None
+    try:
+        again = node.op.infer(node, scope.oracle)
+    except FusepyError as error:
+        return f"inference rejects it: {error.what}"
+    # a strong value where a weak one would do is no harm: folding a cast of a constant leaves one
+    agree = [a.type is v.type and a.rank == v.rank and a.weak >= v.weak for a, v in zip(again, node.results)]
+    if len(again) == len(node.results) and all(agree):
+        return None
+    return f"inference gives {', '.join(map(value_type, again)) or 'no results'}"
+
+
+# ---- resolved -------------------------------------------------------------------------------------------------------
+
+
+def _resolved(scope: _Scope, node: Node) -> str | None:
+    open_maps = [i for i, m in enumerate(node.maps) if not m.is_resolved]
+    return f"operand {open_maps[0]} has no resolved map" if open_maps else None
+
+
+def _casts_change(scope: _Scope, node: Node) -> str | None:
+    idle = [i for i, (v, m) in enumerate(zip(node.operands, node.maps)) if m.type is v.type]
+    return f"operand {idle[0]}: the vcast changes nothing" if idle else None
+
+
+def _axes_used(scope: _Scope, node: Node) -> str | None:
+    """Each axis of an operand runs along the grid or fills the type that is loaded."""
+    for i, (value, map) in enumerate(zip(node.operands, node.maps)):
+        left = value.rank - len(map.dims or ())
+        if left not in _fillable(value, map):
+            return f"operand {i}: {left} axes neither run along the grid nor fill a {map.type or value.type}"
+    return None
+
+
+def _fillable(value: Value, map: ArgMap) -> tuple[int, ...]:
+    """How many trailing axes of `value` the loaded type can consume."""
+    want = map.type or value.type
+    if want is value.type or not value.container or not value.rank:
+        return (0,)
+    if want.kind is Kind.POINTER:
+        return (value.rank,)
+    if want.kind is Kind.ARRAY:
+        return (1,)
+    return (len(want.shape),) if value.type.kind is Kind.SCALAR and want.is_numeric else (0,)
+
+
+def _casts_read(scope: _Scope, node: Node) -> str | None:
+    """Other operations than these infer from the types that they are given, and would not see the conversion."""
+    if node.op.name in ("slang.call", "cast", "region"):
+        return None
+    casts = [i for i, m in enumerate(node.maps) if m.type is not None]
+    return f"operand {casts[0]}: {node.op.name} takes no vcast" if casts else None
+
+
+def _covered(scope: _Scope, node: Node) -> str | None:
+    covered = {d for m in node.maps for d in m.dims or ()}
+    missing = [d for d in range(grid_rank(node)) if d not in covered]
+    return f"no operand runs along d{missing[0]}" if missing else None
+
+
+def _directions(scope: _Scope, node: Node) -> str | None:
+    """Without ``dirs`` every parameter is an input, so that only a return value can come back."""
+    if not isinstance(node.op, SlangCall):
+        return None
+    if "dirs" not in node.attrs and len(node.results) > 1:
+        return "a resolved call with several results needs dirs"
+    if scope.oracle is None:
+        return None
+    found = tuple(p.direction for p in node.op.resolve(node, scope.oracle).params)
+    said = node.attrs.get("dirs", (IN,) * len(found))
+    return None if said == found else f"dirs are {' '.join(found)}"
+
+
+# ---- fused ----------------------------------------------------------------------------------------------------------
+
+
+def _regions_only(scope: _Scope, node: Node) -> str | None:
+    return None if node.body is not None else "outside a region"
+
+
+def _flat(scope: _Scope, node: Node) -> str | None:
+    if node.body is not None:
+        return "a region inside a region"
+    if any(m.dims or m.type is not None for m in node.maps):
+        return "inside a region, operands have no maps"
+    return "inside a region, every value is a single element" if any(v.rank for v in node.results) else None
+
+
+InputRule = Callable[[_Scope, Value], "str | None"]
+Rule = Callable[[_Scope, Node], "str | None"]
+
+_ALWAYS: Sequence[Rule] = (
+    *(_known, _defined_before_use, _defined_once, _computed, _mapped),
+    *(_attributes, _own_rule, _infers),
+)
+_RESOLVED: Sequence[Rule] = (*_ALWAYS, _resolved, _casts_change, _casts_read, _axes_used, _covered, _directions)
+
+INPUT_RULES: dict[str, Sequence[InputRule]] = {
+    "traced": (_named_once, _arrives),
+    "resolved": (_named_once, _arrives, _unsized),
+    "fused": (_named_once, _arrives, _unsized),
+    "body": (_named_once, _single),
+}
+RULES: dict[str, Sequence[Rule]] = {
+    "traced": _ALWAYS,
+    "resolved": _RESOLVED,
+    "fused": (*_RESOLVED, _regions_only),
+    "body": (*_ALWAYS, _flat),
+}

@@ -1,0 +1,125 @@
+"""Saying how an argument meets the grid: `vmap`, `vcast`, `vdim`, and `vmapping` for `declare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.ir.argmap import ArgMap, check_dims
+from fusepy.ir.types import Type
+
+
+class Mapped:
+    """A value with what was said about its mapping; made by `vmap` and `vcast`."""
+
+    __slots__ = ("map", "value")
+
+    def __init__(self, value: Any, map: ArgMap):
+        self.value = value
+        self.map = map
+
+    def __repr__(self) -> str:
+        return f"{self.value!r} {self.map}"
+
+
+def vmap(value: Any, dims: int | Sequence[int]) -> Any:
+    """`value` with its leading axes running along these grid dimensions; its typing is inferred.
+
+    Args:
+        dims: one grid dimension per leading axis; trailing axes are left to the parameter's type.
+
+    Raises:
+        ShapeError: for a negative or repeated dimension.
+
+    Example:
+        >>> vmap([1.0, 2.0], (0,))
+        [1.0, 2.0] vmap(d0)
+    """
+    checked = check_dims((dims,) if isinstance(dims, int) else tuple(dims))
+    inner, map = _unwrap(value)
+    if map.dims is not None:
+        raise ShapeError("a value is mapped twice", saw=f"{map} and {checked}", hint="write one vmap")
+    return Mapped(inner, ArgMap(checked, map.type))
+
+
+def vcast(value: Any, type: Any) -> Any:
+    """`value` as elements of `type`; its mapping is inferred.
+
+    A tensor of scalars gives its trailing axes to a vector or matrix; otherwise components are converted, as in C. On a
+    traced value the conversion is recorded.
+
+    Args:
+        type: a type of a module (``m.float3``), a `Type`, or its name.
+
+    Raises:
+        UnsupportedArgumentError: in the call, if `value` cannot become `type`.
+
+    Example:
+        >>> vcast(0.5, "half")
+        0.5 vcast(half)
+    """
+    wanted = type_of(type)
+    cast = getattr(value, "_fusepy_cast", None)
+    if cast is not None:  # a traced value records the conversion
+        return cast(wanted)
+    inner, map = _unwrap(value)
+    if map.type is not None:
+        raise ShapeError("a value is cast twice", saw=f"{map.type} and {wanted}", hint="write one vcast")
+    return Mapped(inner, ArgMap(map.dims, wanted))
+
+
+def vdim(value: Any, count: int) -> Any:
+    """``vmap(value, (0, 1, …, count - 1))``.
+
+    Example:
+        >>> vdim([1.0], 1)
+        [1.0] vmap(d0)
+    """
+    return vmap(value, tuple(range(count)))
+
+
+def vmapping(*dims: int | Sequence[int]) -> ArgMap:
+    """A mapping for `declare`: ``vmapping(0, 1)`` and ``vmapping((0, 1))`` are the same.
+
+    Example:
+        >>> print(vmapping(0, 1))
+        vmap(d0,d1)
+    """
+    flat: list[object] = []
+    for dim in dims:
+        flat.extend([dim] if isinstance(dim, int) else dim)
+    return ArgMap(check_dims(tuple(flat), "vmapping"))
+
+
+def spec_of(spec: Any) -> ArgMap | None:
+    """What one argument of `declare` says: a mapping, a type, or ``None`` for "as one value for all threads".
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+    if spec is None or isinstance(spec, ArgMap):
+        return spec
+    if isinstance(spec, (int, tuple, list)):
+        raise ArgumentError("declare() takes mappings and types", saw=spec, hint=f"write vmapping({spec})")
+    return ArgMap(None, type_of(spec))
+
+
+def type_of(spec: Any) -> Type:
+    """The `Type` behind ``m.float3``, a `Type`, or a name.
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+    if isinstance(spec, Type):
+        return spec
+    if isinstance(spec, str):
+        return Type.parse(spec)
+    found = getattr(spec, "type", None)
+    if isinstance(found, Type):
+        return found
+    raise ArgumentError(f"{spec!r} is not a Slang type", hint="pass a type of a module, e.g. m.float3, or its name")
+
+
+def _unwrap(value: Any) -> tuple[Any, ArgMap]:
+    return (value.value, value.map) if isinstance(value, Mapped) else (value, ArgMap())

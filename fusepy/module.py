@@ -1,0 +1,229 @@
+"""`Module`: a Slang file or source, handing out its functions and types."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fusepy.backend.runtime import Device
+from fusepy.backend.source import ModuleSource
+from fusepy.device import as_device, default_device
+from fusepy.element import Element
+from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
+from fusepy.function import Function
+from fusepy.ir.types import Kind, Type, check_function_name, check_identifier
+from fusepy.trace import Traced, current_trace
+
+_BUILTIN = ("float3", "float", "int", "uint", "half", "double", "bool", "float2", "float4", "int2", "float3x3", "float4x4")
+
+
+class Module:
+    """A Slang module on a device. Attributes are its functions and types: ``m.tonemap``, ``m.Ray``, ``m.float3``.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_m", "float twice(float x) { return 2 * x; }")
+        >>> m.twice(4.0)
+        8.0
+        >>> m["twice"]
+        <Slang function twice of doc_m>
+    """
+
+    def __init__(self, device: Device, source: ModuleSource, *, strict_broadcasting: bool = False):
+        self._device = device
+        self._source = source
+        self._strict = strict_broadcasting
+        self._oracle = device.oracle({source.alias: source})
+        self._found: dict[str, Any] = {}
+        # a source that is known to compile, from this process or the disk cache, is loaded when first needed
+        if not device.facts(source).data.get("symbols"):
+            device.compiler.module(source)
+            self._symbols = self._oracle.symbols(source.alias)
+            device.save_facts(source)
+        else:
+            self._symbols = self._oracle.symbols(source.alias)
+
+    @staticmethod
+    def load_from_file(device: Any, path: str | os.PathLike[str], *, strict_broadcasting: bool = False, **kwargs: Any) -> Module:
+        """Loads a ``.slang`` file.
+
+        Args:
+            path: absolute, relative to the working directory, or in one of the device's include paths.
+            defines: preprocessor defines; ``options``: further compiler options of sgl.
+
+        Raises:
+            CompileError: if the file does not exist or Slang rejects it.
+        """
+        opened = as_device(device)
+        found = _find(Path(path), opened.include_paths)
+        text = found.read_text(encoding="utf-8", errors="surrogateescape")
+        source = ModuleSource.make(found.stem, text, str(found), opened.include_paths, **_checked(kwargs))
+        return Module(opened, source, strict_broadcasting=strict_broadcasting)
+
+    @staticmethod
+    def load_from_source(
+        device: Any,
+        name: str,
+        source: str,
+        defines: Mapping[str, str] | None = None,
+        options: Mapping[str, object] | None = None,
+        *,
+        strict_broadcasting: bool = False,
+    ) -> Module:
+        """Loads Slang source from a string; `name` is an identifier that messages use.
+
+        Raises:
+            InvalidNameError: if `name` is not an identifier.
+            CompileError: if Slang rejects the source.
+        """
+        opened = as_device(device)
+        check_identifier(name, "module name")
+        made = ModuleSource.make(name, source, "", opened.include_paths, defines, options)
+        return Module(opened, made, strict_broadcasting=strict_broadcasting)
+
+    @property
+    def device(self) -> Device:
+        return self._device
+
+    @property
+    def name(self) -> str:
+        return self._source.alias
+
+    def find_function(self, name: str) -> Function:
+        """The function of this name: ``f``, ``ns::f``, ``gf<float>``, ``Ray::at``.
+
+        Raises:
+            InvalidNameError: if `name` cannot name a function.
+            UnknownNameError: if there is none; names the nearest.
+        """
+        check_function_name(name)
+        found = Function(self._device, self._source, name)
+        if not self._device.facts(self._source).data.get("declared", {}).get(name):
+            self._oracle.declared(self._source.alias, name)  # raises if there is none
+        return found.strict_broadcasting() if self._strict else found
+
+    def find_type(self, name: str) -> SlangType:
+        """The type of this name, built in or declared by the module: ``float3``, ``Ray``, ``Pair<float>``.
+
+        Raises:
+            InvalidNameError: if `name` cannot name a type.
+            UnknownNameError: if there is none; names the nearest.
+        """
+        type = Type.parse(name)
+        if type.kind is Kind.NAMED and not self._oracle.is_type(self._source.alias, type.name):
+            known = [*self._symbols["types"], *_BUILTIN]
+            raise UnknownNameError(f"module {self.name!r} has no type {name!r}", hint=did_you_mean(name, known))
+        return SlangType(self, type)
+
+    def __getitem__(self, name: str) -> Any:
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = self._look_up(name)
+        return found
+
+    def _look_up(self, name: str) -> Any:
+        if name.startswith("operator"):
+            return self.find_function(name)
+        check_function_name(name)
+        type = Type.parse(name)
+        if type.kind is not Kind.NAMED or self._oracle.is_type(self.name, type.name):
+            return SlangType(self, type)
+        try:
+            return self.find_function(name)
+        except UnknownNameError:
+            known = [*self._symbols["functions"], *self._symbols["types"]]
+            raise UnknownNameError(f"module {self.name!r} has neither a function nor a type {name!r}", hint=did_you_mean(name, known)) from None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __dir__(self) -> list[str]:
+        return sorted([*self._symbols["functions"], *self._symbols["types"], *super().__dir__()])
+
+    def __repr__(self) -> str:
+        return f"<Slang module {self.name} on {self._device.name}>"
+
+
+class SlangType:
+    """A type as a module sees it: for `vcast`, ``dtype=``, and as a constructor.
+
+    Attributes:
+        type: the Slang type.
+        module: where it was asked for.
+    """
+
+    def __init__(self, module: Module, type: Type):
+        self.module = module
+        self.type = type
+
+    @property
+    def element(self) -> Element:
+        """Its layout in memory.
+
+        Raises:
+            UnsupportedArgumentError: if it cannot live in memory.
+        """
+        return Element.of(self.type, self.module._oracle)  # pyright: ignore[reportPrivateUsage]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype: structured for a struct, with Slang's own offsets; the components' for a vector."""
+        return self.element.dtype
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Constructs values of this type: recorded in a trace, else as an array over the arguments' shape.
+
+        Raises:
+            ArgumentError: if the arguments do not fit the constructor.
+        """
+        if self.type.kind is Kind.NAMED:
+            return self.module.find_function(self.type.name)(*args, **kwargs)
+        if kwargs:
+            raise ArgumentError(f"{self.type} takes its components by position", hint=f"write {self.type}(x, y, …)")
+        trace = current_trace()
+        if trace is not None:
+            return trace.record("construct" if self.type.shape else "cast", args, {"type": self.type.name})
+        if any(isinstance(a, Traced) for a in args):
+            next(a for a in args if isinstance(a, Traced)).check(None)  # type: ignore[arg-type]
+        return np.asarray(args, self.type.dtype).reshape(self.type.shape)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self.type or (isinstance(other, SlangType) and other.type is self.type)
+
+    def __hash__(self) -> int:
+        return hash(self.type)
+
+    def __repr__(self) -> str:
+        return f"<Slang type {self.type}>"
+
+
+def load(path: str | os.PathLike[str], **kwargs: Any) -> Module:
+    """Loads a ``.slang`` file on the default device; see `Module.load_from_file`."""
+    return Module.load_from_file(default_device(), path, **kwargs)
+
+
+def _find(path: Path, include_paths: tuple[str, ...]) -> Path:
+    searched = [path] if path.is_absolute() else [Path.cwd() / path, *(Path(p) / path for p in include_paths)]
+    for candidate in searched:
+        if candidate.is_file():
+            return candidate.resolve()
+    near = [p.name for folder in {c.parent for c in searched} if folder.is_dir() for p in folder.glob("*.slang")]
+    raise CompileError(
+        f"there is no file {str(path)!r}",
+        saw="; ".join(str(p) for p in searched),
+        hint=did_you_mean(path.name, near) + " (paths searched are listed above; add others with init_device(include_paths=[…]))",
+    )
+
+
+def _checked(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    known = ("defines", "options")
+    for name in kwargs:
+        if name not in known:
+            raise ArgumentError(f"load() has no parameter {name!r}", hint=did_you_mean(name, known))
+    return dict(kwargs)

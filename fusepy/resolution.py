@@ -1,0 +1,86 @@
+"""`resolve`: what Slang answered for a call, as something to read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fusepy.compile import Traced
+from fusepy.ir.graph import Value
+from fusepy.ir.oracle import OUT
+from fusepy.ir.ops.call import SlangCall
+from fusepy.ir.resolve import describe
+from fusepy.ir.types import VOID, Type
+
+
+@dataclass(frozen=True)
+class Binding:
+    """How one argument is bound: the parameter's name and type, the argument as it came, its grid dimensions."""
+
+    name: str
+    type: Type
+    argument: str
+    mapping: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Slang's answer for a call.
+
+    Attributes:
+        function: the name of the function.
+        bindings: one per argument, in the order of the parameters.
+        result: the type that one call returns; ``void`` if nothing.
+        grid: the number of grid dimensions.
+    """
+
+    function: str
+    bindings: tuple[Binding, ...]
+    result: Type
+    grid: int
+
+    @property
+    def types(self) -> list[Type]:
+        """The parameter types, e.g. ``[float3, float, float]``."""
+        return [b.type for b in self.bindings]
+
+    def __str__(self) -> str:
+        lines = [f"{self.function} over a grid of {self.grid} dimensions -> {self.result}"]
+        width = max((len(b.name) for b in self.bindings), default=0)
+        for b in self.bindings:
+            dims = ",".join(f"d{d}" for d in b.mapping)
+            lines.append(f"  {b.name:{width}}  {b.type}  from {b.argument}  vmap({dims})")
+        return "\n".join(lines)
+
+
+def resolved_call(traced: Traced) -> Resolved:
+    """The answer behind a traced single call."""
+    node = traced.graph.nodes[-1]
+    assert isinstance(node.op, SlangCall)
+    answer = node.op.resolve(node, traced.trace.oracle)
+    params = [p for p in answer.params if p.direction != OUT]
+    values: list[Value] = list(node.operands)
+    bindings = tuple(
+        Binding(p.name, p.type or VOID, describe(v), m.dims or ()) for p, v, m in zip(params, values, answer.maps)
+    )
+    result = answer.results[0][1] if answer.results and answer.results[0][0] == "return" else VOID
+    return Resolved(node.text("function"), bindings, result, answer.grid_rank)
+
+
+def resolve(function: Any, *args: Any, **kwargs: Any) -> Resolved:
+    """What Slang answers for a call of a Slang function: parameter types, mappings, result type and grid. Nothing is run.
+
+    Args:
+        function: a function of a module, e.g. ``m.tonemap``.
+        args: arguments as in a call.
+
+    Raises:
+        ResolveError: if the call has no, or more than one, binding.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_resolve", "float3 f(float3 a, float b) { return a * b; }")
+        >>> resolve(m.f, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], 2.0).types
+        [float3, float]
+    """
+    return function.resolve(*args, **kwargs)

@@ -1,0 +1,45 @@
+"""The key of one argument: all of it that decides about code, and nothing else. Read on every call.
+
+A key holds types, ranks and containers, never sizes and never the numbers themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from fusepy.backend.marshals import MARSHALS, marshal_of
+from fusepy.mapping import Mapped
+from fusepy.tensor import Tensor
+
+
+def _of_tensor(value: Tensor) -> Hashable:
+    return value.key
+
+
+def _of_mapped(value: Mapped) -> Hashable:
+    return ("mapped", value.map, signature(value.value))
+
+
+KEYS: dict[type, Callable[[Any], Hashable]] = {Tensor: _of_tensor, Mapped: _of_mapped}
+
+
+def signature(value: Any) -> Hashable:
+    """The key of any argument.
+
+    Raises:
+        UnsupportedArgumentError: if no marshal takes it.
+    """
+    cls = value.__class__
+    found = KEYS.get(cls)
+    if found is None:
+        found = KEYS[cls] = marshal_of(value).key
+    return found(value)
+
+
+def forget(type: type) -> None:
+    """Drops what was remembered about a class, after `register` has given it another marshal."""
+    KEYS.pop(type, None)
+
+
+__all__ = ["KEYS", "MARSHALS", "forget", "signature"]

@@ -1,0 +1,26 @@
+"""What all tests share: a disk cache of their own, and repeatable random programs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# set at import, before any test module can import fusepy: the cache folder is chosen once per process
+_CACHE = tempfile.mkdtemp(prefix="fusepy-test-cache-")
+os.environ["FUSEPY_CACHE_DIR"] = _CACHE
+
+settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("FUSEPY_HYPOTHESIS", "repeatable"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fusepy_cache() -> Iterator[str]:
+    """The folder of this run's disk cache, removed at the end."""
+    yield _CACHE
+    shutil.rmtree(_CACHE, ignore_errors=True)
