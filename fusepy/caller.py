@@ -26,7 +26,7 @@ class Caller:
     """A callable that compiles itself for each new signature of its arguments. Configuring it makes a new one."""
 
     __name__: str
-    _device: Device
+    _device: Device | None
 
     def __init__(self) -> None:
         self._programs: dict[Any, Program] = {}
@@ -101,14 +101,14 @@ class Caller:
             return self._compile(args, kwargs, returns)(args, result)
 
     def _program(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
-        self._device.check()
-        self._device.counters.plan_misses += 1
-        program = self._programs[key] = self._compile(args, kwargs, returns)
+        program = self._compile(args, kwargs, returns)
+        program.device.counters.plan_misses += 1
+        self._programs[key] = program
         return program
 
     def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
         positional = args[: len(args) - len(kwargs)]
-        return Program(self._device, self._trace(positional, kwargs), returns or self._returns, self._strict)
+        return Program(self._trace(positional, kwargs), returns or self._returns, self._strict)
 
     def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Traced:
         """Records the function for arguments like these."""

@@ -13,7 +13,6 @@ from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.plan import Plan
-from fusepy.backend.runtime import Device
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.generators import Grid
@@ -54,8 +53,9 @@ class Traced:
 class Program:
     """A compiled call: places arguments, runs its plan, and hands results back in the container that the caller expects."""
 
-    def __init__(self, device: Device, traced: Traced, returns: str | None, strict: bool):
-        self.device = device
+    def __init__(self, traced: Traced, returns: str | None, strict: bool):
+        device = self.device = traced.trace.device
+        device.check()
         self.traced = traced
         self.strict = strict
         self.oracle: Oracle = traced.trace.oracle

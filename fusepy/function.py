@@ -62,7 +62,7 @@ class Function(Caller):
         assert trace is not None  # a live traced value belongs to the current trace, as has just been checked
         if self._specs or self._named_specs:
             args, kwargs = self._with_specs(args, kwargs)
-        return trace.call(self._source, self.__name__, args, kwargs)
+        return trace.call(trace.module(self._source, self._device), self.__name__, args, kwargs)
 
     def _with_specs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Arguments under what `declare` said."""
@@ -79,7 +79,7 @@ class Function(Caller):
 
     def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Traced:
         trace = Trace(self.__name__, self._device)
-        alias = trace.module(self._source)
+        alias = trace.module(self._source, self._device)
         slots = _slots(trace.oracle.declared(alias, self.__name__), args, kwargs)
         given = [*args, *kwargs.values()]
         inputs = [i for i, p in enumerate(slots) if p.direction != OUT]
@@ -90,7 +90,7 @@ class Function(Caller):
                 inner, said = (value.value, value.map) if isinstance(value, Mapped) else (value, said)
                 passed.append(trace.argument(slots[i].name, inner, said))
             cut = sum(i < len(args) for i in inputs)
-            found = trace.call(self._source, self.__name__, passed[:cut], dict(zip(kwargs, passed[cut:])))
+            found = trace.call(alias, self.__name__, passed[:cut], dict(zip(kwargs, passed[cut:])))
         results = [] if found is None else list(found) if isinstance(found, tuple) else [found]
         outs, keep = self._destinations(slots, given, len(results))
         return Traced(trace.finish(results), trace, given, inputs, hand_back, outs, keep)
@@ -116,7 +116,7 @@ class Function(Caller):
 
     def _parameter_names(self) -> list[str]:
         trace = Trace(self.__name__, self._device)
-        alias = trace.module(self._source)
+        alias = trace.module(self._source, self._device)
         return [p.name for s in trace.oracle.declared(alias, self.__name__) for p in s.params]
 
     def resolve(self, *args: Any, **kwargs: Any) -> Resolved:

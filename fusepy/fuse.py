@@ -11,7 +11,6 @@ from typing import Any, overload
 from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
 from fusepy.compile import Traced
-from fusepy.device import default_device
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.argmap import UNSAID
 from fusepy.mapping import Mapped
@@ -39,15 +38,11 @@ class FusedFunction(Caller):
             if name not in names:
                 raise ArgumentError(f"static: {self.__name__}() has no parameter {name!r}", hint=did_you_mean(name, names))
         self._static = frozenset(static)
-        self._given_device = device
+        self._device = device
         self._plain = not static and all(
             p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in self._parameters.parameters.values()
         )
         self._count = len(names)
-
-    @property
-    def _device(self) -> Device:  # type: ignore[override]
-        return self._given_device or default_device()
 
     def __call__(self, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
         """Runs the function as one kernel, compiling it for the first arguments of their kind.
@@ -150,15 +145,10 @@ class FusedFunction(Caller):
         target = self._specialised(static) if static else self
         return target._compile(tuple(dynamic.values()), dynamic, None)
 
-    def _device_of(self, arguments: Mapping[str, Any]) -> Device:
-        """The device of the first tensor among the arguments, else the given or the default one."""
-        if self._given_device is not None:
-            return self._given_device
-        for value in arguments.values():
-            inner = value.value if isinstance(value, Mapped) else value
-            if isinstance(inner, Tensor):
-                return inner.device
-        return default_device()
+    def _device_of(self, arguments: Mapping[str, Any]) -> Device | None:
+        """The given device, else that of the first tensor among the arguments; ``None`` leaves it to the modules called."""
+        tensors = (v.value if isinstance(v, Mapped) else v for v in arguments.values())
+        return self._device or next((t.device for t in tensors if isinstance(t, Tensor)), None)
 
     def _parameter_names(self) -> list[str]:
         return list(self._parameters.parameters)

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from fusepy.backend.marshals import marshal_of
+from fusepy.device import default_device
 from fusepy.errors import (
     ArgumentError,
     FusepyError,
     LeakedTracerError,
+    ShapeError,
     TraceError,
     TraceRecursionError,
     did_you_mean,
@@ -59,15 +61,29 @@ class Trace:
         captures: the captured values, in the order of the inputs behind the arguments.
     """
 
-    def __init__(self, name: str, device: Device):
-        self.device = device
+    def __init__(self, name: str, device: Device | None):
+        self._device = device
+        self._oracle: SlangOracle | None = None
         self.sources: dict[str, ModuleSource] = {}
-        self.oracle: SlangOracle = device.oracle(self.sources)
-        self.builder = Builder(name, self.oracle)
+        self.builder = Builder(name)
         self.captures: list[Any] = []
         self.maps: dict[Value, ArgMap] = {}
         self._captured: dict[int, Value] = {}
         self.active = True
+
+    @property
+    def device(self) -> Device:
+        """Where the program will run: the device of its tensors or modules, else the default one."""
+        if self._device is None:
+            self._device = default_device()
+        return self._device
+
+    @property
+    def oracle(self) -> SlangOracle:
+        """Answers about the modules that the trace has met."""
+        if self._oracle is None:
+            self._oracle = self.builder.oracle = self.device.oracle({})
+        return self._oracle
 
     @contextmanager
     def recording(self) -> Iterator[Trace]:
@@ -147,21 +163,34 @@ class Trace:
             return value
         return self.builder.add(OPS["cast"], [value], [map], {"type": map.type.name}, loc)[0]
 
-    def module(self, source: ModuleSource) -> str:
-        """The alias of a module in this trace."""
+    def module(self, source: ModuleSource, device: Device) -> str:
+        """The alias of a module in this trace.
+
+        Raises:
+            ShapeError: if the module lives on another device than the trace.
+        """
+        if self._device is None:
+            self._device = device
+        elif self._device is not device:
+            raise ShapeError(
+                f"module {source.alias!r} is on another device than the other arguments",
+                place=user_line(),
+                saw=device.name,
+                expected=self._device.name,
+                hint="load the module on the device of the tensors",
+            )
         alias = self.builder.module(source.alias if source.alias.isidentifier() else source.name, source.closure)
         if alias not in self.sources:
             self.sources[alias] = source
             self.oracle.add(alias, source, self.device.facts(source))
         return alias
 
-    def call(self, source: ModuleSource, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def call(self, alias: str, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """One call of a Slang function; ``None``, its result, or a tuple of results.
 
         Raises:
             ArgumentError, ResolveError: if the arguments do not fit.
         """
-        alias = self.module(source)
         names = [p.name for p in self.oracle.declared(alias, function)[0].params if p.direction != OUT]
         operands: list[Value] = []
         maps: list[ArgMap] = []

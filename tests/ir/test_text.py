@@ -53,7 +53,7 @@ GOLDEN = {
     "fused": FUSED,
     "empty": "\ngraph @f() -> () {\n  return\n}\n",
     "misleading types": """
-graph @f(%weak: "weak", %a: weak "Tensor<float>[4]", %b: Tensor<float,2>[3], %c: Tensor<Tensor<float>[4]>[?], %d: Grid<int2>) -> ("weak") {
+graph @f(%weak: "weak", %a: weak "Tensor<float>[4]", %b: "Tensor<float,2>[3]", %c: Tensor<Tensor<float>[4]>[?], %d: Grid<int2>) -> ("weak") {
   return %weak
 }
 """,
