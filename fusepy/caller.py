@@ -154,7 +154,12 @@ def _container(container: Any) -> str:
     try:
         return _CONTAINERS[container]
     except (KeyError, TypeError):
-        raise ArgumentError("not a container for results", saw=repr(container)[:60], expected="'tensor', 'numpy' or 'list'", hint="see return_type") from None
+        raise ArgumentError(
+            "not a container for results",
+            saw=repr(container)[:60],
+            expected="'tensor', 'numpy' or 'list'",
+            hint="see return_type",
+        ) from None
 
 
 def _wanted(result: Any) -> tuple[str | None, Any]:

@@ -166,7 +166,9 @@ class Program:
         if isinstance(given, np.ndarray):
             if not given.flags.writeable:
                 raise ShapeError(
-                    f"{self.graph.name}: a result array is read-only", saw=f"{given.dtype}{list(given.shape)}", hint="pass a writable array"
+                    f"{self.graph.name}: a result array is read-only",
+                    saw=f"{given.dtype}{list(given.shape)}",
+                    hint="pass a writable array",
                 )
             return None
         raise ArgumentError(
@@ -178,7 +180,9 @@ class Program:
 
     def shapes(self, args: Sequence[Any]) -> list[tuple[int, ...]]:
         """The shapes that the arguments, and what was captured, have on the device."""
-        return [np.shape(_inner(v)) if not isinstance(_inner(v), (Tensor, Grid)) else _inner(v).shape for v in (*args, *self.captures)]
+        return [
+            np.shape(_inner(v)) if not isinstance(_inner(v), (Tensor, Grid)) else _inner(v).shape for v in (*args, *self.captures)
+        ]
 
     # ---- compiling ----------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.runtime import Device
+from fusepy.backend.selfcheck import selfcheck
 from fusepy.errors import ArgumentError, DeviceError, did_you_mean
 
 _default: Device | None = None
@@ -60,10 +61,14 @@ def init_device(
             break
         try:
             opened = _open(name, adapter, include_paths, debug)
-        except RuntimeError as error:  # sgl knows no finer class
+            wrong = selfcheck(opened)
+        except (RuntimeError, spy.SlangCompileError) as error:  # sgl knows no finer class
             failures.append(f"{name}: {str(error).splitlines()[0] if str(error) else 'no reason given'}")
             continue
-        if wanted is None and name == "vulkan" and "llvmpipe" in opened.info.adapter_name.lower():
+        if wrong is not None:
+            failures.append(f"{name}: {wrong}")
+            continue
+        if wanted is None and name == "vulkan" and spy.Feature.software_device in opened.features:
             fallback = opened  # software: only if no hardware device follows
             continue
         return Device(opened, include_paths=[os.fspath(p) for p in include_paths], deferred=deferred)

@@ -50,16 +50,11 @@ class Function(Caller):
             CompileError: if Slang rejects the module or the generated kernel.
         """
         trace = current_trace()
-        if trace is not None or any(isinstance(a, TracedValue) for a in args):
-            return self._record(trace, args, kwargs)
-        return self._run(args, kwargs, _result)
+        if trace is None:
+            return self._run(args, kwargs, _result)
+        return self._record(trace, args, kwargs)
 
-    def _record(self, trace: Trace | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        for value in (*args, *kwargs.values()):
-            inner = value.value if isinstance(value, Mapped) else value
-            if isinstance(inner, TracedValue):
-                inner.check(trace or inner._trace)  # pyright: ignore[reportPrivateUsage]
-        assert trace is not None  # a live traced value belongs to the current trace, as has just been checked
+    def _record(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if self._specs or self._named_specs:
             args, kwargs = self._with_specs(args, kwargs)
         return trace.call(trace.module(self._source, self._device), self.__name__, args, kwargs)

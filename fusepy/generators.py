@@ -47,5 +47,7 @@ def grid(shape: Sequence[int], *, offset: Sequence[int] | None = None, stride: S
     strides = tuple(int(n) for n in stride) if stride is not None else (1,) * len(extents)
     for name, given in (("offset", offsets), ("stride", strides)):
         if len(given) != len(extents):
-            raise ShapeError(f"grid: {name} has another length than shape", saw=given, expected=extents, hint="one number per dimension")
+            raise ShapeError(
+                f"grid: {name} has another length than shape", saw=given, expected=extents, hint="one number per dimension"
+            )
     return Grid(extents, offsets, strides)

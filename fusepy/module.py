@@ -16,7 +16,7 @@ from fusepy.element import Element
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
 from fusepy.function import Function
 from fusepy.ir.types import Kind, Type, check_function_name, check_identifier
-from fusepy.trace import Traced, current_trace
+from fusepy.trace import Traced, current_trace, leaked
 
 _BUILTIN = ("float3", "float", "int", "uint", "half", "double", "bool", "float2", "float4", "int2", "float3x3", "float4x4")
 
@@ -136,7 +136,9 @@ class Module:
             return self.find_function(name)
         except UnknownNameError:
             known = [*self._symbols["functions"], *self._symbols["types"]]
-            raise UnknownNameError(f"module {self.name!r} has neither a function nor a type {name!r}", hint=did_you_mean(name, known)) from None
+            raise UnknownNameError(
+                f"module {self.name!r} has neither a function nor a type {name!r}", hint=did_you_mean(name, known)
+            ) from None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -189,8 +191,9 @@ class SlangType:
         trace = current_trace()
         if trace is not None:
             return trace.record("construct" if self.type.shape else "cast", args, {"type": self.type.name})
-        if any(isinstance(a, Traced) for a in args):
-            next(a for a in args if isinstance(a, Traced)).check(None)  # type: ignore[arg-type]
+        for value in args:
+            if isinstance(value, Traced):
+                raise leaked(value)
         return np.asarray(args, self.type.dtype).reshape(self.type.shape)
 
     def __eq__(self, other: object) -> bool:

@@ -60,9 +60,7 @@ def resolved_call(traced: Traced) -> Resolved:
     answer = node.op.resolve(node, traced.trace.oracle)
     params = [p for p in answer.params if p.direction != OUT]
     values: list[Value] = list(node.operands)
-    bindings = tuple(
-        Binding(p.name, p.type or VOID, describe(v), m.dims or ()) for p, v, m in zip(params, values, answer.maps)
-    )
+    bindings = tuple(Binding(p.name, p.type or VOID, describe(v), m.dims or ()) for p, v, m in zip(params, values, answer.maps))
     result = answer.results[0][1] if answer.results and answer.results[0][0] == "return" else VOID
     return Resolved(node.text("function"), bindings, result, answer.grid_rank)
 

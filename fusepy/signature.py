@@ -11,6 +11,7 @@ from typing import Any
 from fusepy.backend.marshals import MARSHALS, marshal_of
 from fusepy.mapping import Mapped
 from fusepy.tensor import Tensor
+from fusepy.trace import Traced, leaked
 
 
 def _of_tensor(value: Tensor) -> Hashable:
@@ -21,7 +22,11 @@ def _of_mapped(value: Mapped) -> Hashable:
     return ("mapped", value.map, signature(value.value))
 
 
-KEYS: dict[type, Callable[[Any], Hashable]] = {Tensor: _of_tensor, Mapped: _of_mapped}
+def _of_traced(value: Traced) -> Hashable:
+    raise leaked(value)  # no trace is being recorded, or the call would not ask for a key
+
+
+KEYS: dict[type, Callable[[Any], Hashable]] = {Tensor: _of_tensor, Mapped: _of_mapped, Traced: _of_traced}
 
 
 def signature(value: Any) -> Hashable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ class Tensor:
     """
 
     # `key` and `linear` are read on every call, so they are made once
-    __slots__ = ("_block", "_origin", "address", "device", "element", "key", "linear", "shape", "size", "strides")
+    __slots__ = ("_block", "_origin", "address", "device", "element", "high", "key", "linear", "low", "shape", "size", "strides")
 
     def __init__(
         self,
@@ -63,9 +64,14 @@ class Tensor:
         if strides is None:
             self.strides = contiguous_strides(shape)
             self.linear = True
+            self.low = self.address  # device addresses of its first byte and of the one behind its last
+            self.high = self.address + self.size * element.nbytes
         else:
             self.strides = strides
             self.linear = _is_contiguous(shape, strides)
+            low, high = span(shape, strides) if self.size else (0, 0)
+            self.low = self.address + low * element.nbytes
+            self.high = self.address + high * element.nbytes
 
     # ---- making -------------------------------------------------------------------------------------------------
 
@@ -130,7 +136,9 @@ class Tensor:
         low, high = span(self.shape, self.strides)
         if self.size == 0:
             return np.empty(self.shape + element.shape, element.dtype)
-        data = self.device.transfer.download(self._block.buffer, self._position + low * element.nbytes, (high - low) * element.nbytes)
+        data = self.device.transfer.download(
+            self._block.buffer, self._position + low * element.nbytes, (high - low) * element.nbytes
+        )
         flat = np.frombuffer(data, element.stored).reshape((high - low, *element.shape))
         steps = tuple(s * element.nbytes for s in self.strides) + flat.strides[1:]
         view = np.lib.stride_tricks.as_strided(flat[-low:], self.shape + element.shape, steps)
@@ -155,20 +163,28 @@ class Tensor:
                     f"an array of {array.dtype} cannot be copied into a tensor of {element.type}",
                     saw=array.dtype,
                     expected=element.dtype,
-                    hint=f"convert it with .astype(np.{element.dtype})" if element.dtype.names is None else "use the dtype of the struct",
+                    hint=f"convert it with .astype(np.{element.dtype})"
+                    if element.dtype.names is None
+                    else "use the dtype of the struct",
                 )
             array = array.astype(element.dtype)
         if self.linear:
-            self.device.transfer.upload(self._block.buffer, self._position, np.ascontiguousarray(array).astype(element.stored, copy=False))
+            self.device.transfer.upload(
+                self._block.buffer, self._position, np.ascontiguousarray(array).astype(element.stored, copy=False)
+            )
         elif self.size:
-            raise ShapeError("copy_from_numpy needs a contiguous tensor", saw=f"strides {self.strides}", hint="copy into the whole tensor")
+            raise ShapeError(
+                "copy_from_numpy needs a contiguous tensor", saw=f"strides {self.strides}", hint="copy into the whole tensor"
+            )
 
     def _filled(self, value: Any) -> Tensor:
         element = self.element
         if element.dtype.kind in "iu" and isinstance(value, (int, float)):
             info = np.iinfo(element.dtype)
             if not info.min <= value <= info.max:
-                raise RangeError(f"{value} does not fit {element.type}", saw=value, expected=f"{info.min} to {info.max}", hint="widen dtype")
+                raise RangeError(
+                    f"{value} does not fit {element.type}", saw=value, expected=f"{info.min} to {info.max}", hint="widen dtype"
+                )
         if self.size:
             self.copy_from_numpy(np.full(self.shape + element.shape, value, element.dtype))
         return self
@@ -206,7 +222,9 @@ class Tensor:
         if -1 in wanted:
             wanted = tuple(self.size // max(known, 1) if n == -1 else n for n in wanted)
         if math.prod(wanted) != self.size or not self.linear:
-            raise ShapeError(f"cannot reshape {self.shape}", saw=wanted, expected=f"{self.size} elements, contiguous", hint="copy it first")
+            raise ShapeError(
+                f"cannot reshape {self.shape}", saw=wanted, expected=f"{self.size} elements, contiguous", hint="copy it first"
+            )
         return Tensor(self.device, self.element, wanted, block=self._block, offset=self._origin)
 
     @property
@@ -219,12 +237,6 @@ class Tensor:
     def offset(self) -> int:
         """Byte offset of the first element in `buffer`."""
         return self._position
-
-    @property
-    def byte_range(self) -> tuple[int, int]:
-        """Device addresses of the first byte that belongs to the tensor and the one behind its last."""
-        low, high = span(self.shape, self.strides) if self.size else (0, 0)
-        return self.address + low * self.element.nbytes, self.address + high * self.element.nbytes
 
     @property
     def _position(self) -> int:
@@ -258,7 +270,9 @@ def view(tensor: Tensor, index: Any) -> Tensor:
         elif isinstance(item, (int, np.integer)) and not isinstance(item, bool):
             at = int(item) + extent if item < 0 else int(item)
             if not 0 <= at < extent:
-                raise ShapeError(f"index {item} on axis {axis}", saw=tensor.shape, expected=f"below {extent}", hint="mind the extents")
+                raise ShapeError(
+                    f"index {item} on axis {axis}", saw=tensor.shape, expected=f"below {extent}", hint="mind the extents"
+                )
             start += at * stride
         else:
             raise ShapeError(f"cannot index with {item!r}", hint="use integers, slices and ...; gather with a Slang function")
@@ -287,7 +301,8 @@ def reinterpret(tensor: Tensor, element: Element) -> Tensor | None:
     return Tensor(tensor.device, element, tensor.shape[:-cut], block=block, offset=origin, strides=strides)
 
 
-def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+@functools.lru_cache(maxsize=1024)
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """C-order strides in elements."""
     strides: list[int] = []
     step = 1

@@ -256,12 +256,7 @@ class Traced:
     def check(self, trace: Trace) -> None:
         """Raises `LeakedTracerError` unless this value belongs to `trace` and that is still recorded."""
         if not self._trace.active or self._trace is not trace:
-            raise LeakedTracerError(
-                "a traced value is used outside of the call that made it",
-                place=user_line(),
-                saw=f"{self.type} made at {self._loc or 'an unknown line'}",
-                hint="return it from the fused function instead of keeping it",
-            )
+            raise leaked(self)
 
     def _record(self, op: str, *operands: Any, **attrs: Attr) -> Traced:
         self.check(self._trace)
@@ -275,7 +270,7 @@ class Traced:
         return Traced(trace, trace.builder.add(OPS["cast"], [self._value], [map], {"type": type.name}, loc)[0], loc)
 
     def __getattr__(self, name: str) -> Traced:
-        if name.startswith("_"):
+        if name.startswith("_"):  # protocols that look for special methods must not record a member
             raise AttributeError(name)
         return self._record("member", self, name=name)
 
@@ -289,7 +284,9 @@ class Traced:
         if isinstance(index, int) and self.type.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY):
             extent = self.type.shape[0]
             if not -extent <= index < extent:
-                raise TraceError(f"index {index} of a {self.type}", place=user_line(), expected=f"below {extent}", hint="mind the size")
+                raise TraceError(
+                    f"index {index} of a {self.type}", place=user_line(), expected=f"below {extent}", hint="mind the size"
+                )
             index %= extent
         return self._record("index", self, index)
 
@@ -297,7 +294,10 @@ class Traced:
         raise TraceError(f"{what} of a traced {self.type}", place=user_line(), saw=f"made at {self._loc}", hint=hint)
 
     def __bool__(self) -> bool:
-        self._refuse("the truth", "use fusepy.where(condition, a, b), or a Slang function for the branch; its value is known on the device only")
+        self._refuse(
+            "the truth",
+            "use fusepy.where(condition, a, b), or a Slang function for the branch; its value is known on the device only",
+        )
 
     def __float__(self) -> float:
         self._refuse("float()", "a traced value has no number yet; use vcast(value, 'float') to convert it")
@@ -319,6 +319,16 @@ class Traced:
 
     def __repr__(self) -> str:
         return f"Traced({self.type}, made at {self._loc})"
+
+
+def leaked(value: Traced) -> LeakedTracerError:
+    """The error for a value that has outlived its trace."""
+    return LeakedTracerError(
+        "a traced value is used outside of the call that made it",
+        place=user_line(),
+        saw=f"{value.type} made at {value._loc or 'an unknown line'}",  # pyright: ignore[reportPrivateUsage]
+        hint="return it from the fused function instead of keeping it",
+    )
 
 
 def _forward(op: str) -> Callable[[Traced, Any], Traced]:
@@ -361,7 +371,10 @@ def entered(function: Any, name: str) -> Iterator[None]:
     if function in stack:
         cycle = " -> ".join([*(f.__name__ for f in stack[stack.index(function) :]), name])
         raise TraceRecursionError(
-            f"{name} calls itself while it is traced", place=user_line(), saw=cycle, hint="write the recursion in Slang, or as a loop"
+            f"{name} calls itself while it is traced",
+            place=user_line(),
+            saw=cycle,
+            hint="write the recursion in Slang, or as a loop",
         )
     token = _tracing.set((*stack, function))
     try:

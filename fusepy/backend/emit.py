@@ -229,4 +229,3 @@ class _Kernel:
         first += [f"(d{d} == 0 || {pointer}_s{axis} != 0)" for axis, d in enumerate(dims)]
         guard = f"if ({' && '.join(first)}) " if first else ""
         return f"{guard}{pointer}[{offset}] = {to_storage(name, value.type)};"
-

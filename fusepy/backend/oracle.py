@@ -86,9 +86,7 @@ class SlangOracle:
             sub, super_ = layout.find_type_by_name(type.name), layout.find_type_by_name(interface.name)
             return sub is not None and super_ is not None and layout.is_sub_type(sub, super_)
 
-        return any(
-            self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources
-        )
+        return any(self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources)
 
     # ---- names --------------------------------------------------------------------------------------------------
 

@@ -170,7 +170,9 @@ class Plan:
                 raise self._bad_number(args, error) from error
         return results
 
-    def prepare_strided(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None) -> tuple[Recipe, list[Tensor], list[Any]]:
+    def prepare_strided(
+        self, args: Sequence[Any], outs: Sequence[Tensor | None] | None
+    ) -> tuple[Recipe, list[Tensor], list[Any]]:
         """Everything of a strided call but the launch: extents and strides, results, and the values to pack."""
         recipe = self._recipe(args)
         results: list[Tensor] = []
@@ -243,7 +245,9 @@ class Plan:
                 hint="make it with Tensor.empty(device, shape, dtype), or leave it away",
             )
         if 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
-            raise ShapeError(f"{self.name}: the given result repeats elements", saw=f"strides {given.strides}", hint="give a real tensor")
+            raise ShapeError(
+                f"{self.name}: the given result repeats elements", saw=f"strides {given.strides}", hint="give a real tensor"
+            )
         return given
 
     def _check_overlap(self, args: Sequence[Any], outs: Sequence[Tensor | None]) -> None:
@@ -253,7 +257,7 @@ class Plan:
                 continue
             for operand, position in zip(self._operands, self.positions):
                 tensor = args[position]
-                if not isinstance(tensor, Tensor) or not _overlap(tensor, out):
+                if tensor.__class__ is not Tensor or tensor.low >= out.high or out.low >= tensor.high:
                     continue
                 same = tensor.address == out.address and tensor.size * tensor.element.nbytes == out.size * out.element.nbytes
                 same = same and (tensor.linear and out.linear or tensor.strides == out.strides)
@@ -286,8 +290,3 @@ _CODES = {
     ("b", 1): "<I", ("i", 1): "<b", ("u", 1): "<B", ("i", 2): "<h", ("u", 2): "<H", ("i", 4): "<i", ("u", 4): "<I",
     ("i", 8): "<q", ("u", 8): "<Q", ("f", 2): "<e", ("f", 4): "<f", ("f", 8): "<d",
 }  # fmt: skip
-
-
-def _overlap(a: Tensor, b: Tensor) -> bool:
-    (a_low, a_high), (b_low, b_high) = a.byte_range, b.byte_range
-    return a_low < b_high and b_low < a_high

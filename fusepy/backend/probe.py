@@ -32,18 +32,6 @@ _TYPES = {
 }
 TYPES: tuple[str, ...] = _TYPES.get(sys.platform, ("vulkan", "cpu"))
 
-_COUNT = 64
-_KERNEL = f"""
-struct Block {{ float* a; float* b; float* r; }};
-uniform Block block;
-[shader("compute")] [numthreads({_COUNT}, 1, 1)]
-void probe(uint3 thread: SV_DispatchThreadID)
-{{
-    uint i = thread.x;
-    block.r[i] = block.a[i] + block.b[i];
-}}
-"""
-
 
 @dataclass
 class Probe:
@@ -114,8 +102,9 @@ def _last_words(child: subprocess.CompletedProcess[str]) -> str:
 def _attempt(report: Probe, log: list[str]) -> None:
     """The child's work; each step is printed before it begins, so that a crash tells where it happened."""
     _enter(report, "import")
-    import numpy as np
     import slangpy as spy
+
+    from fusepy.backend.selfcheck import selfcheck
 
     report.slang = spy.SLANG_BUILD_TAG
     _silence(log)
@@ -127,34 +116,8 @@ def _attempt(report: Probe, log: list[str]) -> None:
     report.api = device.info.api_name
     report.software = spy.Feature.software_device in device.features
 
-    _enter(report, "compile")
-    session = device.create_slang_session()
-    module = session.load_module_from_source("fusepy_probe", _KERNEL)
-    program = session.link_program([module], [module.entry_point("probe")])
-    pipeline = device.create_compute_pipeline(program)
-
-    _enter(report, "run")
-    a = np.arange(_COUNT, dtype=np.float32)
-    b = a * np.float32(0.5)
-    usage = spy.BufferUsage.shader_resource | spy.BufferUsage.unordered_access
-    buffers = [device.create_buffer(size=a.nbytes, usage=usage) for _ in range(3)]
-    buffers[0].copy_from_numpy(a)
-    buffers[1].copy_from_numpy(b)
-    root = device.create_root_shader_object(program)
-    addresses = np.array([buffer.device_address for buffer in buffers], dtype=np.uint64)
-    spy.ShaderCursor(root)["block"].set_data(addresses.view(np.uint8))
-    encoder = device.create_command_encoder()
-    with encoder.begin_compute_pass() as work:
-        work.bind_pipeline(pipeline, root)
-        work.dispatch_compute(spy.uint3(1, 1, 1))
-    device.submit_command_buffer(encoder.finish())
-    device.wait_for_idle()
-    result = buffers[2].to_numpy().view(np.float32)
-
-    _enter(report, "check")
-    if not np.array_equal(result, a + b):
-        wrong = int(np.count_nonzero(result != a + b))
-        report.error = f"the kernel ran, and {wrong} of {_COUNT} results are wrong"
+    report.error = selfcheck(device, lambda stage: _enter(report, stage))
+    if report.error is not None:
         return
     _enter(report, "close")
     device.close()

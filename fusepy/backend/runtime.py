@@ -138,7 +138,9 @@ class Device:
     def identity(self) -> str:
         """Everything outside a program that its compiled form depends on."""
         info = self._sgl.info
-        return f"{spy.SGL_VERSION} {spy.SGL_GIT_VERSION} {info.api_name} {info.adapter_name} {self._sgl.supported_shader_model.name}"
+        return (
+            f"{spy.SGL_VERSION} {spy.SGL_GIT_VERSION} {info.api_name} {info.adapter_name} {self._sgl.supported_shader_model.name}"
+        )
 
     def oracle(self, sources: dict[str, ModuleSource]) -> SlangOracle:
         """Answers about modules by the aliases that a graph gives them."""
@@ -168,9 +170,7 @@ class Device:
 def _kind(sgl: spy.Device) -> str:
     """``"cuda"``, ``"software"`` for a driver that runs on the CPU, or the name of the API."""
     name = sgl.info.type.name
-    if name == "cpu" or "llvmpipe" in sgl.info.adapter_name.lower() or "swiftshader" in sgl.info.adapter_name.lower():
-        return "software"
-    return name
+    return "software" if name == "cpu" or spy.Feature.software_device in sgl.features else name
 
 
 _open: weakref.WeakSet[Device] = weakref.WeakSet()

@@ -189,7 +189,9 @@ def _link(session: spy.SlangSession, module: spy.SlangModule, entry_point: str) 
     try:
         return session.link_program([module], [module.entry_point(entry_point)])
     except spy.SlangCompileError as error:
-        raise CompileError(f"Slang cannot link kernel {module.name}\n{clean(str(error))}", hint="see Slang's words above") from error
+        raise CompileError(
+            f"Slang cannot link kernel {module.name}\n{clean(str(error))}", hint="see Slang's words above"
+        ) from error
 
 
 def _collect(session: _Session, kernel: str, modules: Sequence[str]) -> dict[str, bytes]:
@@ -204,7 +206,9 @@ def _collect(session: _Session, kernel: str, modules: Sequence[str]) -> dict[str
     return {}
 
 
-_NOISE = re.compile(r"^(?:Failed to load slang module .* from source|.*error\[E39999\].*|.*E40003.*|--'|abort compilation.*)\n?", re.M)
+_NOISE = re.compile(
+    r"^(?:Failed to load slang module .* from source|.*error\[E39999\].*|.*E40003.*|--'|abort compilation.*)\n?", re.M
+)
 
 
 def clean(words: str) -> str:

@@ -58,9 +58,7 @@ def make_recipe(
         tuple(0 if axis < len(o.dims) and shapes[o.position][axis] == 1 else s for axis, s in enumerate(strides[o.position]))
         for o in operands
     )
-    out_shapes = tuple(
-        tuple(_extent(d, operands, shapes, feeds[j]) for d in dims) for j, dims in enumerate(out_dims)
-    )
+    out_shapes = tuple(tuple(_extent(d, operands, shapes, feeds[j]) for d in dims) for j, dims in enumerate(out_dims))
     count = 1
     for extent in grid:
         count *= extent

@@ -74,7 +74,7 @@ def resolve_call(
         if found:
             break
     if not found:
-        raise _no_match(oracle, module, function, operands, declared, offers, place)
+        raise _no_match(oracle, module, function, operands, maps, declared, offers, place)
     if len(found) > 1:
         raise _ambiguous(function, names, list(found.values()), place)
     ((choice, answer),) = found.values()
@@ -192,8 +192,8 @@ def _ask(
             asked += 1
             if asked > MAX_QUESTIONS:
                 raise ResolveError(f"{function}: too many ways to bind the arguments", hint="say the types with vcast")
-            types = iter(o.type for o in choice)
-            wanted = [p.type if p.direction == OUT else next(types) for p in params]
+            offered = iter(zip(operands, choice))
+            wanted = [p.type if p.direction == OUT else _asked(*next(offered), p) for p in params]
             if any(t is None for t in wanted):
                 raise ResolveError(
                     f"{function}: the type of a generic out parameter cannot be inferred",
@@ -205,6 +205,11 @@ def _ask(
             given = [p for p in answer.params[: len(params)] if p.direction != OUT]
             if len(given) == len(choice) and all(_exact(v, o, p, oracle) for v, o, p in zip(operands, choice, given)):
                 yield choice, Answer(answer.params[: len(params)], answer.result)
+
+
+def _asked(value: Value, offer: Offer, param: Param) -> Type:
+    """What to ask Slang with: it converts nothing that is written to, but a number can start as what is wanted."""
+    return param.type if param.direction == INOUT and value.weak and param.type is not None else offer.type
 
 
 def _exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
@@ -279,7 +284,7 @@ def show(function: str, params: Sequence[Param], result: Type | None = None) -> 
 def _count_error(declared: Sequence[Signature], function: str, given: int, place: str | None) -> ArgumentError:
     wanted = sorted({sum(p.direction != OUT for p in s.params) for s in declared})
     return ArgumentError(
-        f"{function}() takes {' or '.join(map(str, wanted))} arguments, {given} were given",
+        f"{function}() takes {' or '.join(map(str, wanted))} argument{'s' * (wanted != [1])}, {given} were given",
         place=place,
         saw=f"{given} arguments",
         expected="; ".join(show(function, s.params) for s in declared[:4]),
@@ -292,6 +297,7 @@ def _no_match(
     module: str,
     function: str,
     operands: Sequence[Value],
+    maps: Sequence[ArgMap],
     declared: Sequence[Signature],
     offers: Sequence[Sequence[Offer]],
     place: str | None,
@@ -317,10 +323,11 @@ def _no_match(
     if len(declared) == 1 and wrong:
         i = wrong[0]
         value, param = operands[i], inputs[i]
+        binds = f"can bind as {' or '.join(str(o.type) for o in offers[i])}" if offers[i] else f"under {maps[i]} binds as nothing"
         return NoMatchError(
             f"{function}: argument {param.name!r} does not fit",
             place=place,
-            saw=f"{describe(value)}, which can bind as {' or '.join(str(o.type) for o in offers[i])}",
+            saw=f"{describe(value)}, which {binds}",
             expected=f"{param.type}",
             hint=_binding_hint(value, param),
         )

@@ -23,13 +23,14 @@ def verify(graph: Graph, stage: str, oracle: Oracle | None = None) -> None:
     """Checks every rule of `stage`: ``"traced"``, ``"resolved"`` or ``"fused"``.
 
     Args:
-        oracle: with one, the results of every ``slang.call`` are asked for again; without, they are taken as they are.
+        oracle: with one, the results of calls and the fields of structs are asked for again; without, they are taken as
+            they are.
 
     Raises:
         VerifyError: naming the graph, the node, where the user wrote it, and the rule.
     """
     aliases = [alias for alias, _ in graph.modules]
-    scope = _Scope(graph, stage, oracle, frozenset(aliases))
+    scope = _Scope(graph, stage, oracle, frozenset(aliases), f"graph @{graph.name}, stage {stage!r}")
     if len(set(aliases)) != len(aliases):
         raise scope.error("two modules have one alias")
     _check(scope)
@@ -43,6 +44,7 @@ class _Scope:
     stage: str
     oracle: Oracle | None
     modules: frozenset[str]
+    where: str
     defined: set[Value] = field(default_factory=set[Value])
 
     def error(self, rule: str, node: Node | None = None, value: Value | None = None) -> VerifyError:
@@ -50,7 +52,7 @@ class _Scope:
         if value is not None:
             saw = f"%{value.name}: {value_type(value)}"
         return VerifyError(
-            f"graph @{self.graph.name}, stage {self.stage!r}: {rule}",
+            f"{self.where}: {rule}",
             place=node.loc if node else None,
             saw=saw,
             hint="a pass, or a text written by hand, broke a rule of ir.verify; print the graph to see it whole",
@@ -69,7 +71,8 @@ def _check(scope: _Scope) -> None:
             if wrong is not None:
                 raise scope.error(wrong, node)
         if node.body is not None:
-            _check(_Scope(node.body, "body", scope.oracle, scope.modules))
+            where = f"{scope.where}, body @{node.body.name}"
+            _check(_Scope(node.body, "body", scope.oracle, scope.modules, where))
         scope.defined.update(node.results)
     if any(v not in scope.defined for v in scope.graph.outputs):
         raise scope.error("an output is not defined")
@@ -161,9 +164,9 @@ def _own_rule(scope: _Scope, node: Node) -> str | None:
 
 def _infers(scope: _Scope, node: Node) -> str | None:
     """Inferring again gives the results that are there."""
-    if isinstance(node.op, SlangCall) and scope.oracle is None:
+    if scope.oracle is None and _asks(node):
         ranks = {v.rank for v in node.results}
-        return "results of one call differ in rank" if len(ranks) > 1 else None
+        return "results of one node differ in rank" if len(ranks) > 1 else None
     try:
         again = node.op.infer(node, scope.oracle)
     except FusepyError as error:
@@ -173,6 +176,11 @@ def _infers(scope: _Scope, node: Node) -> str | None:
     if len(again) == len(node.results) and all(agree):
         return None
     return f"inference gives {', '.join(map(value_type, again)) or 'no results'}"
+
+
+def _asks(node: Node) -> bool:
+    """Whether only Slang knows what `node` gives."""
+    return isinstance(node.op, SlangCall) or (node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED)
 
 
 # ---- resolved -------------------------------------------------------------------------------------------------------

@@ -125,33 +125,107 @@ def test_without_an_oracle_calls_are_taken_at_their_word() -> None:
 
 RESOLVED = """
 import @m = "k"
-graph @g(%x: Tensor<float>[?,?], %a: Tensor<float3>[?], %k: weak float, %r: Tensor<Disc>[?]) -> (Tensor<float>[?]) {
+graph @g(%x: Tensor<float>[?,?], %a: Tensor<float3>[?], %k: weak float, %d: Tensor<Disc>[?]) -> (Tensor<float>[?]) {
   %0 = slang.call @m.luma(%x vmap(d0) vcast(float3)) : Tensor<float>[?]
   %1 = add(%0 vmap(d0), %k vmap()) : Tensor<float>[?]
   %2, %3 = slang.call @m.split(%1 vmap(d0)) {dirs = ["in", "out", "out"], returns = false} : Tensor<float>[?], Tensor<float>[?]
-  %4 = slang.call @m.fetch3(%x vmap() vcast(Ptr<float3>), %k vmap() vcast(int)) : float3
-  %5 = cast(%0 vmap(d0) vcast(int)) {type = "int"} : Tensor<int>[?]
-  %6 = slang.call @m.sum4(%x vmap(d1) vcast(float[4])) : Tensor<float>[?]
-  %7 = slang.call @m.area_of(%r vmap(d0)) : Tensor<float>[?]
+  %4 = cast(%0 vmap(d0) vcast(int)) {type = "int"} : Tensor<int>[?]
+  %5 = slang.call @m.fetch3(%x vmap() vcast(Ptr<float3>), %4 vmap(d0)) : Tensor<float3>[?]
+  %6 = slang.call @m.sum4(%x vmap(d0) vcast(float[4])) : Tensor<float>[?]
+  %7 = slang.call @m.area_of(%d vmap(d0)) : Tensor<float>[?]
+  %8 = slang.call @m.bump(%k vmap(), %6 vmap(d0)) {dirs = ["inout", "in"], returns = true} : Tensor<float>[?], Tensor<float>[?]
   return %2
 }
 """
-RESOLVED = RESOLVED.replace("%k vmap() vcast(int)", "%0 vmap(d0) vcast(int)").replace(" : float3", " : Tensor<float3>[?]").replace("vmap(d1) vcast(float[4])", "vmap(d0) vcast(float[4])")
+RESOLVED = RESOLVED.replace("%8 =", "%8, %9 =")
 
-BREAK_RESOLVED = [
-    ("sizes", "%x: Tensor<float>[?,?]", "%x: Tensor<float>[?,3]", "sizes are no part of a resolved program"),
-    ("open map", "add(%0 vmap(d0), %k vmap())", "add(%0 vmap(d0), %k)", "operand 1 has no resolved map"),
-    ("idle cast", "%k vmap())", "%k vmap() vcast(float))", "operand 1: the vcast changes nothing"),
-    ("cast of an operator", "%k vmap())", "%k vmap() vcast(double))", "operand 1: add takes no vcast"),
-    ("axes left", "sum4(%x vmap(d0) vcast(float[4]))", "luma(%a vmap())", "inference rejects it: luma: argument 'c' does not fit"),
-    ("hole", "neg", "", ""),
-    ("no dirs", ' {dirs = ["in", "out", "out"], returns = false}', "", "a resolved call with several results needs dirs"),
+FUSED = """
+import @m = "k"
+graph @g(%x: Tensor<float>[?,?], %k: weak float) -> (Tensor<float>[?,?], Tensor<float>[?]) {
+  %0, %1 = region(%x vmap(d1,d0), %k vmap()) {out_0 = ["d0", "d1"], out_1 = ["d1"]} : Tensor<float>[?,?], Tensor<float>[?]
+  body @g(%x: float, %k: weak float) -> (float, float) {
+    %0 = mul(%x vmap(), %k) : float
+    %1 = slang.call @m.scale(%0 vmap()) : float
+    return %0, %1
+  }
+  return %0, %1
+}
+"""
+
+# stage, what to replace by what, rule
+BREAKS = [
+    ("resolved", "Tensor<float>[?,?]", "Tensor<float>[?,3]", "sizes are no part of a resolved program"),
+    ("resolved", "%k vmap()) : Tensor<float>[?]\n", "%k) : Tensor<float>[?]\n", "operand 1 has no resolved map"),
+    ("resolved", "%0 vmap(d0), %k", "%0 vmap(d0) vcast(float), %k", "operand 0: the vcast changes nothing"),
+    ("resolved", "%0 vmap(d0), %k", "%0 vmap(d0) vcast(half), %k", "operand 0: add takes no vcast"),
+    ("resolved", "%0 vmap(d0), %k", "%x vmap(d0), %k", "operand 0: 1 axes neither run along the grid nor fill a float"),
+    ("resolved", "%x vmap(d0) vcast(float3)", "%x vmap(d0)", "inference rejects it: luma: argument 'c' does not fit"),
+    ("resolved", "%x vmap() vcast(Ptr<float3>)", "%x vmap() vcast(float3)", "inference rejects it: fetch3: argument 'p'"),
+    ("resolved", "%0 vmap(d0), %k", "%0 vmap(d1), %k", "inference rejects it: add: no operand runs along grid dimension d0"),
+    ("resolved", ' {dirs = ["in", "out", "out"], returns = false}', "", "a resolved call with several results needs dirs"),
+    ("resolved", '["inout", "in"], returns = true', '["in", "inout"], returns = true', "dirs are inout in"),
+    ("resolved", '["inout", "in"], returns = true', '["inout", "out"], returns = true', "2 operands for directions inout out"),
+    ("fused", "  return %0, %1\n}\n", "  %2 = neg(%0 vmap(d0,d1)) : Tensor<float>[?,?]\n  return %0, %1\n}\n", "outside a region"),
+    ("fused", "%k) : float", "%k vcast(half)) : float", "inside a region, operands have no maps"),
+    ("fused", "%x vmap(), %k", "%x vmap(d0), %k", "operand 0: 1 dimensions for a value of rank 0"),
+    ("fused", "%x: float,", "%x: Tensor<float>[?],", "a value inside a region has batch axes"),
+    ("fused", "%x: float,", "%x: Tensor<float>[],", "inside a region, every value is a single element"),
+    ("fused", "%x vmap(d1,d0), %k vmap()", "%x vmap(d1,d0)", "1 operands for a body with 2 inputs"),
+    ("fused", 'out_1 = ["d1"]', 'out_2 = ["d1"]', "out_1 is a tuple of dimensions such as d0"),
+    ("fused", 'out_1 = ["d1"]', 'out_1 = ["1"]', "out_1 is a tuple of dimensions such as d0"),
+    ("fused", 'out_1 = ["d1"]', 'out_1 = "d1"', "out_1 is a tuple of dimensions such as d0"),
+    ("fused", 'out_1 = ["d1"]', 'out_1 = ["d2"]', "out_1 names a dimension twice, or one outside the grid of 2"),
+    ("fused", 'out_0 = ["d0", "d1"]', 'out_0 = ["d1", "d1"]', "out_0 names a dimension twice, or one outside the grid of 2"),
+    ("fused", 'out_1 = ["d1"]', "out_1 = []", "inference gives Tensor<float>[?,?], float"),
+    ("fused", "scale(%0 vmap()) : float", "luma(%0 vmap()) : float", "inference rejects it: luma"),
+    ("fused", "@m.scale", "@n.scale", "module @n is not imported"),
 ]
+
+
+@pytest.mark.parametrize(("stage", "old", "new", "rule"), BREAKS, ids=[b[3][:40] for b in BREAKS])
+def test_broken_at_one_stage(stage: str, old: str, new: str, rule: str) -> None:
+    text = {"resolved": RESOLVED, "fused": FUSED}[stage]
+    assert old in text
+    fails(parse_graph(text.replace(old, new, 1)), stage, rule)
 
 
 def test_a_resolved_graph_passes() -> None:
     graph = parse_graph(RESOLVED)
-    verify(graph, "traced", ORACLE)
-    verify(graph, "resolved", ORACLE)
-    verify(graph, "resolved")
+    for oracle in (ORACLE, None):
+        verify(graph, "traced", oracle)
+        verify(graph, "resolved", oracle)
     fails(graph, "fused", "outside a region")
+
+
+def test_a_fused_graph_passes() -> None:
+    graph = parse_graph(FUSED)
+    for stage in ("traced", "resolved", "fused"):
+        verify(graph, stage, ORACLE)
+        verify(graph, stage)
+
+
+def test_a_graph_that_returns_its_inputs_needs_no_region() -> None:
+    verify(parse_graph("graph @f(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {\n  return %x\n}"), "fused", ORACLE)
+
+
+def test_regions_do_not_nest() -> None:
+    inner = parse_graph(FUSED)
+    region = inner.nodes[0]
+    assert region.body is not None
+    x = f(name="x")
+    nested = Node(OPS["region"], [x, x], [ArgMap(())] * 2, [f(), f()], {"out_0": (), "out_1": ()}, None, region.body)
+    body = Graph("body", [x], [nested], nested.results)
+    outer = Node(OPS["region"], [_x], [ArgMap(())], [f(), f()], {"out_0": (), "out_1": ()}, None, body)
+    fails(Graph("g", [_x], [outer], outer.results, inner.modules), "fused", "a region inside a region")
+    fails(one("region", [_x], [f()], [ArgMap(())], out_0=()), "fused", "no body")
+
+
+def test_a_folded_constant_may_be_strong() -> None:
+    verify(one("const", [], [f()], type="float", value=1.0), "resolved", ORACLE)
+
+
+def test_inference_is_checked_where_it_is_recorded() -> None:
+    builder = Builder("f", ORACLE)
+    x = builder.input("x", FLOAT, (None,), container="Tensor")
+    builder.add(OPS["neg"], [x])
+    verify(builder.finish([x]), "traced", ORACLE)

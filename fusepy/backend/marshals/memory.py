@@ -13,7 +13,8 @@ class MemoryAccess:
         fields = [Field(f"{self.pointee(operand, variant)}*", f"a_{operand.name}", "pointer", operand.position)]
         if not variant.linear and operand.want.kind is not Kind.POINTER:
             fields += [
-                Field(variant.index, f"a_{operand.name}_s{axis}", "stride", operand.position, axis) for axis in range(operand.rank)
+                Field(variant.index, f"a_{operand.name}_s{axis}", "stride", operand.position, axis)
+                for axis in range(operand.rank)
             ]
         return fields
 

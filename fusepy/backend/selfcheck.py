@@ -1,0 +1,67 @@
+"""One small kernel that shows whether a device can do what fusepy needs: compile Slang, follow raw pointers, give right numbers.
+
+`init_device` runs it on every device that it opens, so that a driver without a compiler (CUDA without NVRTC, say) is passed
+over at once instead of failing at the user's first call. It also brings Slang's core module to life, 11 ms that the first
+kernel of a process would otherwise pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import slangpy as spy
+
+COUNT = 64
+_KERNEL = f"""
+struct Block {{ float* a; float* b; float* r; }};
+uniform Block block;
+[shader("compute")] [numthreads({COUNT}, 1, 1)]
+void selfcheck(uint3 thread: SV_DispatchThreadID)
+{{
+    uint i = thread.x;
+    block.r[i] = block.a[i] + block.b[i];
+}}
+"""
+
+
+def _silent(stage: str) -> None:
+    pass
+
+
+def selfcheck(device: spy.Device, enter: Callable[[str], None] = _silent) -> str | None:
+    """Runs the kernel and returns what is wrong with its results, ``None`` if nothing.
+
+    Args:
+        enter: told each stage before it begins (``"compile"``, ``"run"``, ``"check"``), for the case that the process dies in it.
+
+    Raises:
+        RuntimeError, slangpy.SlangCompileError: whatever sgl raises on the way.
+    """
+    enter("compile")
+    session = device.create_slang_session()
+    module = session.load_module_from_source("fusepy_selfcheck", _KERNEL)
+    program = session.link_program([module], [module.entry_point("selfcheck")])
+    pipeline = device.create_compute_pipeline(program)
+
+    enter("run")
+    a = np.arange(COUNT, dtype=np.float32)
+    b = a * np.float32(0.5)
+    usage = spy.BufferUsage.shader_resource | spy.BufferUsage.unordered_access
+    buffers = [device.create_buffer(size=a.nbytes, usage=usage) for _ in range(3)]
+    buffers[0].copy_from_numpy(a)  # pyright: ignore[reportUnknownMemberType]
+    buffers[1].copy_from_numpy(b)  # pyright: ignore[reportUnknownMemberType]
+    root = device.create_root_shader_object(program)
+    addresses = np.array([buffer.device_address for buffer in buffers], dtype=np.uint64)
+    spy.ShaderCursor(root)["block"].set_data(addresses.view(np.uint8))  # pyright: ignore[reportUnknownMemberType]
+    encoder = device.create_command_encoder()
+    with encoder.begin_compute_pass() as work:
+        work.bind_pipeline(pipeline, root)
+        work.dispatch_compute(spy.uint3(1, 1, 1))
+    device.submit_command_buffer(encoder.finish())
+    device.wait_for_idle()
+    result = buffers[2].to_numpy().view(np.float32)  # pyright: ignore[reportUnknownMemberType]
+
+    enter("check")
+    wrong = int(np.count_nonzero(result != a + b))
+    return f"a check kernel ran, and {wrong} of {COUNT} results are wrong" if wrong else None
