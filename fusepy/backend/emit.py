@@ -17,7 +17,7 @@ from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.printer import value_type
 
-EMITTER_VERSION = 1  # part of every cache key
+EMITTER_VERSION = 2  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)

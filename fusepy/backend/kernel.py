@@ -32,7 +32,7 @@ class Kernel:
         per_group: elements that one thread group covers.
     """
 
-    __slots__ = ("_buffer", "_cursor", "_data", "fields", "packer", "per_group", "pipeline", "root")
+    __slots__ = ("__weakref__", "_buffer", "_cursor", "_data", "fields", "packer", "per_group", "pipeline", "root")
 
     def __init__(self, device: Device, program: Program, source: KernelSource, offsets: Sequence[int], size: int):
         try:
@@ -68,25 +68,38 @@ def build_kernel(device: Device, source: KernelSource, sources: Sequence[ModuleS
         CompileError: if Slang or the driver rejects it.
     """
     key = cache_key(device, source, sources)
-    cacheable = all(s.cacheable for s in sources)
-    name = f"k_{hashlib.sha256(key.encode()).hexdigest()[:20]}"
-    entry = device.cache.get(key) if cacheable else None
+    found = device.kernels.get(key)  # equal programs of different functions share one
+    if found is None:
+        found = _from_disk(device, source, sources, key) or _from_slang(device, source, sources, key)
+        device.kernels[key] = found
+    return found
+
+
+def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel | None:
+    entry = device.cache.get(key) if all(s.cacheable for s in sources) else None
     if entry is not None:
+        header = entry.header
         try:
-            program = device.compiler.load_binary(name, dict(entry.payload), sources, source.entry_point)
-            kernel = Kernel(device, program, source, entry.header["offsets"], entry.header["size"])
+            program = device.compiler.load_binary(header["name"], dict(entry.payload), sources, source.entry_point)
+            kernel = Kernel(device, program, source, header["offsets"], header["size"])
         except CompileError:
-            pass  # an entry that Slang no longer takes is a miss, and is written anew below
+            pass  # an entry that Slang no longer takes is a miss, and is written anew
         else:
             device.counters.disk_hits += 1
             return kernel
     device.counters.disk_misses += 1
-    device.counters.kernels_compiled += 1
+    return None
+
+
+def _from_slang(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel:
+    # named by the whole text: one session cannot hold two sources of one name
+    name = f"k_{hashlib.sha256(source.text.encode()).hexdigest()[:20]}"
     program = device.compiler.compile(name, source.text, sources, source.entry_point)
     offsets, size = reflected_layout(device, program.program)
     kernel = Kernel(device, program, source, offsets, size)
-    if cacheable:
-        device.cache.put_async(key, {"offsets": offsets, "size": size}, program.binaries)
+    device.counters.kernels_compiled += 1
+    if all(s.cacheable for s in sources):
+        device.cache.put_async(key, {"name": name, "offsets": offsets, "size": size}, program.binaries)
     return kernel
 
 

@@ -31,6 +31,7 @@ class Queue:
         self._lock = lock
         self._encoder: Any = None
         self._count = 0
+        self._cuda = device.info.type == spy.DeviceType.cuda
         self._limit = LIMIT if deferred else 1
         self._last: int | None = None
         self._wake = threading.Event()
@@ -68,6 +69,8 @@ class Queue:
         if encoder is not None:
             self._encoder = None
             self._count = 0
+            if self._cuda:  # a context is current per thread, and this may be another one than the last time
+                self._device.set_cuda_context_current()
             self._last = self._device.submit_command_buffer(encoder.finish())
 
     def share(self) -> None:

@@ -59,6 +59,7 @@ class Device:
         self.counters = Counters()
         self.target = Target(_kind(sgl))
         self.features = frozenset(f.name for f in sgl.features)
+        self.kernels: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # live ones by cache key
         self._facts: dict[str, Facts] = {}
         self._lost: str | None = None
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()

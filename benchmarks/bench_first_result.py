@@ -1,0 +1,63 @@
+"""From an open device to the first result: module load, first call, reading. One process per sample; see `runs` in __main__."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from benchmarks import peers as p
+from benchmarks.programs import CHAIN, SOURCE, chain_calls, numpy_chain
+
+CASE = "first_result"
+PROGRAMS = ("chain", "add")
+LIBRARIES = ("fusepy", "slangpy", "slangpy hand-fused")
+N = 1024
+
+
+def fusepy_chain(device: Any, image: Any) -> Any:
+    module = fp.Module.load_from_source(device, "bench", SOURCE)
+    return fp.fuse(chain_calls(module))(image, *CHAIN)
+
+
+def fusepy_add(device: Any, image: Any) -> Any:
+    module = fp.Module.load_from_source(device, "bench", SOURCE)
+    return module.add(image[:, 0], image[:, 1])
+
+
+def slangpy_chain(device: Any, image: Any) -> Any:
+    module = p.spy.Module.load_from_source(device, "bench", SOURCE)
+    return chain_calls(module)(p.slangpy_tensor(device, image, module.float3), *CHAIN).to_numpy()
+
+
+def slangpy_fused_chain(device: Any, image: Any) -> Any:
+    module = p.spy.Module.load_from_source(device, "bench", SOURCE)
+    return module.chain(image, *CHAIN, _result="numpy")
+
+
+def slangpy_add(device: Any, image: Any) -> Any:
+    module = p.spy.Module.load_from_source(device, "bench", SOURCE)
+    return module.add(np.ascontiguousarray(image[:, 0]), np.ascontiguousarray(image[:, 1]), _result="numpy")
+
+
+RUNS: dict[tuple[str, str], Callable[[Any, Any], Any]] = {
+    ("chain", "fusepy"): fusepy_chain,
+    ("chain", "slangpy"): slangpy_chain,
+    ("chain", "slangpy hand-fused"): slangpy_fused_chain,
+    ("add", "fusepy"): fusepy_add,
+    ("add", "slangpy"): slangpy_add,
+}
+
+
+@pytest.mark.parametrize(("program", "library"), list(RUNS))
+def bench_first(measure: Any, request: pytest.FixtureRequest, kind: str, program: str, library: str) -> None:
+    image = np.random.default_rng(1).random((N, 3), np.float32)
+    device = p.fusepy_device(kind) if library == "fusepy" else p.slangpy_device(kind)
+    run = RUNS[program, library]
+    state, block = request.config.getoption("--state"), request.config.getoption("--block")
+    result = measure(f"{library} {state} {program}", block, lambda: run(device, image), rounds=1, warmup=0)
+    wanted = numpy_chain(image, *CHAIN) if program == "chain" else image[:, 0] + image[:, 1]
+    np.testing.assert_allclose(result, wanted, rtol=2e-4, atol=2e-5)

@@ -1,0 +1,96 @@
+"""The programs that are measured: their Slang, and what NumPy says they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+# The steps of both chains, and the chains fused by hand, for the peers that do not fuse.
+SOURCE = """
+float add(float a, float b) { return a + b; }
+
+float3 decode(float3 c) { return select(c <= 0.04045, c / 12.92, pow((c + 0.055) / 1.055, 2.4)); }
+float3 balance(float3 c, float red, float blue) { return c * float3(red, 1, blue); }
+float3 expose(float3 c, float stops) { return c * exp2(stops); }
+float3 filmic(float3 c) { c = max(c, 0); return (c * (2.51 * c + 0.03)) / (c * (2.43 * c + 0.59) + 0.14); }
+float3 colour(float3 c, float amount) { return lerp(float3(dot(c, float3(0.2126, 0.7152, 0.0722))), c, amount); }
+float3 gain(float3 c, float g) { return c * g; }
+float3 clip(float3 c) { return saturate(c); }
+float3 encode(float3 c) { return select(c <= 0.0031308, c * 12.92, 1.055 * pow(c, 1 / 2.4) - 0.055); }
+float3 power(float3 c, float g) { return pow(max(c, 0), 1 / g); }
+
+float3 chain(float3 c, float red, float blue, float stops, float amount, float g)
+{
+    return encode(clip(gain(colour(filmic(expose(balance(decode(c), red, blue), stops)), amount), g)));
+}
+
+float3 tonemap(float3 c, float stops, float amount, float g)
+{
+    return power(colour(filmic(expose(c, stops)), amount), g);
+}
+"""
+
+CHAIN = (1.1, 0.9, 0.5, 1.2, 0.95)  # red, blue, stops, amount, gain
+TONEMAP = (0.5, 1.2, 2.2)  # stops, amount, gamma
+LUMA = (0.2126, 0.7152, 0.0722)
+
+
+def chain_calls(m: Any) -> Callable[..., Any]:
+    """The eight-call chain as Python, for a fusepy module (to be fused) or a slangpy one (to be called one by one)."""
+
+    def chain(c: Any, red: float, blue: float, stops: float, amount: float, g: float) -> Any:
+        c = m.decode(c)
+        c = m.balance(c, red, blue)
+        c = m.expose(c, stops)
+        c = m.filmic(c)
+        c = m.colour(c, amount)
+        c = m.gain(c, g)
+        c = m.clip(c)
+        return m.encode(c)
+
+    return chain
+
+
+def tonemap_calls(m: Any) -> Callable[..., Any]:
+    """Exposure, filmic curve, saturation, gamma."""
+
+    def tonemap(c: Any, stops: float, amount: float, g: float) -> Any:
+        return m.power(m.colour(m.filmic(m.expose(c, stops)), amount), g)
+
+    return tonemap
+
+
+def numpy_chain(c: Array, red: float, blue: float, stops: float, amount: float, g: float) -> Array:
+    """The chain in float32 NumPy, as one would write it: a temporary per step."""
+    f = np.float32
+    c = np.where(c <= f(0.04045), c / f(12.92), ((c + f(0.055)) / f(1.055)) ** f(2.4))
+    c = c * np.array((red, 1, blue), f)
+    c = c * f(2**stops)
+    c = numpy_filmic(c)
+    c = numpy_colour(c, amount)
+    c = np.clip(c * f(g), f(0), f(1))
+    return np.where(c <= f(0.0031308), c * f(12.92), f(1.055) * c ** f(1 / 2.4) - f(0.055))
+
+
+def numpy_tonemap(c: Array, stops: float, amount: float, g: float) -> Array:
+    """The GPU chain in float32 NumPy."""
+    f = np.float32
+    c = numpy_colour(numpy_filmic(c * f(2**stops)), amount)
+    return np.maximum(c, f(0)) ** f(1 / g)
+
+
+def numpy_filmic(c: Array) -> Array:
+    """Narkowicz's fit of the ACES curve."""
+    f = np.float32
+    c = np.maximum(c, f(0))
+    return (c * (f(2.51) * c + f(0.03))) / (c * (f(2.43) * c + f(0.59)) + f(0.14))
+
+
+def numpy_colour(c: Array, amount: float) -> Array:
+    """Away from, or towards, grey of the same luminance."""
+    grey = (c @ np.array(LUMA, np.float32))[..., None]
+    return grey + (c - grey) * np.float32(amount)
