@@ -90,7 +90,7 @@ def runners(kind: str) -> Iterator[dict[str, Callable[[], None]]]:
     device = p.slangpy_device(kind, validation=False)
     threads, per_group, body = p.elements(64, 1, "p.r[i] = p.a[i] + p.b[i];")
     source = p.raw_source(device, "float* a; float* b; float* r; uint count;", threads, per_group, body)
-    kernel = p.Raw(device, device.create_slang_session(), "sgl_add", source, per_group, "<QQQI4x")
+    kernel = p.Raw(device, device.create_slang_session(), "sgl_add", source, per_group, "<QQQI")
     buffers = [p.raw_buffer(device, a), p.raw_buffer(device, b), p.raw_buffer(device, nbytes=4 * N)]
     values = (*(buffer.device_address for buffer in buffers), N)
 

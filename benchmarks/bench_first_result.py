@@ -25,7 +25,7 @@ def fusepy_chain(device: Any, image: Any) -> Any:
 
 def fusepy_add(device: Any, image: Any) -> Any:
     module = fp.Module.load_from_source(device, "bench", SOURCE)
-    return module.add(image[:, 0], image[:, 1])
+    return module.add(np.ascontiguousarray(image[:, 0]), np.ascontiguousarray(image[:, 1]))
 
 
 def slangpy_chain(device: Any, image: Any) -> Any:

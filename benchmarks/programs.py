@@ -19,13 +19,13 @@ float3 expose(float3 c, float stops) { return c * exp2(stops); }
 float3 filmic(float3 c) { c = max(c, 0); return (c * (2.51 * c + 0.03)) / (c * (2.43 * c + 0.59) + 0.14); }
 float3 colour(float3 c, float amount) { return lerp(float3(dot(c, float3(0.2126, 0.7152, 0.0722))), c, amount); }
 float3 gain(float3 c, float g) { return c * g; }
-float3 clip(float3 c) { return saturate(c); }
+float3 limit(float3 c) { return saturate(c); }
 float3 encode(float3 c) { return select(c <= 0.0031308, c * 12.92, 1.055 * pow(c, 1 / 2.4) - 0.055); }
 float3 power(float3 c, float g) { return pow(max(c, 0), 1 / g); }
 
 float3 chain(float3 c, float red, float blue, float stops, float amount, float g)
 {
-    return encode(clip(gain(colour(filmic(expose(balance(decode(c), red, blue), stops)), amount), g)));
+    return encode(limit(gain(colour(filmic(expose(balance(decode(c), red, blue), stops)), amount), g)));
 }
 
 float3 tonemap(float3 c, float stops, float amount, float g)
@@ -49,7 +49,7 @@ def chain_calls(m: Any) -> Callable[..., Any]:
         c = m.filmic(c)
         c = m.colour(c, amount)
         c = m.gain(c, g)
-        c = m.clip(c)
+        c = m.limit(c)
         return m.encode(c)
 
     return chain

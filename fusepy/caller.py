@@ -11,12 +11,13 @@ import numpy as np
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.backend.runtime import Device
 from fusepy.compile import Program, Traced
-from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.mapping import spec_of
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
+from fusepy.trace import user_line
 
 Self = TypeVar("Self", bound="Caller")
 _CONTAINERS = {"tensor": "tensor", Tensor: "tensor", "numpy": "numpy", np.ndarray: "numpy", "list": "list", list: "list"}
@@ -79,26 +80,52 @@ class Caller:
         keys = KEYS
         try:
             key: Hashable = tuple([keys[a.__class__](a) for a in args])
-        except KeyError:  # the first argument of its class
-            key = tuple([signature(a) for a in args])
+        except (KeyError, FusepyError):  # the first argument of its class, or one that has no key
+            key = tuple([self._key(a, i) for i, a in enumerate(args)])
         if kwargs:
-            key = (key, tuple((k, signature(v)) for k, v in kwargs.items()))
+            key = (key, tuple((k, self._key(v, 0, k)) for k, v in kwargs.items()))
             args = (*args, *kwargs.values())
         if result is not None and result.__class__ is not Tensor:
             returns, result = _wanted(result)
             key = (key, returns)
         else:
             returns = None
-        program = self._programs.get(key)
-        if program is None:
-            program = self._program(key, args, kwargs, returns)
-        else:
-            program.device.counters.plan_hits += 1
         try:
-            return program(args, result)
-        except TrailingMismatch:
-            # another trailing extent than the one that Slang's answer was made for: ask again, which may raise
+            program = self._programs.get(key)
+            if program is None:
+                program = self._program(key, args, kwargs, returns)
+            else:
+                program.device.counters.plan_hits += 1
+            try:
+                return program(args, result)
+            except TrailingMismatch:
+                # another trailing extent than the one that Slang's answer was made for: ask again, which may raise
+                return self._again(args, kwargs, returns, result)
+        except CompileError:  # remembered, and raised again from other lines
+            raise
+        except FusepyError as error:
+            raise error.at(user_line()) from None
+
+    def _key(self, value: Any, position: int, name: str = "") -> Hashable:
+        """The key of one argument; where it has none, the error says which argument that is."""
+        try:
+            return signature(value)
+        except FusepyError as error:
+            names = self._parameter_names()
+            name = name or (names[position] if position < len(names) else f"#{position}")
+            error.what = f"{self.__name__}: argument {name!r}: {error.what}"
+            raise error.at(user_line()) from None
+
+    def _again(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None, result: Any) -> Any:
+        try:
             return self._compile(args, kwargs, returns)(args, result)
+        except TrailingMismatch as mismatch:
+            raise ShapeError(
+                f"{self.__name__}: an argument's trailing axes do not hold the type that it is cast to",
+                saw=mismatch.saw,
+                expected=mismatch.expected,
+                hint="reshape the array so that its last axes are the components, or vcast to another type",
+            ) from None
 
     def _program(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
         program = self._compile(args, kwargs, returns)

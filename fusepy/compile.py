@@ -14,7 +14,7 @@ from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.plan import Plan
 from fusepy.element import Element
-from fusepy.errors import ArgumentError, ShapeError
+from fusepy.errors import ArgumentError, FusepyError, ShapeError
 from fusepy.generators import Grid
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.oracle import Oracle
@@ -39,6 +39,7 @@ class Traced:
         rebuild: makes the caller's structure (a tuple, a dict, …) from a list of results.
         outs: for each result the argument that it is written to, or ``None``; eager calls with ``out`` and ``inout`` arguments.
         keep: for each result whether it is returned.
+        names: what the arguments are called, for messages about those that are written to.
     """
 
     graph: Graph
@@ -48,6 +49,7 @@ class Traced:
     rebuild: Callable[[list[Any]], Any]
     outs: Sequence[int | None] = field(default_factory=list)
     keep: Sequence[bool] = field(default_factory=list)
+    names: Sequence[str] = field(default_factory=list)
 
 
 class Program:
@@ -67,7 +69,7 @@ class Program:
         values = [*traced.arguments, *self.captures]
         self.places: list[Place | None] = [None] * len(values)
         for value, position in zip(self.graph.inputs, self.positions):
-            self.places[position] = self._place(values[position], value.type)
+            self.places[position] = self._place(values[position], value.type, value.name or "")
         self.ready = not any(self.places) and not self.captures
         leads = {marshal_of(_inner(v)).returns for v in traced.arguments} or {"scalar"}
         self.returns = returns or next(r for r in _LEADS if r in leads)
@@ -85,7 +87,7 @@ class Program:
     def __call__(self, args: Sequence[Any], result: Any = None) -> Any:
         """Runs the program on the arguments of its inputs."""
         device = self.device
-        if not device.is_open:
+        if device.lost is not None:
             device.check()
         if self.ready:
             placed = args
@@ -103,16 +105,24 @@ class Program:
         return self._general(args, placed, result)
 
     def _general(self, args: Sequence[Any], placed: Sequence[Any], result: Any) -> Any:
-        given = [None if o is None else args[o] for o in self.outs] if self.outs else [None] * len(self.elements)
+        given = [None if o is None else _inner(args[o]) for o in self.outs] if self.outs else [None] * len(self.elements)
         if result is not None:
             given = self._given(result, given)
-        outs = [self._destination(g, e) for g, e in zip(given, self.elements)]
+        outs = [self._destination(g, e, self._target(j)) for j, (g, e) in enumerate(zip(given, self.elements))]
+        for j, out in enumerate(outs):
+            if out is not None and any(o is not None and o.low < out.high and out.low < o.high for o in outs[:j]):
+                raise ShapeError(f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own")
         results = self.execute(placed, outs if any(o is not None for o in outs) else None)
+        arrays = {j: g for j, g in enumerate(given) if isinstance(g, np.ndarray)}
+        for j, array in arrays.items():
+            self._check_target(array, results[j], self._target(j))
+            if any(np.may_share_memory(array, arrays[k]) for k in arrays if k < j):
+                raise ShapeError(f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own")
+        for j, array in arrays.items():
+            array[...] = results[j].to_numpy()
         handed: list[Any] = []
         for j, tensor in enumerate(results):
             target = given[j]
-            if target is not None and not isinstance(target, Tensor):
-                _write_back(target, tensor, self.graph.name)
             keep = self.traced.keep[j] if self.traced.keep else True
             if keep:
                 handed.append(target if target is not None else self.hand_out(tensor))
@@ -157,7 +167,23 @@ class Program:
             given[j] = target
         return given
 
-    def _destination(self, given: Any, element: Element) -> Tensor | None:
+    def _target(self, j: int) -> str:
+        """What result `j` is written to, for messages."""
+        position = self.outs[j] if self.outs else None
+        return "_result" if position is None else f"argument {self.traced.names[position]!r}"
+
+    def _check_target(self, target: np.ndarray[Any, Any], tensor: Tensor, name: str) -> None:
+        """Raises `ShapeError` if an array that receives a result has another shape or dtype."""
+        shape, dtype = tensor.shape + tensor.element.shape, tensor.element.dtype
+        if target.shape != shape or target.dtype != dtype:
+            raise ShapeError(
+                f"{self.graph.name}: {name} does not fit the result",
+                saw=f"{target.dtype}{list(target.shape)}",
+                expected=f"{dtype}{list(shape)}",
+                hint="make it with np.empty(shape, dtype), or leave it away",
+            )
+
+    def _destination(self, given: Any, element: Element, name: str) -> Tensor | None:
         """The tensor that a result is written to directly; ``None`` where one is made and copied back."""
         if given is None or isinstance(given, Tensor):
             if given is not None and given.element is not element:
@@ -166,13 +192,13 @@ class Program:
         if isinstance(given, np.ndarray):
             if not given.flags.writeable:
                 raise ShapeError(
-                    f"{self.graph.name}: a result array is read-only",
+                    f"{self.graph.name}: {name} is read-only",
                     saw=f"{given.dtype}{list(given.shape)}",
                     hint="pass a writable array",
                 )
             return None
         raise ArgumentError(
-            f"{self.graph.name}: a {type(given).__name__} cannot receive a result",
+            f"{self.graph.name}: {name}: a {type(given).__name__} cannot receive a result",
             saw=repr(given)[:60],
             expected="a Tensor or a NumPy array",
             hint="leave the out argument away to have it returned",
@@ -214,35 +240,26 @@ class Program:
         types += [v.type for v in region.results]
         return max((Element.of(t, self.oracle).nbytes for t in types), default=4)
 
-    def _place(self, value: Any, wanted: Type) -> Place | None:
+    def _place(self, value: Any, wanted: Type, name: str) -> Place | None:
         """How an argument gets to the device as elements of `wanted`; ``None`` for what is passed as it is."""
         inner = _inner(value)
         marshal = MARSHALS[type(inner)]
         device, mapped = self.device, isinstance(value, Mapped)
+
+        def place(value: Any) -> Any:
+            try:
+                return marshal.place(_inner(value), wanted, device)
+            except FusepyError as error:
+                error.what = f"{self.graph.name}: argument {name!r}: {error.what}"
+                raise
+
         if isinstance(inner, Tensor):
-            marshal.place(inner, wanted, device)  # checks the device; the key of a tensor holds it, so once is enough
+            place(inner)  # checks the device; the key of a tensor holds it, so once is enough
             return (lambda v: v.value) if mapped else None
         if type(inner) in (float, int, bool) and not mapped:
             return None
-        return lambda v: marshal.place(_inner(v), wanted, device)
+        return place
 
 
 def _inner(value: Any) -> Any:
     return value.value if isinstance(value, Mapped) else value
-
-
-def _write_back(target: np.ndarray[Any, Any], tensor: Tensor, name: str) -> None:
-    """Copies a result into the caller's array.
-
-    Raises:
-        ShapeError: if it has another shape or dtype.
-    """
-    array = tensor.to_numpy()
-    if target.shape != array.shape or target.dtype != array.dtype:
-        raise ShapeError(
-            f"{name}: the given result does not fit",
-            saw=f"{target.dtype}{list(target.shape)}",
-            expected=f"{array.dtype}{list(array.shape)}",
-            hint="make it with np.empty(shape, dtype), or leave it away",
-        )
-    target[...] = array

@@ -21,7 +21,7 @@ class Element:
         dtype: NumPy dtype of a component (of the whole struct for structs); `shape` the components' extents.
     """
 
-    __slots__ = ("dtype", "nbytes", "shape", "stored", "type")
+    __slots__ = ("_keys", "dtype", "nbytes", "shape", "stored", "type")
     _interned: dict[object, Element] = {}
     structs: dict[np.dtype[Any], list[Element]] = {}  # by NumPy dtype, so that structured arrays are recognised
 
@@ -31,6 +31,12 @@ class Element:
         self.dtype = dtype
         self.stored = stored  # differs for bool, which is four bytes on the device
         self.shape = shape
+        self._keys: dict[tuple[int, object], object] = {}
+
+    def key(self, rank: int, device: object) -> object:
+        """One object per element, rank and device: what a tensor is to a plan's key, cheap to hash and compare."""
+        found = self._keys.get((rank, device))
+        return self._keys.setdefault((rank, device), object()) if found is None else found
 
     @classmethod
     def of(cls, type: Type, oracle: Oracle | None = None) -> Element:

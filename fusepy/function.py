@@ -11,7 +11,7 @@ from fusepy.backend.runtime import Device
 from fusepy.backend.source import ModuleSource
 from fusepy.caller import Caller
 from fusepy.compile import Traced
-from fusepy.errors import ArgumentError, UnsupportedArgumentError
+from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.mapping import Mapped
@@ -88,7 +88,7 @@ class Function(Caller):
             found = trace.call(alias, self.__name__, passed[:cut], dict(zip(kwargs, passed[cut:])))
         results = [] if found is None else list(found) if isinstance(found, tuple) else [found]
         outs, keep = self._destinations(slots, given, len(results))
-        return Traced(trace.finish(results), trace, given, inputs, hand_back, outs, keep)
+        return Traced(trace.finish(results), trace, given, inputs, hand_back, outs, keep, [p.name for p in slots])
 
     def _destinations(self, slots: Sequence[Param], given: Sequence[Any], count: int) -> tuple[list[int | None], list[bool]]:
         """For each result the argument that it is written back to, if any, and whether it is returned."""
@@ -97,7 +97,16 @@ class Function(Caller):
             return [], []  # out arguments were left away among the inputs: everything is returned
         outs: list[int | None] = [None] * (count - len(written))
         for i in written:
-            inner = given[i].value if isinstance(given[i], Mapped) else given[i]
+            inner, said = given[i], self._spec(i, slots[i].name)
+            if isinstance(inner, Mapped):
+                inner, said = inner.value, inner.map
+            if said is not None and said.dims is not None and said.dims != tuple(range(len(said.dims))):
+                raise ShapeError(
+                    f"{self.__name__}: argument {slots[i].name!r} is written to, in the order of the grid",
+                    saw=said,
+                    expected=f"vmap{tuple(range(len(said.dims)))}",
+                    hint="leave it away and transpose what is returned",
+                )
             writable = isinstance(inner, (Tensor, np.ndarray))
             if not writable and slots[i].direction == OUT:
                 raise UnsupportedArgumentError(

@@ -15,7 +15,7 @@ from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.argmap import UNSAID
 from fusepy.mapping import Mapped
 from fusepy.tensor import Tensor
-from fusepy.trace import Trace, current_trace, entered
+from fusepy.trace import Trace, current_trace, entered, user_line
 from fusepy.trace import Traced as TracedValue
 
 
@@ -77,8 +77,9 @@ class FusedFunction(Caller):
         except TypeError as error:
             names = list(self._parameters.parameters)
             unknown = [k for k in kwargs if k not in names]
+            what = f"{self.__name__}() has no parameter {unknown[0]!r}" if unknown else f"{self.__name__}(): {error}"
             hint = did_you_mean(unknown[0], names) if unknown else f"its parameters: {', '.join(names)}"
-            raise ArgumentError(f"{self.__name__}(): {error}", hint=hint) from None
+            raise ArgumentError(what, place=user_line(), hint=hint) from None
         bound.apply_defaults()
         flat: dict[str, Any] = {}
         for name, value in bound.arguments.items():

@@ -60,7 +60,7 @@ class Tensor:
         self._block = device.pool.allocate(self.size * element.nbytes) if block is None else block
         self._origin = offset
         self.address = self._block.address + offset
-        self.key = (element, len(shape), device)
+        self.key = element.key(len(shape), device)
         if strides is None:
             self.strides = contiguous_strides(shape)
             self.linear = True
@@ -133,6 +133,7 @@ class Tensor:
     def to_numpy(self) -> Array:
         """A copy of the contents: shape of the tensor, then the components of an element."""
         element = self.element
+        self.device.check()
         low, high = span(self.shape, self.strides)
         if self.size == 0:
             return np.empty(self.shape + element.shape, element.dtype)
@@ -153,6 +154,7 @@ class Tensor:
             ShapeError: unless the array has the tensor's shape with the components behind it.
             UnsupportedArgumentError: for another dtype; conversions are never silent.
         """
+        self.device.check()
         element = self.element
         array = np.asarray(array)
         if array.shape != self.shape + element.shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Builder, Graph, Value
 from fusepy.ir.oracle import OUT
 from fusepy.ir.ops import OPS
+from fusepy.ir.ops.arithmetic import Operator
+from fusepy.ir.ops.structure import check_range
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.mapping import Mapped
 
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from fusepy.backend.source import ModuleSource
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_NOT_THE_USER = (_PACKAGE, contextlib.__file__, "<frozen")
 _current: ContextVar[Trace | None] = ContextVar("fusepy_trace", default=None)
 
 
@@ -48,7 +52,7 @@ def user_line() -> str | None:
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files, which costs milliseconds
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_PACKAGE) and not name.startswith("<frozen"):
+        if not name.startswith(_NOT_THE_USER):
             return f"{os.path.basename(name)}:{frame.f_lineno}"
         frame = frame.f_back
     return None
@@ -105,11 +109,10 @@ class Trace:
         return Traced(self, made, user_line())
 
     def _input(self, name: str, value: Any) -> Value:
-        marshal = marshal_of(value, name)
         try:
-            described = marshal.describe(value)
+            described = marshal_of(value).describe(value)
         except FusepyError as error:
-            error.what = f"argument {name!r}: {error.what}"
+            error.what = f"{self.builder.name}: argument {name!r}: {error.what}"
             raise error.at(user_line()) from None
         taken = {v.name for v in self.builder.inputs}
         unique, count = name, 1
@@ -154,7 +157,14 @@ class Trace:
         loc = user_line()
         values = [self._typed(self.lift(v), loc) for v in operands]
         maps = [ArgMap(self.maps[v].dims) if v in self.maps else UNSAID for v in values]
-        return Traced(self, self.builder.add(OPS[op], values, maps, attrs, loc)[0], loc)
+        result = self.builder.add(OPS[op], values, maps, attrs, loc)[0]
+        if op not in ("cast", "index"):  # these do not compute in the type of their operands
+            node = self.builder.nodes[-1]
+            scalar = node.op.operand_scalar(node) if isinstance(node.op, Operator) else result.type.scalar
+            for operand in operands:
+                if scalar is not None and scalar is not BOOL and isinstance(operand, int):
+                    check_range(operand, scalar, f"the constant in {op}", loc)
+        return Traced(self, result, loc)
 
     def _typed(self, value: Value, loc: str | None) -> Value:
         """`value` after the vcast that its argument was given, which operators cannot express by themselves."""
@@ -241,7 +251,6 @@ class Traced:
 
     __slots__ = ("_loc", "_trace", "_value")
     __hash__ = object.__hash__
-    __array_ufunc__ = None  # NumPy leaves operators between arrays and traced values to us
 
     def __init__(self, trace: Trace, value: Value, loc: str | None):
         self._trace = trace
@@ -289,6 +298,13 @@ class Traced:
                 )
             index %= extent
         return self._record("index", self, index)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Traced:
+        """Operators between arrays and traced values come this way; other NumPy functions have no traced form."""
+        name = _UFUNCS.get(ufunc.__name__)
+        if name is None or method != "__call__" or kwargs:
+            self._refuse(f"numpy.{ufunc.__name__}()", "use fusepy's function of that meaning, e.g. fusepy.sin, or a Slang function")
+        return self._record(name, *inputs)
 
     def _refuse(self, what: str, hint: str) -> NoReturn:
         raise TraceError(f"{what} of a traced {self.type}", place=user_line(), saw=f"made at {self._loc}", hint=hint)
@@ -346,6 +362,12 @@ def _unary(op: str) -> Callable[[Traced], Traced]:
 _BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod", "pow": "pow",
     "matmul": "matmul", "and": "bitand", "or": "bitor", "xor": "bitxor", "lshift": "shl", "rshift": "shr",
+}  # fmt: skip
+_UFUNCS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv", "remainder": "mod",
+    "power": "pow", "matmul": "matmul", "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor",
+    "left_shift": "shl", "right_shift": "shr", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
+    "equal": "eq", "not_equal": "ne",
 }  # fmt: skip
 for _name, _op in _BINARY.items():
     setattr(Traced, f"__{_name}__", _forward(_op))

@@ -84,6 +84,24 @@ def meaning(graph: Graph, args: Sequence[Any], functions: Functions, oracle: Ora
     return [arrays[v] for v in graph.outputs]
 
 
+def settle(graph: Graph, oracle: Oracle = ORACLE) -> Graph:
+    """`graph` with every map resolved, node by node: the plainest thing that can follow a trace."""
+    new: dict[Value, Value] = {v: v for v in graph.values()}
+    for value in graph.inputs:
+        dims = (None,) * value.rank
+        new[value] = Value(value.type, dims, container=value.container, weak=value.weak, name=value.name)
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        maps = [ArgMap(m.dims, None if m.type is v.type else m.type) for v, m in zip(node.operands, _settled(node, oracle))]
+        attrs = dict(node.attrs)
+        if isinstance(node.op, SlangCall):
+            answer = node.op.resolve(node, oracle)
+            attrs["dirs"] = tuple(p.direction for p in answer.params)
+            attrs["returns"] = any(name == "return" for name, _ in answer.results)
+        nodes.append(Node(node.op, [new[v] for v in node.operands], maps, node.results, attrs, node.loc))
+    return graph.replace(inputs=[new[v] for v in graph.inputs], nodes=nodes, outputs=[new[v] for v in graph.outputs])
+
+
 def run_node(node: Node, arrays: Mapping[Value, Any], functions: Functions, oracle: Oracle) -> list[Any]:
     """The results of one traced node."""
     settled = Node(node.op, node.operands, _settled(node, oracle), node.results, node.attrs, node.loc)

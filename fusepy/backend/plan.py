@@ -31,6 +31,11 @@ RECIPES = 256
 class TrailingMismatch(Exception):
     """The trailing axes of an argument are not what this plan was resolved for: the call must be resolved again."""
 
+    def __init__(self, saw: tuple[int, ...], expected: tuple[int, ...]):
+        super().__init__(f"trailing axes {expected} wanted, shape {saw} given")
+        self.saw = f"shape {saw}"
+        self.expected = f"trailing axes {expected}"
+
 
 class Plan:
     """The compiled form of one region.
@@ -41,7 +46,7 @@ class Plan:
     """
 
     __slots__ = (
-        "__weakref__", "_build", "_feeds", "_memory", "_numbers", "_operands", "_out_dims", "_recipes", "_steps",
+        "__weakref__", "_build", "_feeds", "_linear_kernel", "_memory", "_numbers", "_operands", "_out_dims", "_recipes", "_steps",
         "device", "elements", "kernels", "linear", "name", "positions", "rank", "region", "strict",
     )  # fmt: skip
 
@@ -62,6 +67,7 @@ class Plan:
         self.rank = max((max(d) + 1 for d in dims if d), default=0)
         self._feeds = output_feeds(region)
         self.kernels: dict[Variant, Kernel] = {}
+        self._linear_kernel: Kernel | None = None  # the usual one of these, without hashing a variant
         self._recipes: dict[Any, Recipe] = {}
         identity = tuple(range(self.rank))
         self._memory = [o for o in self._operands if o.container in ("Tensor", "List")]
@@ -98,7 +104,7 @@ class Plan:
                 if consumed:
                     cut = len(extents) - len(consumed)
                     if extents[cut:] != consumed:
-                        raise TrailingMismatch
+                        raise TrailingMismatch(extents, consumed)
                     extents = extents[:cut]
                 if shape is None:
                     shape = extents
@@ -129,11 +135,9 @@ class Plan:
         values.append(count)
         for position in self._numbers:
             values.append(args[position])
-        wide = count >= LINEAR_LIMIT
-        variant = _WIDE if wide else _LINEAR
-        kernel = self.kernels.get(variant)
-        if kernel is None:
-            kernel = self._kernel(variant)
+        kernel = self._linear_kernel
+        if kernel is None or count >= LINEAR_LIMIT:
+            kernel = self._linear(count >= LINEAR_LIMIT)
         try:
             kernel.launch(device, values, count)
         except (struct.error, OverflowError, TypeError) as error:
@@ -142,11 +146,18 @@ class Plan:
 
     # ---- everything else ----------------------------------------------------------------------------------------
 
+    def _linear(self, wide: bool) -> Kernel:
+        kernel = self._kernel(Variant(True, self.rank, wide))
+        if not wide:
+            self._linear_kernel = kernel
+        return kernel
+
     def _kernel(self, variant: Variant) -> Kernel:
-        built = self._build(self.region, Variant(variant.linear, self.rank, variant.wide))
-        self.kernels[variant] = built
-        self.device.keep(self)
-        return built
+        found = self.kernels.get(variant)
+        if found is None:
+            found = self.kernels[variant] = self._build(self.region, variant)
+            self.device.keep(self)
+        return found
 
     def one_shape(self, shapes: Sequence[tuple[int, ...]]) -> bool:
         """Whether arguments of these shapes have one batch shape, so that they can be indexed linearly."""
@@ -158,12 +169,13 @@ class Plan:
     def evict(self) -> None:
         """Gives up the kernels; the next call compiles them again or finds them on disk."""
         self.kernels.clear()
+        self._linear_kernel = None
 
     def _run_strided(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
         recipe, results, values = self.prepare_strided(args, outs)
         if recipe.count:
             variant = Variant(False, self.rank, recipe.wide)
-            kernel = self.kernels.get(variant) or self._kernel(variant)
+            kernel = self._kernel(variant)
             try:
                 kernel.launch(self.device, values, recipe.count)
             except (struct.error, OverflowError, TypeError) as error:
@@ -183,7 +195,7 @@ class Plan:
             self._check_overlap(args, outs)
         values: list[Any] = []
         variant = Variant(False, self.rank, recipe.wide)
-        kernel = self.kernels.get(variant) or self._kernel(variant)
+        kernel = self._kernel(variant)
         for field in kernel.fields:
             values.append(self._value(field.role, field.source, field.axis, args, results, recipe))
         return recipe, results, values
@@ -199,7 +211,7 @@ class Plan:
             for (position, mapped, consumed), operand in zip(self._steps, self._memory):
                 extents = args[position].shape
                 if mapped and consumed and extents[len(extents) - len(consumed) :] != consumed:
-                    raise TrailingMismatch
+                    raise TrailingMismatch(extents, consumed)
                 if not mapped and not args[position].linear:
                     raise ShapeError(
                         f"{self.name}: argument {operand.name!r} is passed whole and must be contiguous",
@@ -237,6 +249,13 @@ class Plan:
 
     def _checked(self, j: int, given: Tensor, shape: tuple[int, ...]) -> Tensor:
         """A result tensor that the caller gave."""
+        if given.device is not self.device:
+            raise ShapeError(
+                f"{self.name}: the given result lies on another device",
+                saw=given.device.name,
+                expected=self.device.name,
+                hint="make it with Tensor.empty on the device of the arguments",
+            )
         if given.element is not self.elements[j] or given.shape != shape:
             raise ShapeError(
                 f"{self.name}: the given result does not fit",
@@ -284,8 +303,6 @@ class Plan:
         return CompileError(f"{self.name}: the parameter block cannot be packed", saw=error, hint="this is a bug of fusepy")
 
 
-_LINEAR = Variant(True, 0)
-_WIDE = Variant(True, 0, True)
 _CODES = {
     ("b", 1): "<I", ("i", 1): "<b", ("u", 1): "<B", ("i", 2): "<h", ("u", 2): "<H", ("i", 4): "<i", ("u", 4): "<I",
     ("i", 8): "<q", ("u", 8): "<Q", ("f", 2): "<e", ("f", 4): "<f", ("f", 8): "<d",

@@ -30,6 +30,7 @@ class Queue:
         self._device = device
         self._lock = lock
         self._encoder: Any = None
+        self._pass: Any = None
         self._count = 0
         self._cuda = device.info.type == spy.DeviceType.cuda
         self._limit = LIMIT if deferred else 1
@@ -43,17 +44,22 @@ class Queue:
     def dispatch(self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int]) -> None:
         """Records one dispatch after all earlier ones; parameters were written to `root` just before."""
         encoder = self._encoder
+        compute = self._pass
         if encoder is None:
             encoder = self._encoder = self._device.create_command_encoder()
             if self._asleep:
                 self._asleep = False
                 self._wake.set()
-        else:
+        elif compute is None:
             encoder.global_barrier()
-        compute = encoder.begin_compute_pass()
+        if compute is None:
+            compute = encoder.begin_compute_pass()
         compute.bind_pipeline(pipeline, root)
         compute.dispatch_compute(groups)
-        compute.end()
+        if self._cuda:
+            self._pass = compute  # a CUDA stream runs in order: one pass holds all dispatches, 1 µs less for each
+        else:
+            compute.end()
         self._count += 1
         if self._count >= self._limit:
             self._submit()
@@ -67,6 +73,9 @@ class Queue:
     def _submit(self) -> None:
         encoder = self._encoder
         if encoder is not None:
+            if self._pass is not None:
+                self._pass.end()
+                self._pass = None
             self._encoder = None
             self._count = 0
             if self._cuda:  # a context is current per thread, and this may be another one than the last time

@@ -61,7 +61,7 @@ class Device:
         self.features = frozenset(f.name for f in sgl.features)
         self.kernels: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # live ones by cache key
         self._facts: dict[str, Facts] = {}
-        self._lost: str | None = None
+        self.lost: str | None = None  # why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
         _open.add(self)
 
@@ -82,7 +82,7 @@ class Device:
 
     @property
     def is_open(self) -> bool:
-        return self._lost is None
+        return self.lost is None
 
     def wait(self) -> None:
         """Submits what is recorded and waits until the device is idle."""
@@ -92,14 +92,14 @@ class Device:
 
     def close(self) -> None:
         """Waits for the device and releases it; every later use raises `DeviceLostError`."""
-        if self._lost is None:
+        if self.lost is None:
             self.wait()
             self.queue.close()
-            self._lost = "it was closed"
+            self.lost = "it was closed"
             self._sgl.close()
 
     def __repr__(self) -> str:
-        return f"Device({self.name if self._lost is None else self._lost})"
+        return f"Device({self.name if self.lost is None else self.lost})"
 
     # ---- for the rest of fusepy ---------------------------------------------------------------------------------
 
@@ -110,12 +110,12 @@ class Device:
 
     def check(self) -> None:
         """Raises `DeviceLostError` if the device cannot be used any more."""
-        if self._lost is not None:
-            raise DeviceLostError(f"this device cannot be used: {self._lost}", hint="open one with fusepy.init_device()")
+        if self.lost is not None:
+            raise DeviceLostError(f"this device cannot be used: {self.lost}", hint="open one with fusepy.init_device()")
 
     def lose(self, cause: str) -> None:
         """Marks the device as unusable without touching it."""
-        self._lost = cause
+        self.lost = cause
 
     def facts(self, source: ModuleSource) -> Facts:
         """What is known about a module, from this process or the disk cache."""
@@ -145,6 +145,7 @@ class Device:
 
     def oracle(self, sources: dict[str, ModuleSource]) -> SlangOracle:
         """Answers about modules by the aliases that a graph gives them."""
+        self.check()
         return SlangOracle(self.compiler, sources, {alias: self.facts(s) for alias, s in sources.items()})
 
     def keep(self, plan: Any) -> None:

@@ -217,7 +217,7 @@ def clean(words: str) -> str:
 
 
 def _advice(words: str, session: _Session) -> str:
-    if "cannot open file" in words:
+    if "cannot open file" in words or "include file not found" in words:
         paths = ", ".join(str(p) for p in list(session.sgl.desc.compiler_options.include_paths)[1:]) or "none"
         return f"paths searched: {paths}; add others with init_device(include_paths=[…])"
     return "mend the Slang source and load it again"

@@ -168,7 +168,7 @@ def _infers(scope: _Scope, node: Node) -> str | None:
         ranks = {v.rank for v in node.results}
         return "results of one node differ in rank" if len(ranks) > 1 else None
     try:
-        again = node.op.infer(node, scope.oracle)
+        again = node.op.infer(_as_loaded(node), scope.oracle)
     except FusepyError as error:
         return f"inference rejects it: {error.what}"
     # a strong value where a weak one would do is no harm: folding a cast of a constant leaves one
@@ -176,6 +176,17 @@ def _infers(scope: _Scope, node: Node) -> str | None:
     if len(again) == len(node.results) and all(agree):
         return None
     return f"inference gives {', '.join(map(value_type, again)) or 'no results'}"
+
+
+def _as_loaded(node: Node) -> Node:
+    """`node` on operands of the types that its vcasts load, for operations that infer from types alone."""
+    if node.op.name in ("slang.call", "cast", "region") or all(m.type is None for m in node.maps):
+        return node
+    loaded: list[Value] = []
+    for v, m in zip(node.operands, node.maps):
+        dims = v.dims if m.dims is None else v.dims[: len(m.dims)]
+        loaded.append(Value(m.type or v.type, dims, container=v.container, weak=v.weak))
+    return Node(node.op, loaded, [ArgMap(m.dims) for m in node.maps], (), node.attrs, node.loc)
 
 
 def _asks(node: Node) -> bool:
@@ -215,14 +226,6 @@ def _fillable(value: Value, map: ArgMap) -> tuple[int, ...]:
     if want.kind is Kind.ARRAY:
         return (1,)
     return (len(want.shape),) if value.type.kind is Kind.SCALAR and want.is_numeric else (0,)
-
-
-def _casts_read(scope: _Scope, node: Node) -> str | None:
-    """Other operations than these infer from the types that they are given, and would not see the conversion."""
-    if node.op.name in ("slang.call", "cast", "region"):
-        return None
-    casts = [i for i, m in enumerate(node.maps) if m.type is not None]
-    return f"operand {casts[0]}: {node.op.name} takes no vcast" if casts else None
 
 
 def _covered(scope: _Scope, node: Node) -> str | None:
@@ -266,7 +269,7 @@ _ALWAYS: Sequence[Rule] = (
     *(_known, _defined_before_use, _defined_once, _computed, _mapped),
     *(_attributes, _own_rule, _infers),
 )
-_RESOLVED: Sequence[Rule] = (*_ALWAYS, _resolved, _casts_change, _casts_read, _axes_used, _covered, _directions)
+_RESOLVED: Sequence[Rule] = (*_ALWAYS, _resolved, _casts_change, _axes_used, _covered, _directions)
 
 INPUT_RULES: dict[str, Sequence[InputRule]] = {
     "traced": (_named_once, _arrives),

@@ -13,7 +13,7 @@ from fusepy.ir.ops import OPS, Op
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Type
 from fusepy.ir.verify import verify
-from tests.strategies import ORACLE, graphs
+from tests.strategies import ORACLE, graphs, settle
 
 FLOAT = Type.parse("float")
 
@@ -41,6 +41,12 @@ def fails(graph: Graph, stage: str, rule: str, oracle: object = ORACLE) -> Verif
 def test_what_a_builder_records_is_valid(graph: Graph) -> None:
     verify(graph, "traced", ORACLE)
     verify(graph, "traced")
+
+
+@given(graphs().map(settle))
+def test_a_graph_whose_maps_are_settled_is_resolved(graph: Graph) -> None:
+    verify(graph, "resolved", ORACLE)
+    verify(graph, "resolved")
 
 
 # ---- traced ---------------------------------------------------------------------------------------------------------
@@ -157,7 +163,8 @@ BREAKS = [
     ("resolved", "Tensor<float>[?,?]", "Tensor<float>[?,3]", "sizes are no part of a resolved program"),
     ("resolved", "%k vmap()) : Tensor<float>[?]\n", "%k) : Tensor<float>[?]\n", "operand 1 has no resolved map"),
     ("resolved", "%0 vmap(d0), %k", "%0 vmap(d0) vcast(float), %k", "operand 0: the vcast changes nothing"),
-    ("resolved", "%0 vmap(d0), %k", "%0 vmap(d0) vcast(half), %k", "operand 0: add takes no vcast"),
+    ("resolved", "%0 vmap(d0), %k", "%0 vmap(d0) vcast(half), %k", "inference gives Tensor<half>[?]"),
+    ("resolved", "add(%0 vmap(d0), %k", "add(%x vmap(d0) vcast(float3), %k", "inference gives Tensor<float3>[?]"),
     ("resolved", "%0 vmap(d0), %k", "%x vmap(d0), %k", "operand 0: 1 axes neither run along the grid nor fill a float"),
     ("resolved", "%x vmap(d0) vcast(float3)", "%x vmap(d0)", "inference rejects it: luma: argument 'c' does not fit"),
     ("resolved", "%x vmap() vcast(Ptr<float3>)", "%x vmap() vcast(float3)", "inference rejects it: fetch3: argument 'p'"),

@@ -42,7 +42,7 @@ def register(type: type, marshal: Marshal) -> None:
     MARSHALS[type] = marshal
 
 
-def marshal_of(value: Any, name: str = "argument") -> Marshal:
+def marshal_of(value: Any) -> Marshal:
     """The marshal of a value's class, or of the first of its bases that has one.
 
     Raises:
@@ -54,7 +54,7 @@ def marshal_of(value: Any, name: str = "argument") -> Marshal:
             MARSHALS[type(value)] = found
             return found
     raise UnsupportedArgumentError(
-        f"argument {name!r}: a {type(value).__name__} cannot be passed to Slang",
+        f"a {type(value).__name__} cannot be passed to Slang",
         saw=repr(value)[:60],
         expected="numbers, lists of numbers, NumPy arrays, Tensors, grid()",
         hint="convert it, or register a marshal for its class",

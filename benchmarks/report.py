@@ -1,0 +1,162 @@
+"""From pytest-benchmark's records to rows of ratios with their targets."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+SPEED, COST = "speed", "cost"  # times as fast as the peer; fraction of the peer's time
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One ratio. Of several `others`, the fastest in each block counts.
+
+    Attributes:
+        bound: the least speed or the greatest cost that was asked for, if any.
+        on: ``"software"``, ``"gpu"``, or both; where the bound applies.
+    """
+
+    case: str
+    subject: str
+    others: tuple[str, ...]
+    kind: str
+    bound: float | None = None
+    on: str = ""
+
+
+UNVALIDATED = ("slangpy", "slangpy unvalidated")
+ALLOCATING = ("slangpy allocating", "slangpy unvalidated allocating")
+RATIOS = [
+    Ratio("chain8", "fusepy", ("sgl",), SPEED, 0.95, "software"),
+    Ratio("chain8", "fusepy", ("slangpy hand-fused",), SPEED, 1.5, "software"),
+    Ratio("chain8", "fusepy", ("slangpy",), SPEED, 5.0, "software"),
+    Ratio("chain8", "fusepy", ("numpy",), SPEED),
+    Ratio("add16m", "fusepy", ("slangpy",), SPEED, 4.0, "software"),
+    Ratio("add16m", "fusepy", ("sgl",), SPEED),
+    Ratio("add16m", "fusepy", ("numpy",), SPEED),
+    Ratio("first_result", "fusepy cold chain", ("slangpy cold chain",), COST, 0.15, "software"),
+    Ratio("first_result", "fusepy cold chain", ("slangpy hand-fused cold chain",), COST, 0.15, "software"),
+    Ratio("first_result", "fusepy cold add", ("slangpy cold add",), COST, 0.15, "software"),
+    Ratio("first_result", "fusepy warm chain", ("fusepy cold chain",), COST, 0.5, "software"),
+    Ratio("first_result", "fusepy warm add", ("fusepy cold add",), COST, 0.5, "software"),
+    Ratio("first_result", "fusepy warm chain", ("slangpy warm chain",), COST),
+    Ratio("first_result", "fusepy warm add", ("slangpy warm add",), COST),
+    Ratio("call_overhead", "fusepy declared", UNVALIDATED, COST, 0.9, "software"),
+    Ratio("call_overhead", "fusepy declared", UNVALIDATED, COST, 1.0, "gpu"),
+    Ratio("call_overhead", "fusepy undeclared", UNVALIDATED, COST, 1.1, "software"),
+    Ratio("call_overhead", "fusepy fused", UNVALIDATED, COST),
+    Ratio("call_overhead", "fusepy allocating", ALLOCATING, COST, 0.6, "software"),
+    Ratio("call_overhead", "fusepy declared allocating", ALLOCATING, COST, 0.6, "software"),
+    Ratio("call_overhead", "fusepy undeferred", UNVALIDATED, COST),
+    Ratio("call_overhead", "fusepy undeferred allocating", ALLOCATING, COST),
+    Ratio("call_overhead", "fusepy declared", ("sgl",), COST),
+    Ratio("add_gpu", "fusepy", ("torch",), SPEED, 0.9, "gpu"),
+    Ratio("add_gpu", "fusepy", ("slangpy",), SPEED),
+    Ratio("add_gpu", "fusepy", ("sgl",), SPEED),
+    Ratio("tonemap_gpu", "fusepy", ("torch.compile",), SPEED, 1.3, "gpu"),
+    Ratio("tonemap_gpu", "fusepy", ("jax.jit",), SPEED, 1.3, "gpu"),
+    Ratio("tonemap_gpu", "fusepy", ("slangpy hand-fused",), SPEED, 1.4, "gpu"),
+    Ratio("tonemap_gpu", "fusepy", ("sgl",), SPEED),
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A ratio as measured: the median over blocks of the ratio within a block, and the medians of the times."""
+
+    case: str
+    subject: str
+    other: str
+    subject_s: float
+    other_s: float
+    ratio: float
+    low: float
+    high: float
+    target: str
+    met: bool | None
+
+
+@dataclass(frozen=True)
+class Time:
+    """The median time of one call of a peer."""
+
+    case: str
+    peer: str
+    seconds: float
+    best: float
+    gigabytes_per_s: float | None
+    note: str
+
+
+Times = Mapping[tuple[str, str], Mapping[int, float]]
+
+
+def times(records: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[int, float]]:
+    """Seconds per call by case and peer, and by block the median of its rounds."""
+    found: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for record in records:
+        info = record["extra_info"]
+        if "stats" in record and "peer" in info:
+            found[info["case"], info["peer"]][info["block"]] = record["stats"]["median"] / info["calls"]
+    return found
+
+
+def rows(records: Sequence[Mapping[str, Any]], hardware: bool) -> list[Row]:
+    """The ratios that these records allow."""
+    found = times(records)
+    made: list[Row] = []
+    for ratio in RATIOS:
+        here = ratio.on in ("", "gpu" if hardware else "software")
+        subject = found.get((ratio.case, ratio.subject))
+        others = [o for o in ratio.others if (ratio.case, o) in found]
+        if subject is None or not others or not (here or ratio.bound is None):
+            continue
+        other = min(others, key=lambda o: median(found[ratio.case, o].values()))
+        peer = found[ratio.case, other]
+        quotients = sorted(peer[b] / subject[b] if ratio.kind == SPEED else subject[b] / peer[b] for b in subject if b in peer)
+        if not quotients:
+            continue
+        value = median(quotients)
+        sign = ">=" if ratio.kind == SPEED else "<="
+        met = None if ratio.bound is None else value >= ratio.bound if ratio.kind == SPEED else value <= ratio.bound
+        target = "" if ratio.bound is None else f"{sign} {ratio.bound:g}"
+        made.append(
+            Row(
+                ratio.case, ratio.subject, other, median(subject.values()), median(peer.values()), value, quotients[0], quotients[-1],
+                target, met,
+            )
+        )  # fmt: skip
+    return made
+
+
+def peer_times(records: Sequence[Mapping[str, Any]]) -> list[Time]:
+    """Every peer's time, with its bandwidth where the case moves a known number of bytes."""
+    notes = {(r["extra_info"]["case"], r["extra_info"]["peer"]): r["extra_info"] for r in records if "peer" in r["extra_info"]}
+    made: list[Time] = []
+    for (case, peer), blocks in times(records).items():
+        seconds, info = median(blocks.values()), notes[case, peer]
+        rate = info["bytes"] / seconds / 1e9 if "bytes" in info else None
+        made.append(Time(case, peer, seconds, min(blocks.values()), rate, info.get("note", "")))
+    return made
+
+
+def reports(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """What cases report beside times: case, name, value."""
+    return [(r["extra_info"]["case"], k, str(v)) for r in records for k, v in r["extra_info"].get("report", {}).items()]
+
+
+def skipped(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """Peers that were not measured, and why."""
+    return [(r["case"], r["peer"], r["why"]) for r in records if "why" in r]
+
+
+def seconds(value: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}" if value / scale < 1000 else f"{value / scale:.0f} {unit}"
+    return f"{value * 1e9:.3g} ns"

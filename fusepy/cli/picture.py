@@ -1,0 +1,214 @@
+"""Pictures on disk: reading any usual file as sRGB, writing one, and a comparison of two. Needs Pillow."""
+
+from __future__ import annotations
+
+import os
+import struct
+import warnings
+import zlib
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageCms, ImageDraw, ImageFont, ImageOps
+
+from fusepy.errors import FusepyError, nearest
+
+# What Pillow raises for damaged files, by format.
+_DAMAGED = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error, Image.DecompressionBombError)
+_ALPHA = {"PNG", "WEBP", "TIFF"}  # formats that keep transparency
+_SAVE: dict[str, dict[str, Any]] = {"JPEG": {"quality": 95, "subsampling": 0}, "WEBP": {"quality": 95}, "TIFF": {"compression": "tiff_lzw"}}
+_READABLE = "PNG, JPEG, TIFF, WebP or BMP"
+SIDE = 1600  # the longest side of each half of a comparison, in pixels
+
+
+class PictureError(FusepyError):
+    """A file that cannot be read or written, in one line: what is wrong, and what to do."""
+
+    def _render(self) -> str:
+        return f"{self.what}; {self.hint}"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture in memory.
+
+    Attributes:
+        rgb: sRGB code values of shape ``(height, width, 3)``, ``uint8`` or ``uint16``, upright.
+        alpha: opacity of shape ``(height, width)``, 0 to 255; ``None`` where the file has none.
+    """
+
+    rgb: NDArray[Any]
+    alpha: NDArray[np.uint8] | None = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels."""
+        return self.rgb.shape[1], self.rgb.shape[0]
+
+    def floats(self, rows: slice = slice(None), step: int = 1) -> NDArray[np.float32]:
+        """The code values of some rows in 0 … 1; every `step`-th pixel both ways."""
+        part = self.rgb[rows][::step, ::step]
+        return part.astype(np.float32) / np.float32(np.iinfo(self.rgb.dtype).max)
+
+    def image(self) -> Image.Image:
+        """As a Pillow image of mode RGB or RGBA."""
+        shown = Image.fromarray(self.rgb if self.rgb.dtype == np.uint8 else (self.rgb >> 8).astype(np.uint8))
+        if self.alpha is not None:
+            shown.putalpha(Image.fromarray(self.alpha))
+        return shown
+
+
+def read(path: Path) -> Picture:
+    """Reads a picture: any mode and bit depth, its EXIF orientation applied, its colours converted to sRGB.
+
+    Raises:
+        PictureError: for a missing, unreadable, damaged or oversized file.
+    """
+    if not path.exists():
+        near = nearest(path.name, os.listdir(path.parent), 1) if path.parent.is_dir() else []
+        raise PictureError(f"there is no file {path}", hint=f"did you mean {near[0]}?" if near else "check the path")
+    if path.is_dir():
+        raise PictureError(f"{path} is a directory", hint="name one picture in it")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on large files, and on metadata that does not matter here
+            with Image.open(path) as opened:
+                opened.load()
+                return _converted(_managed(ImageOps.exif_transpose(opened)))
+    except PermissionError:
+        raise PictureError(f"{path} may not be read", hint="change its permissions or copy it") from None
+    except Image.UnidentifiedImageError:
+        raise PictureError(f"{path} is not a picture of a known format", hint=f"give a {_READABLE} file") from None
+    except Image.DecompressionBombError:
+        limit = (Image.MAX_IMAGE_PIXELS or 0) * 2 // 1_000_000
+        raise PictureError(f"{path} has more than {limit} million pixels", hint="give a smaller version of it") from None
+    except _DAMAGED as error:
+        raise PictureError(f"{path} is damaged ({_line(error)})", hint="export or download it again") from None
+
+
+def _managed(image: Image.Image) -> Image.Image:
+    """`image` in sRGB, where it carries a profile of another colour space, as most pictures of phones do."""
+    profile = image.info.get("icc_profile")
+    if not profile or image.mode not in ("RGB", "RGBA", "CMYK", "L"):
+        return image
+    try:
+        mode = "RGBA" if image.mode == "RGBA" else "RGB"
+        source = ImageCms.ImageCmsProfile(BytesIO(profile))
+        return ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode=mode) or image
+    except (ImageCms.PyCMSError, OSError):
+        return image  # a damaged profile; viewers ignore it as well
+
+
+def _converted(image: Image.Image) -> Picture:
+    """The arrays behind an image of any mode."""
+    if image.mode == "F" or image.mode.startswith("I"):  # one channel of more than 8 bits, which Pillow's convert() clips
+        return Picture(np.repeat(_sixteen_bits(np.asarray(image))[..., None], 3, axis=2))
+    if image.mode == "LAB":
+        raise PictureError("a Lab picture cannot be read", hint="convert it to RGB")
+    if image.has_transparency_data:
+        pixels = np.asarray(image.convert("RGBA"))
+        return Picture(np.ascontiguousarray(pixels[..., :3]), np.ascontiguousarray(pixels[..., 3]))
+    return Picture(np.asarray(image.convert("RGB")))
+
+
+def _sixteen_bits(values: NDArray[Any]) -> NDArray[np.uint16]:
+    """Grey values as ``uint16``; floats, and integers beyond 16 bits, are scaled by their maximum."""
+    if values.dtype == np.uint16:
+        return values
+    numbers = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0).clip(0)
+    full = 1.0 if values.dtype.kind == "f" else 65535.0
+    return np.round(numbers * (65535.0 / max(full, float(numbers.max(initial=0))))).astype(np.uint16)
+
+
+def check_writable(path: Path, source: Path | None = None) -> None:
+    """Finds out, before any work is done, what would keep a picture from being written to `path`.
+
+    Raises:
+        PictureError: for an unknown format, a folder that is missing or may not be written, or where `path` is the `source`.
+    """
+    folder = path.parent
+    if path.is_dir():
+        raise PictureError(f"cannot write {path}, it is a directory", hint=f"give a file name, e.g. -o {path / 'demo.png'}")
+    if _format(path) is None:
+        raise PictureError(f"cannot write {path}, its name ends in no picture format", hint="end it in .png, .jpg, .webp or .tif")
+    if not folder.is_dir():
+        raise PictureError(f"cannot write {path}, there is no folder {folder}", hint="make it, or choose another OUT")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise PictureError(f"cannot write {path}, which may not be changed", hint="choose another OUT")
+    if source is not None and path.exists() and source.exists() and path.samefile(source):
+        raise PictureError(f"{path} is the picture to develop", hint="choose another OUT, so that it is not lost")
+
+
+def write(path: Path, image: Image.Image) -> None:
+    """Writes an image in the format that the name says; transparency goes onto white where the format has none.
+
+    Raises:
+        PictureError: if it cannot be written.
+    """
+    kind = _format(path) or "PNG"
+    if image.mode == "RGBA" and kind not in _ALPHA:
+        image = flat(image)
+    try:
+        encoded = BytesIO()
+        image.save(encoded, kind, **_SAVE.get(kind, {}))
+        path.write_bytes(encoded.getbuffer())
+    except (OSError, ValueError, KeyError, struct.error) as error:
+        raise PictureError(f"cannot write {path} ({_line(error)})", hint="choose another OUT, or another format") from None
+
+
+def _format(path: Path) -> str | None:
+    """Pillow's name of the format that a file name asks for."""
+    kind = Image.registered_extensions().get(path.suffix.lower())
+    return kind if kind in Image.SAVE else None
+
+
+def _line(error: BaseException) -> str:
+    """The message of a foreign error as part of a line."""
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    return " ".join(text.split())
+
+
+def flat(image: Image.Image) -> Image.Image:
+    """`image` without transparency, on white."""
+    if image.mode != "RGBA":
+        return image
+    ground = Image.new("RGB", image.size, "white")
+    ground.paste(image, mask=image.getchannel("A"))
+    return ground
+
+
+def comparison(before: Image.Image, after: Image.Image) -> Image.Image:
+    """Both images with a thin divider between them and a small label each; wide ones below each other."""
+    halves = [flat(before), flat(after)]
+    for half in halves:
+        half.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
+    width, height = halves[0].size
+    line = 2 if max(width, height) < 800 else 4
+    across = width <= 2 * height
+    sheet = Image.new("RGB", (2 * width + line, height) if across else (width, 2 * height + line), "white")
+    for i, (half, text) in enumerate(zip(halves, ("before", "after"))):
+        _label(half, text)
+        sheet.paste(half, ((width + line) * i, 0) if across else (0, (height + line) * i))
+    return sheet
+
+
+def _label(image: Image.Image, text: str) -> None:
+    """Writes a word into the lower left corner, on a dark patch that lets the picture shine through."""
+    width, height = image.size
+    points = max(11, min(width, height) // 26)
+    font = ImageFont.load_default(points)
+    left, top, right, bottom = (round(v) for v in font.getbbox("beforeafter"[:6] if text == "before" else text, anchor="la"))
+    pad, margin = points // 2, points // 2
+    box = (margin, height - margin - points - pad, margin + right - left + 2 * pad, height - margin)
+    if box[2] > width or box[1] < 0:
+        return  # too small a picture for words
+    patch = Image.new("L", image.size, 0)
+    ImageDraw.Draw(patch).rounded_rectangle(box, radius=pad // 2 + 1, fill=150)
+    image.paste((20, 20, 20), mask=patch)
+    middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
+    ImageDraw.Draw(image).text(middle, text, font=font, fill=(245, 245, 245), anchor="mm")
+    del top, bottom
