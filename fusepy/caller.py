@@ -10,7 +10,7 @@ import numpy as np
 
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.backend.runtime import Device
-from fusepy.compile import Program, Traced
+from fusepy.compile import Program, Recording
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
@@ -137,7 +137,7 @@ class Caller:
         positional = args[: len(args) - len(kwargs)]
         return Program(self._trace(positional, kwargs), returns or self._returns, self._strict)
 
-    def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Traced:
+    def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
         """Records the function for arguments like these."""
         raise NotImplementedError
 

@@ -30,7 +30,7 @@ _LEADS = ("tensor", "numpy", "list", "scalar")  # the container of results follo
 
 
 @dataclass
-class Traced:
+class Recording:
     """What tracing a call gives: the graph, what its inputs are, and how results go back to Python.
 
     Attributes:
@@ -55,28 +55,28 @@ class Traced:
 class Program:
     """A compiled call: places arguments, runs its plan, and hands results back in the container that the caller expects."""
 
-    def __init__(self, traced: Traced, returns: str | None, strict: bool):
-        device = self.device = traced.trace.device
+    def __init__(self, recording: Recording, returns: str | None, strict: bool):
+        device = self.device = recording.trace.device
         device.check()
-        self.traced = traced
+        self.recording = recording
         self.strict = strict
-        self.oracle: Oracle = traced.trace.oracle
-        self.sources = [traced.trace.sources[alias] for alias, _ in traced.graph.modules]
-        self.graph = run_pipeline(traced.graph, self.oracle)
-        self.captures = traced.trace.captures
-        first = len(traced.arguments)
-        self.positions = [*traced.inputs, *range(first, first + len(self.captures))]
-        values = [*traced.arguments, *self.captures]
+        self.oracle: Oracle = recording.trace.oracle
+        self.sources = [recording.trace.sources[alias] for alias, _ in recording.graph.modules]
+        self.graph = run_pipeline(recording.graph, self.oracle)
+        self.captures = recording.trace.captures
+        first = len(recording.arguments)
+        self.positions = [*recording.inputs, *range(first, first + len(self.captures))]
+        values = [*recording.arguments, *self.captures]
         self.places: list[Place | None] = [None] * len(values)
         for value, position in zip(self.graph.inputs, self.positions):
             self.places[position] = self._place(values[position], value.type, value.name or "")
         self.ready = not any(self.places) and not self.captures
-        leads = {marshal_of(_inner(v)).returns for v in traced.arguments} or {"scalar"}
+        leads = {marshal_of(_inner(v)).returns for v in recording.arguments} or {"scalar"}
         self.returns = returns or next(r for r in _LEADS if r in leads)
         self.elements = [Element.of(v.type, self.oracle) for v in self.graph.outputs]
         self.plan = self.plans(self.graph)[0] if self.graph.nodes else None
         self.split: list[Plan] | None = None
-        outs = list(traced.outs) or [None] * len(self.elements)
+        outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
         self.simple = self.outs is None and self.returns == "tensor" and len(self.elements) == 1
         for source in self.sources:
@@ -123,10 +123,10 @@ class Program:
         handed: list[Any] = []
         for j, tensor in enumerate(results):
             target = given[j]
-            keep = self.traced.keep[j] if self.traced.keep else True
+            keep = self.recording.keep[j] if self.recording.keep else True
             if keep:
                 handed.append(target if target is not None else self.hand_out(tensor))
-        return self.traced.rebuild(handed)
+        return self.recording.rebuild(handed)
 
     def execute(self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
         """Runs the one region, or a region per result where their extents share no grid."""
@@ -170,7 +170,7 @@ class Program:
     def _target(self, j: int) -> str:
         """What result `j` is written to, for messages."""
         position = self.outs[j] if self.outs else None
-        return "_result" if position is None else f"argument {self.traced.names[position]!r}"
+        return "_result" if position is None else f"argument {self.recording.names[position]!r}"
 
     def _check_target(self, target: np.ndarray[Any, Any], tensor: Tensor, name: str) -> None:
         """Raises `ShapeError` if an array that receives a result has another shape or dtype."""
@@ -214,7 +214,7 @@ class Program:
 
     def resolved(self) -> Graph:
         """The graph before it is fused."""
-        return run_pipeline(self.traced.graph, self.oracle, after="dce")
+        return run_pipeline(self.recording.graph, self.oracle, after="dce")
 
     def plans(self, fused: Graph) -> list[Plan]:
         """A plan per region of a fused graph."""

@@ -10,7 +10,7 @@ import numpy as np
 from fusepy.backend.runtime import Device
 from fusepy.backend.source import ModuleSource
 from fusepy.caller import Caller
-from fusepy.compile import Traced
+from fusepy.compile import Recording
 from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
@@ -18,7 +18,7 @@ from fusepy.mapping import Mapped
 from fusepy.resolution import Resolved, resolved_call
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace
-from fusepy.trace import Traced as TracedValue
+from fusepy.traced import Traced
 
 
 class Function(Caller):
@@ -72,14 +72,14 @@ class Function(Caller):
         mapped = [under(a, i, names[i] if i < len(names) else "") for i, a in enumerate(args)]
         return mapped, {k: under(v, len(names), k) for k, v in kwargs.items()}
 
-    def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Traced:
+    def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
         trace = Trace(self.__name__, self._device)
         alias = trace.module(self._source, self._device)
         slots = _slots(trace.oracle.declared(alias, self.__name__), args, kwargs)
         given = [*args, *kwargs.values()]
         inputs = [i for i, p in enumerate(slots) if p.direction != OUT]
         with trace.recording():
-            passed: list[TracedValue] = []
+            passed: list[Traced] = []
             for i in inputs:
                 value, said = given[i], self._spec(i, slots[i].name)
                 inner, said = (value.value, value.map) if isinstance(value, Mapped) else (value, said)
@@ -88,7 +88,7 @@ class Function(Caller):
             found = trace.call(alias, self.__name__, passed[:cut], dict(zip(kwargs, passed[cut:])))
         results = [] if found is None else list(found) if isinstance(found, tuple) else [found]
         outs, keep = self._destinations(slots, given, len(results))
-        return Traced(trace.finish(results), trace, given, inputs, hand_back, outs, keep, [p.name for p in slots])
+        return Recording(trace.finish(results), trace, given, inputs, hand_back, outs, keep, [p.name for p in slots])
 
     def _destinations(self, slots: Sequence[Param], given: Sequence[Any], count: int) -> tuple[list[int | None], list[bool]]:
         """For each result the argument that it is written back to, if any, and whether it is returned."""

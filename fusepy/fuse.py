@@ -10,13 +10,13 @@ from typing import Any, overload
 
 from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
-from fusepy.compile import Traced
+from fusepy.compile import Recording
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.argmap import UNSAID
 from fusepy.mapping import Mapped
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace, entered, user_line
-from fusepy.trace import Traced as TracedValue
+from fusepy.traced import Traced
 
 
 class FusedFunction(Caller):
@@ -108,7 +108,7 @@ class FusedFunction(Caller):
             self._programs[key] = found
         return found
 
-    def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Traced:
+    def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
         if not self._static and not isinstance(self._function, functools.partial):
             bound = self._bind(args, kwargs)
         else:  # positional static arguments come in through ir() and its kind
@@ -126,12 +126,12 @@ class FusedFunction(Caller):
             result = self._function(**passed, **static)
             leaves: list[Any] = []
             rebuild = _flatten(result, leaves, self.__name__)
-            outputs = [v if isinstance(v, TracedValue) else TracedValue(trace, trace.lift(v), None) for v in leaves]
+            outputs = [v if isinstance(v, Traced) else Traced(trace, trace.lift(v), None) for v in leaves]
             for output in outputs:
                 output.check(trace)
             graph = trace.finish(outputs)
         order = list(dynamic.values())
-        return Traced(graph, trace, order, range(len(order)), rebuild)
+        return Recording(graph, trace, order, range(len(order)), rebuild)
 
     def _bind_static(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(self._function, functools.partial):  # already specialised: only dynamic arguments are left
@@ -172,7 +172,7 @@ def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | N
 
     Args:
         function: the function; without it, a decorator is returned.
-        static: names of parameters that are part of the program: they are hashed, not traced.
+        static: names of parameters that are part of the program: they are hashed, not recording.
         device: where to run; by default that of the first tensor among the arguments, else the default device.
 
     Raises:
@@ -211,7 +211,7 @@ def _flatten(result: Any, leaves: list[Any], name: str) -> Callable[[list[Any]],
         cuts, parts = _children([getattr(result, n) for n in names], leaves, name)
         cls = type(result)
         return lambda values: cls(**dict(zip(names, _apply(cuts, parts, values))))
-    if not isinstance(result, (TracedValue, bool, int, float)) and not hasattr(result, "shape"):
+    if not isinstance(result, (Traced, bool, int, float)) and not hasattr(result, "shape"):
         raise ArgumentError(
             f"{name}() returns a {type(result).__name__}",
             saw=repr(result)[:60],

@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fusepy.backend.marshals.base import Variant
-from fusepy.compile import Program, Traced
+from fusepy.compile import Program, Recording
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.graph import Graph, Node
 from fusepy.passes import PIPELINE, run_pipeline
 from fusepy.tensor import Tensor
 
 
-def graph_after(traced: Traced, after: str | None) -> Graph:
+def graph_after(recording: Recording, after: str | None) -> Graph:
     """The graph as traced, or after one pass.
 
     Raises:
         ArgumentError: if no pass has that name.
     """
     if after is None:
-        return traced.graph
+        return recording.graph
     names = [p.name for p in PIPELINE]
     if after not in names:
         raise ArgumentError(f"there is no pass {after!r}", expected=", ".join(names), hint=did_you_mean(after, names))
-    return run_pipeline(traced.graph, traced.trace.oracle, after=after)
+    return run_pipeline(recording.graph, recording.trace.oracle, after=after)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def explain(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     """The kernels of a call and the reasons for them."""
     variant, why = _variant(program, [*args, *kwargs.values()])
     before = program.resolved()
-    reasons = list(_dropped(program.traced.graph, before))
+    reasons = list(_dropped(program.recording.graph, before))
     for region in program.graph.nodes:
         reasons += _region_reasons(region, before)
     inputs = [f"{v.name}: {v.type} over {v.rank} axes" for v in program.graph.inputs]

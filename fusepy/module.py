@@ -16,7 +16,8 @@ from fusepy.element import Element
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
 from fusepy.function import Function
 from fusepy.ir.types import Kind, Type, check_function_name, check_identifier
-from fusepy.trace import Traced, current_trace, leaked
+from fusepy.trace import current_trace
+from fusepy.traced import Traced, leaked
 
 _BUILTIN = ("float3", "float", "int", "uint", "half", "double", "bool", "float2", "float4", "int2", "float3x3", "float4x4")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.compile import Traced
+from fusepy.compile import Recording
 from fusepy.ir.graph import Value
-from fusepy.ir.oracle import OUT
 from fusepy.ir.ops.call import SlangCall
+from fusepy.ir.oracle import OUT
 from fusepy.ir.resolve import describe
 from fusepy.ir.types import VOID, Type
 
@@ -53,11 +53,11 @@ class Resolved:
         return "\n".join(lines)
 
 
-def resolved_call(traced: Traced) -> Resolved:
+def resolved_call(recording: Recording) -> Resolved:
     """The answer behind a traced single call."""
-    node = traced.graph.nodes[-1]
+    node = recording.graph.nodes[-1]
     assert isinstance(node.op, SlangCall)
-    answer = node.op.resolve(node, traced.trace.oracle)
+    answer = node.op.resolve(node, recording.trace.oracle)
     params = [p for p in answer.params if p.direction != OUT]
     values: list[Value] = list(node.operands)
     bindings = tuple(Binding(p.name, p.type or VOID, describe(v), m.dims or ()) for p, v, m in zip(params, values, answer.maps))

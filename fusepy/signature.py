@@ -11,7 +11,7 @@ from typing import Any
 from fusepy.backend.marshals import MARSHALS, marshal_of
 from fusepy.mapping import Mapped
 from fusepy.tensor import Tensor
-from fusepy.trace import Traced, leaked
+from fusepy.traced import Traced, leaked
 
 
 def _of_tensor(value: Tensor) -> Hashable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from fusepy.element import Element, element_of, scalar_type
 from fusepy.errors import RangeError, ShapeError, UnsupportedArgumentError
+from fusepy.ir.strides import contiguous_strides, is_contiguous, span
 from fusepy.ir.types import FLOAT, INT, Kind, Type
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Tensor:
             self.high = self.address + self.size * element.nbytes
         else:
             self.strides = strides
-            self.linear = _is_contiguous(shape, strides)
+            self.linear = is_contiguous(shape, strides)
             low, high = span(shape, strides) if self.size else (0, 0)
             self.low = self.address + low * element.nbytes
             self.high = self.address + high * element.nbytes
@@ -301,29 +301,6 @@ def reinterpret(tensor: Tensor, element: Element) -> Tensor | None:
     strides = tuple(s // factor for s in tensor.strides[:-cut])
     block, origin = tensor._block, tensor._origin  # pyright: ignore[reportPrivateUsage]
     return Tensor(tensor.device, element, tensor.shape[:-cut], block=block, offset=origin, strides=strides)
-
-
-@functools.lru_cache(maxsize=1024)
-def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """C-order strides in elements."""
-    strides: list[int] = []
-    step = 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))
-
-
-def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    wanted = contiguous_strides(shape)
-    return 0 in shape or all(n == 1 or s == w for n, s, w in zip(shape, strides, wanted))
-
-
-def span(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
-    """The half-open range of elements that a view touches, relative to its first one."""
-    low = sum((n - 1) * s for n, s in zip(shape, strides) if s < 0)
-    high = sum((n - 1) * s for n, s in zip(shape, strides) if s > 0)
-    return low, high + 1
 
 
 def _device(device: Any) -> Device:

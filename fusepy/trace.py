@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,45 +14,32 @@ from fusepy.device import default_device
 from fusepy.errors import (
     ArgumentError,
     FusepyError,
-    LeakedTracerError,
     ShapeError,
-    TraceError,
     TraceRecursionError,
     did_you_mean,
 )
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Builder, Graph, Value
-from fusepy.ir.oracle import OUT
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.arithmetic import Operator
 from fusepy.ir.ops.structure import check_range
-from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
+from fusepy.ir.oracle import OUT
+from fusepy.ir.types import BOOL, FLOAT, INT, Type
 from fusepy.mapping import Mapped
+from fusepy.place import user_line
+from fusepy.traced import Traced
 
 if TYPE_CHECKING:
     from fusepy.backend.oracle import SlangOracle
     from fusepy.backend.runtime import Device
     from fusepy.backend.source import ModuleSource
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__))
-_NOT_THE_USER = (_PACKAGE, contextlib.__file__, "<frozen")
 _current: ContextVar[Trace | None] = ContextVar("fusepy_trace", default=None)
 
 
 def current_trace() -> Trace | None:
     """The trace that is being recorded in this thread or task."""
     return _current.get()
-
-
-def user_line() -> str | None:
-    """``file:line`` of the innermost frame outside of fusepy."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files, which costs milliseconds
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith(_NOT_THE_USER):
-            return f"{os.path.basename(name)}:{frame.f_lineno}"
-        frame = frame.f_back
-    return None
 
 
 class Trace:
@@ -244,139 +228,6 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
         else:
             return [*args, *(kwargs[n] for n in filled)]
     raise errors[0].at(user_line())
-
-
-class Traced:
-    """A value inside a trace. Operators, `fusepy`'s math functions, members and Slang functions record what becomes of it."""
-
-    __slots__ = ("_loc", "_trace", "_value")
-    __hash__ = object.__hash__
-
-    def __init__(self, trace: Trace, value: Value, loc: str | None):
-        self._trace = trace
-        self._value = value
-        self._loc = loc
-
-    @property
-    def type(self) -> Type:
-        """The Slang type of one element."""
-        return self._value.type
-
-    def check(self, trace: Trace) -> None:
-        """Raises `LeakedTracerError` unless this value belongs to `trace` and that is still recorded."""
-        if not self._trace.active or self._trace is not trace:
-            raise leaked(self)
-
-    def _record(self, op: str, *operands: Any, **attrs: Attr) -> Traced:
-        self.check(self._trace)
-        return self._trace.record(op, operands, attrs)
-
-    def _fusepy_cast(self, type: Type) -> Traced:
-        trace = self._trace
-        map = ArgMap(trace.maps.get(self._value, UNSAID).dims, type)
-        self.check(trace)
-        loc = user_line()
-        return Traced(trace, trace.builder.add(OPS["cast"], [self._value], [map], {"type": type.name}, loc)[0], loc)
-
-    def __getattr__(self, name: str) -> Traced:
-        if name.startswith("_"):  # protocols that look for special methods must not record a member
-            raise AttributeError(name)
-        return self._record("member", self, name=name)
-
-    def __getitem__(self, index: Any) -> Traced:
-        if isinstance(index, (slice, tuple)) or index is Ellipsis:
-            raise TraceError(
-                "a traced value cannot be sliced",
-                place=user_line(),
-                hint="index its components with integers or swizzles; slice arrays before the call",
-            )
-        if isinstance(index, int) and self.type.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY):
-            extent = self.type.shape[0]
-            if not -extent <= index < extent:
-                raise TraceError(
-                    f"index {index} of a {self.type}", place=user_line(), expected=f"below {extent}", hint="mind the size"
-                )
-            index %= extent
-        return self._record("index", self, index)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Traced:
-        """Operators between arrays and traced values come this way; other NumPy functions have no traced form."""
-        name = _UFUNCS.get(ufunc.__name__)
-        if name is None or method != "__call__" or kwargs:
-            self._refuse(f"numpy.{ufunc.__name__}()", "use fusepy's function of that meaning, e.g. fusepy.sin, or a Slang function")
-        return self._record(name, *inputs)
-
-    def _refuse(self, what: str, hint: str) -> NoReturn:
-        raise TraceError(f"{what} of a traced {self.type}", place=user_line(), saw=f"made at {self._loc}", hint=hint)
-
-    def __bool__(self) -> bool:
-        self._refuse(
-            "the truth",
-            "use fusepy.where(condition, a, b), or a Slang function for the branch; its value is known on the device only",
-        )
-
-    def __float__(self) -> float:
-        self._refuse("float()", "a traced value has no number yet; use vcast(value, 'float') to convert it")
-
-    def __int__(self) -> int:
-        self._refuse("int()", "a traced value has no number yet; use vcast(value, 'int') to convert it")
-
-    __index__ = __int__
-
-    def __iter__(self) -> Iterator[Traced]:
-        if self.type.kind is Kind.VECTOR:  # the components of a vector are known; the elements of a tensor are not
-            return iter([self[i] for i in range(self.type.shape[0])])
-        self._refuse("iteration", "call Slang functions on the whole value; a loop over elements is what the grid does")
-
-    def __len__(self) -> int:
-        if self.type.shape:
-            return self.type.shape[0]
-        self._refuse("len()", "sizes are known when the function runs, not while it is traced")
-
-    def __repr__(self) -> str:
-        return f"Traced({self.type}, made at {self._loc})"
-
-
-def leaked(value: Traced) -> LeakedTracerError:
-    """The error for a value that has outlived its trace."""
-    return LeakedTracerError(
-        "a traced value is used outside of the call that made it",
-        place=user_line(),
-        saw=f"{value.type} made at {value._loc or 'an unknown line'}",  # pyright: ignore[reportPrivateUsage]
-        hint="return it from the fused function instead of keeping it",
-    )
-
-
-def _forward(op: str) -> Callable[[Traced, Any], Traced]:
-    return lambda self, other: self._record(op, self, other)  # pyright: ignore[reportPrivateUsage]
-
-
-def _backward(op: str) -> Callable[[Traced, Any], Traced]:
-    return lambda self, other: self._record(op, other, self)  # pyright: ignore[reportPrivateUsage]
-
-
-def _unary(op: str) -> Callable[[Traced], Traced]:
-    return lambda self: self._record(op, self)  # pyright: ignore[reportPrivateUsage]
-
-
-_BINARY = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod", "pow": "pow",
-    "matmul": "matmul", "and": "bitand", "or": "bitor", "xor": "bitxor", "lshift": "shl", "rshift": "shr",
-}  # fmt: skip
-_UFUNCS = {
-    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv", "remainder": "mod",
-    "power": "pow", "matmul": "matmul", "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor",
-    "left_shift": "shl", "right_shift": "shr", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
-    "equal": "eq", "not_equal": "ne",
-}  # fmt: skip
-for _name, _op in _BINARY.items():
-    setattr(Traced, f"__{_name}__", _forward(_op))
-    setattr(Traced, f"__r{_name}__", _backward(_op))
-for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(Traced, f"__{_name}__", _forward(_name))
-for _name, _op in (("neg", "neg"), ("invert", "invert"), ("abs", "abs")):
-    setattr(Traced, f"__{_name}__", _unary(_op))
-setattr(Traced, "__pos__", lambda self: self)  # noqa: B010
 
 
 _tracing: ContextVar[tuple[Any, ...]] = ContextVar("fusepy_tracing", default=())

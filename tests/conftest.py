@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,3 +25,20 @@ def fusepy_cache() -> Iterator[str]:
     """The folder of this run's disk cache, removed at the end."""
     yield _CACHE
     shutil.rmtree(_CACHE, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def device() -> Any:
+    """The device under test: the default one, which ``FUSEPY_DEVICE`` chooses (cuda, vulkan, …)."""
+    import fusepy as fp
+
+    return fp.default_device()
+
+
+@pytest.fixture(scope="session")
+def lib(device: Any) -> Any:
+    """The Slang functions of `tests.library`, whose meanings in NumPy are beside them."""
+    import fusepy as fp
+    from tests.library import SOURCE
+
+    return fp.Module.load_from_source(device, "lib", SOURCE)

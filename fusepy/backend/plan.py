@@ -13,7 +13,7 @@ from typing import Any
 
 from fusepy.backend.emit import region_operands
 from fusepy.backend.kernel import Kernel
-from fusepy.backend.marshals.base import Operand, Variant
+from fusepy.backend.marshals.base import Variant
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
 from fusepy.element import Element

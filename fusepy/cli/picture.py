@@ -68,11 +68,10 @@ def read(path: Path) -> Picture:
     Raises:
         PictureError: for a missing, unreadable, damaged or oversized file.
     """
-    if not path.exists():
-        near = nearest(path.name, os.listdir(path.parent), 1) if path.parent.is_dir() else []
-        raise PictureError(f"there is no file {path}", hint=f"did you mean {near[0]}?" if near else "check the path")
-    if path.is_dir():
-        raise PictureError(f"{path} is a directory", hint="name one picture in it")
+    if not os.path.exists(path):  # unlike Path.exists() it takes any name, even one that is too long for the system
+        raise PictureError(f"there is no file {path}", hint=_near(path))
+    if not path.is_file():
+        raise PictureError(f"{path} is {'a directory' if path.is_dir() else 'no regular file'}", hint="name one picture file")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on large files, and on metadata that does not matter here
@@ -88,6 +87,15 @@ def read(path: Path) -> Picture:
         raise PictureError(f"{path} has more than {limit} million pixels", hint="give a smaller version of it") from None
     except _DAMAGED as error:
         raise PictureError(f"{path} is damaged ({_line(error)})", hint="export or download it again") from None
+
+
+def _near(path: Path) -> str:
+    """What to do about a missing file: the nearest names in its folder."""
+    try:
+        near = nearest(path.name, os.listdir(path.parent), 1)
+    except (OSError, ValueError):
+        near = []
+    return f"did you mean {path.with_name(near[0])}?" if near else "check the path"
 
 
 def _managed(image: Image.Image) -> Image.Image:
@@ -131,15 +139,15 @@ def check_writable(path: Path, source: Path | None = None) -> None:
         PictureError: for an unknown format, a folder that is missing or may not be written, or where `path` is the `source`.
     """
     folder = path.parent
-    if path.is_dir():
+    if os.path.isdir(path):
         raise PictureError(f"cannot write {path}, it is a directory", hint=f"give a file name, e.g. -o {path / 'demo.png'}")
     if _format(path) is None:
         raise PictureError(f"cannot write {path}, its name ends in no picture format", hint="end it in .png, .jpg, .webp or .tif")
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise PictureError(f"cannot write {path}, there is no folder {folder}", hint="make it, or choose another OUT")
-    if not os.access(path if path.exists() else folder, os.W_OK):
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
         raise PictureError(f"cannot write {path}, which may not be changed", hint="choose another OUT")
-    if source is not None and path.exists() and source.exists() and path.samefile(source):
+    if source is not None and os.path.exists(path) and os.path.exists(source) and path.samefile(source):
         raise PictureError(f"{path} is the picture to develop", hint="choose another OUT, so that it is not lost")
 
 
@@ -201,14 +209,13 @@ def _label(image: Image.Image, text: str) -> None:
     width, height = image.size
     points = max(11, min(width, height) // 26)
     font = ImageFont.load_default(points)
-    left, top, right, bottom = (round(v) for v in font.getbbox("beforeafter"[:6] if text == "before" else text, anchor="la"))
-    pad, margin = points // 2, points // 2
-    box = (margin, height - margin - points - pad, margin + right - left + 2 * pad, height - margin)
-    if box[2] > width or box[1] < 0:
+    pad = points // 2
+    top, right = height - 3 * pad - points, round(3 * pad + font.getlength(text))
+    if right > width or top < 0:
         return  # too small a picture for words
+    box = (pad, top, right, height - pad)
     patch = Image.new("L", image.size, 0)
     ImageDraw.Draw(patch).rounded_rectangle(box, radius=pad // 2 + 1, fill=150)
     image.paste((20, 20, 20), mask=patch)
     middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
     ImageDraw.Draw(image).text(middle, text, font=font, fill=(245, 245, 245), anchor="mm")
-    del top, bottom

@@ -1,0 +1,29 @@
+"""Arithmetic on extents and strides; strides are counted in elements."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+
+@functools.lru_cache(maxsize=1024)
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """C-order strides in elements."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    wanted = contiguous_strides(shape)
+    return 0 in shape or all(n == 1 or s == w for n, s, w in zip(shape, strides, wanted))
+
+
+def span(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
+    """The half-open range of elements that a view touches, relative to its first one."""
+    low = sum((n - 1) * s for n, s in zip(shape, strides) if s < 0)
+    high = sum((n - 1) * s for n, s in zip(shape, strides) if s > 0)
+    return low, high + 1
