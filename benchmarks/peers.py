@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+import os
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -41,6 +44,26 @@ def is_hardware(device: Any) -> bool:
     """Whether a slangpy device is a GPU."""
     name = device.info.adapter_name.lower()
     return device.info.type.name != "cpu" and "llvmpipe" not in name and "swiftshader" not in name
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process, as Linux counts it."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def optional(module: str, case: str, peer: str) -> Any:
+    """A module that may be missing, or sees no GPU; then the runner is told why the peer is not in its tables."""
+    try:
+        found = importlib.import_module(module)
+        usable = found.cuda.is_available() if module == "torch" else found.default_backend() == "gpu"
+        why = "" if usable else f"{module} sees no GPU"
+    except (ImportError, RuntimeError) as error:
+        found, why = None, f"{type(error).__name__}: {error}"
+    if why and (file := os.environ.get("FUSEPY_BENCH_SKIPS")):
+        with open(file, "a", encoding="utf-8") as skips:
+            skips.write(json.dumps({"case": case, "peer": peer, "why": why, "extra_info": {}}) + "\n")
+    return None if why else found
 
 
 class Raw:

@@ -135,9 +135,13 @@ class Caller:
 
     def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
         positional = args[: len(args) - len(kwargs)]
-        return Program(self._trace(positional, kwargs), returns or self._returns, self._strict)
+        return Program(self._record(positional, kwargs), returns or self._returns, self._strict)
 
-    def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
+    def _prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Caller, tuple[Any, ...], Mapping[str, Any]]:
+        """What is compiled for a call, and the arguments that it takes."""
+        return self, args, kwargs
+
+    def _record(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
         """Records the function for arguments like these."""
         raise NotImplementedError
 
@@ -163,18 +167,22 @@ class Caller:
         Raises:
             ArgumentError: for an unknown pass.
         """
-        return str(graph_after(self._trace(args, kwargs), after))
+        target, args, kwargs = self._prepare(args, kwargs)
+        return str(graph_after(target._record(args, kwargs), after))
 
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The Slang that a call like this one runs."""
-        return kernel_source(self._inspected(args, kwargs), args, kwargs)
+        return kernel_source(*self._inspected(args, kwargs))
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """How a call like this one runs: its kernels, and why each node went where it did."""
-        return explain(self._inspected(args, kwargs), args, kwargs)
+        return explain(*self._inspected(args, kwargs))
 
-    def _inspected(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Program:
-        return self._compile((*args, *kwargs.values()), kwargs, None)
+    def _inspected(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Program, Sequence[Any]]:
+        """The program of a call like this one, and its arguments."""
+        target, args, kwargs = self._prepare(args, kwargs)
+        values = (*args, *kwargs.values())
+        return target._compile(values, kwargs, None), values
 
 
 def _container(container: Any) -> str:

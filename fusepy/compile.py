@@ -111,13 +111,17 @@ class Program:
         outs = [self._destination(g, e, self._target(j)) for j, (g, e) in enumerate(zip(given, self.elements))]
         for j, out in enumerate(outs):
             if out is not None and any(o is not None and o.low < out.high and out.low < o.high for o in outs[:j]):
-                raise ShapeError(f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own")
+                raise ShapeError(
+                    f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
+                )
         results = self.execute(placed, outs if any(o is not None for o in outs) else None)
         arrays = {j: g for j, g in enumerate(given) if isinstance(g, np.ndarray)}
         for j, array in arrays.items():
             self._check_target(array, results[j], self._target(j))
             if any(np.may_share_memory(array, arrays[k]) for k in arrays if k < j):
-                raise ShapeError(f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own")
+                raise ShapeError(
+                    f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
+                )
         for j, array in arrays.items():
             array[...] = results[j].to_numpy()
         handed: list[Any] = []

@@ -52,9 +52,10 @@ class Function(Caller):
         trace = current_trace()
         if trace is None:
             return self._run(args, kwargs, _result)
-        return self._record(trace, args, kwargs)
+        return self._call_in(trace, args, kwargs)
 
-    def _record(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def _call_in(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Records this call inside a fused function."""
         if self._specs or self._named_specs:
             args, kwargs = self._with_specs(args, kwargs)
         return trace.call(trace.module(self._source, self._device), self.__name__, args, kwargs)
@@ -72,7 +73,7 @@ class Function(Caller):
         mapped = [under(a, i, names[i] if i < len(names) else "") for i, a in enumerate(args)]
         return mapped, {k: under(v, len(names), k) for k, v in kwargs.items()}
 
-    def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
+    def _record(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
         trace = Trace(self.__name__, self._device)
         alias = trace.module(self._source, self._device)
         slots = _slots(trace.oracle.declared(alias, self.__name__), args, kwargs)
@@ -125,7 +126,7 @@ class Function(Caller):
 
     def resolve(self, *args: Any, **kwargs: Any) -> Resolved:
         """What Slang answers for a call like this one; see `fusepy.resolve`."""
-        return resolved_call(self._trace(args, kwargs))
+        return resolved_call(self._record(args, kwargs))
 
     def __repr__(self) -> str:
         return f"<Slang function {self.__name__} of {self._source.alias}>"

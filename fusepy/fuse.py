@@ -38,11 +38,10 @@ class FusedFunction(Caller):
             if name not in names:
                 raise ArgumentError(f"static: {self.__name__}() has no parameter {name!r}", hint=did_you_mean(name, names))
         self._static = frozenset(static)
+        self._values: dict[str, Any] = {}  # of the static arguments, once they are known
         self._device = device
-        self._plain = not static and all(
-            p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in self._parameters.parameters.values()
-        )
-        self._count = len(names)
+        plain = all(p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in self._parameters.parameters.values())
+        self._plain_count = len(names) if plain and not static else -1
 
     def __call__(self, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
         """Runs the function as one kernel, compiling it for the first arguments of their kind.
@@ -57,14 +56,19 @@ class FusedFunction(Caller):
         if current_trace() is not None:
             with entered(self, self.__name__):
                 return self._function(*args, **kwargs)
-        if self._plain and not kwargs and len(args) == self._count:
+        if len(args) == self._plain_count and not kwargs:
             return self._run(args, kwargs, _result)
+        target, args, kwargs = self._prepare(args, kwargs)
+        return target._run(args, kwargs, _result)
+
+    def _prepare(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[FusedFunction, tuple[Any, ...], Mapping[str, Any]]:
+        """The function with its static arguments filled in, and the others by name."""
         bound = self._bind(args, kwargs)
-        dynamic = {k: v for k, v in bound.items() if k not in self._static}
         static = {k: v for k, v in bound.items() if k in self._static}
-        if not static:
-            return self._run((), dynamic, _result)
-        return self._specialised(static)._run((), dynamic, _result)
+        dynamic = {k: v for k, v in bound.items() if k not in self._static}
+        return (self._specialised(static) if static else self), (), dynamic
 
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name, defaults applied.
@@ -104,47 +108,30 @@ class FusedFunction(Caller):
         key = ("static", tuple((k, type(v), v) for k, v in static.items()))
         found: Any = self._programs.get(key)
         if found is None:
-            found = self._configured(_function=functools.partial(self._function, **static), _static=frozenset())
-            self._programs[key] = found
+            found = self._programs[key] = self._configured(_values=dict(static))
         return found
 
-    def _trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
-        if not self._static and not isinstance(self._function, functools.partial):
-            bound = self._bind(args, kwargs)
-        else:  # positional static arguments come in through ir() and its kind
-            bound = self._bind_static(args, kwargs)
-        static = {k: v for k, v in bound.items() if k in self._static}
-        dynamic = {k: v for k, v in bound.items() if k not in self._static}
-        names = list(self._parameters.parameters)
+    def _record(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
+        names = [n for n in self._parameters.parameters if n not in self._values]
+        dynamic = {**dict(zip(names, args)), **kwargs}
         trace = Trace(self.__name__, self._device_of(dynamic))
         with trace.recording(), entered(self, self.__name__):
             passed: dict[str, Any] = {}
-            for name, value in dynamic.items():
-                said = self._spec(names.index(name), name)
-                inner, said = (value.value, value.map) if isinstance(value, Mapped) else (value, said)
-                passed[name] = trace.argument(name, inner, said)
-            result = self._function(**passed, **static)
+            for position, name in enumerate(self._parameters.parameters):
+                if name in dynamic:
+                    value, said = dynamic[name], self._spec(position, name)
+                    inner, said = (value.value, value.map) if isinstance(value, Mapped) else (value, said)
+                    passed[name] = trace.argument(name, inner, said)
+            result = self._function(**passed, **self._values)
             leaves: list[Any] = []
             rebuild = _flatten(result, leaves, self.__name__)
             outputs = [v if isinstance(v, Traced) else Traced(trace, trace.lift(v), None) for v in leaves]
             for output in outputs:
                 output.check(trace)
             graph = trace.finish(outputs)
-        order = list(dynamic.values())
-        return Recording(graph, trace, order, range(len(order)), rebuild)
-
-    def _bind_static(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        if isinstance(self._function, functools.partial):  # already specialised: only dynamic arguments are left
-            names = [n for n in self._parameters.parameters if n not in self._function.keywords]
-            return {**dict(zip(names, args)), **kwargs}
-        return self._bind(args, kwargs)
-
-    def _inspected(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        bound = self._bind(args, kwargs)
-        static = {k: v for k, v in bound.items() if k in self._static}
-        dynamic = {k: v for k, v in bound.items() if k not in self._static}
-        target = self._specialised(static) if static else self
-        return target._compile(tuple(dynamic.values()), dynamic, None)
+        order = [*args, *kwargs.values()]
+        inputs = {n: i for i, n in enumerate([*names[: len(args)], *kwargs])}
+        return Recording(graph, trace, order, [inputs[n] for n in passed], rebuild)
 
     def _device_of(self, arguments: Mapping[str, Any]) -> Device | None:
         """The given device, else that of the first tensor among the arguments; ``None`` leaves it to the modules called."""

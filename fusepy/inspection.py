@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,15 +52,15 @@ class Explanation:
         return "\n".join(lines)
 
 
-def kernel_source(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+def kernel_source(program: Program, args: Sequence[Any]) -> str:
     """The Slang of every kernel of a call."""
-    variant, _ = _variant(program, [*args, *kwargs.values()])
+    variant, _ = _variant(program, args)
     return "\n".join(program.source(region, variant).text for region in program.graph.nodes)
 
 
-def explain(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Explanation:
+def explain(program: Program, args: Sequence[Any]) -> Explanation:
     """The kernels of a call and the reasons for them."""
-    variant, why = _variant(program, [*args, *kwargs.values()])
+    variant, why = _variant(program, args)
     before = program.resolved()
     reasons = list(_dropped(program.recording.graph, before))
     for region in program.graph.nodes:
@@ -70,7 +70,7 @@ def explain(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     return Explanation(program.graph.name, kernels, (f"{variant}, {why}",) * kernels, tuple(reasons), tuple(inputs))
 
 
-def _variant(program: Program, args: list[Any]) -> tuple[Variant, str]:
+def _variant(program: Program, args: Sequence[Any]) -> tuple[Variant, str]:
     """How these arguments will be indexed. Everything that is no tensor yet becomes a contiguous one."""
     plan = program.plan
     assert plan is not None

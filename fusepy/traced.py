@@ -73,7 +73,9 @@ class Traced:
         """Operators between arrays and traced values come this way; other NumPy functions have no traced form."""
         name = _UFUNCS.get(ufunc.__name__)
         if name is None or method != "__call__" or kwargs:
-            self._refuse(f"numpy.{ufunc.__name__}()", "use fusepy's function of that meaning, e.g. fusepy.sin, or a Slang function")
+            self._refuse(
+                f"numpy.{ufunc.__name__}()", "use fusepy's function of that meaning, e.g. fusepy.sin, or a Slang function"
+            )
         return self._record(name, *inputs)
 
     def _refuse(self, what: str, hint: str) -> NoReturn:

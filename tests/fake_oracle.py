@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fusepy.errors import UnknownNameError, did_you_mean
-from fusepy.ir.oracle import IN, INOUT, OUT, Answer, Field, Layout, Param, Signature
+from fusepy.ir.oracle import IN, Answer, Field, Layout, Param, Signature
 from fusepy.ir.types import VOID, Kind, Type, promote
 
 # one declaration a line: that is all the grammar that the fake knows
@@ -37,7 +37,7 @@ public void split(float v, out float whole, out float rest) { whole = floor(v); 
 public float bump(inout float v, float by) { float old = v; v = v + by; return old; }
 public void note(float v) { }
 public float3 at(Ray r, float t) { return r.origin + t * r.dir; }
-public Ray make_ray(float3 origin, float3 dir) { Ray r; r.origin = origin; r.dir = dir; r.weight = half(1); r.tmax = 0; return r; }
+public Ray make_ray(float3 origin, float3 dir) { Ray r = {}; r.origin = origin; r.dir = dir; r.weight = half(1); return r; }
 public double twice(double x) { return x + x; }
 public half small(half x) { return x; }
 public int2 coord(int2 p) { return p; }
@@ -76,7 +76,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exposure": lambda c, gain: c * gain[..., None],
     "luma": lambda c: (c[..., 0] + c[..., 1]) + c[..., 2],
     "transform": lambda m, v: np.matmul(m, v[..., None])[..., 0],
-    "scale": lambda x, k=np.float32(2): x * k,
+    "scale": lambda x, k=2: x * k,
     "plus": lambda a, b: a + b,
     "same": lambda x: x,
     "total": lambda a, b: a + b,
@@ -141,9 +141,7 @@ class FakeOracle:
 
     def declared(self, module: str, function: str) -> Sequence[Signature]:
         if function not in self.functions:
-            raise UnknownNameError(
-                f"module {module!r} has no function {function!r}", hint=did_you_mean(function, self.functions)
-            )
+            raise UnknownNameError(f"module {module!r} has no function {function!r}", hint=did_you_mean(function, self.functions))
         return [Signature(tuple(d.params), d.result) for d in self.functions[function]]
 
     def resolve(self, module: str, function: str, types: Sequence[Type]) -> Answer | None:
@@ -223,14 +221,19 @@ class FakeOracle:
 
 def _scalar_cost(have: Type, want: Type) -> int:
     source, target = have.scalar, want.scalar
-    assert source is not None and target is not None and source.dtype is not None and target.dtype is not None
+    assert source is not None
+    assert target is not None
+    assert source.dtype is not None
+    assert target.dtype is not None
     if source is target:
         return 0
     if source.is_float:
         return 200 if target.is_float and target.dtype.itemsize > source.dtype.itemsize else 900
     if source.name == "bool":
         return 900 if target.is_float else 150
-    return 400 if target.is_float else 900 if target.name == "bool" else 300
+    if target.is_float or target.name == "bool":
+        return 400 if target.is_float else 900
+    return 300 if target.dtype.itemsize >= source.dtype.itemsize else 900
 
 
 def _join(types: Sequence[Type]) -> Type | None:

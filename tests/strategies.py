@@ -26,7 +26,10 @@ from tests.fake_oracle import FUNCTIONS, RAY, FakeOracle
 ORACLE = FakeOracle()
 
 FLOAT, INT, BOOL = Type.parse("float"), Type.parse("int"), Type.parse("bool")
-ELEMENTS = [Type.parse(t) for t in "float float3 int half bool double float2 uint float3x3 int2 half3 Ray".split()]
+ELEMENTS = [
+    Type.parse(t)
+    for t in ("float", "float3", "int", "half", "bool", "double", "float2", "uint", "float3x3", "int2", "half3", "Ray")
+]
 GRIDS = [(3,), (2, 3), (4, 2), (2, 3, 4), (5, 1)]
 LIMIT = 4096  # exact in half precision, and far from where a conversion to an integer is undefined
 LOCATIONS = st.sampled_from([None, "look.py:12", "/tmp/my files/look.py:7"])

@@ -89,7 +89,9 @@ def darkroom(device: fp.Device) -> fp.FusedFunction:
     m = fp.Module.load_from_file(device, SLANG)
 
     @fp.fuse
-    def develop(picture: Any, pixel: Any, size: Any, gains: Any, stops: Any, corner: Any, gamma: Any, white: Any, amount: Any) -> Any:
+    def develop(
+        picture: Any, pixel: Any, size: Any, gains: Any, stops: Any, corner: Any, gamma: Any, white: Any, amount: Any
+    ) -> Any:
         light = m.srgb_decode(picture)
         light = m.white_balance(light, gains)
         light = m.exposure(light, stops)
@@ -239,14 +241,18 @@ def _default() -> Path:
     spec = importlib.util.find_spec("skimage")
     path = Path(spec.origin).parent / "data" / DEFAULT if spec and spec.origin else None
     if path is None or not path.is_file():
-        raise FusepyError('the default picture is missing; install the extra: pip install "fusepy-slang[demo]", or name a picture')
+        raise FusepyError(
+            'the default picture is missing; install the extra: pip install "fusepy-slang[demo]", or name a picture'
+        )
     return path
 
 
 # ---- printing -----------------------------------------------------------------------------------------------------------
 
 
-def _print(console: Console, report: Report, picture: Picture, settings: Settings, device: fp.Device, credit: str, name: str) -> None:
+def _print(
+    console: Console, report: Report, picture: Picture, settings: Settings, device: fp.Device, credit: str, name: str
+) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -265,7 +271,10 @@ def _print(console: Console, report: Report, picture: Picture, settings: Setting
     explanation = report.explanation
     count = f"{explanation.kernels} kernel{'s' * (explanation.kernels != 1)}"
     calls = sum(": fused" in reason for reason in explanation.reasons)
-    console.print(Text.assemble((f"\n{count}", "bold green"), f" for {calls} Slang calls; its indexing: {explanation.variants[0]}"), soft_wrap=True)
+    console.print(
+        Text.assemble((f"\n{count}", "bold green"), f" for {calls} Slang calls; its indexing: {explanation.variants[0]}"),
+        soft_wrap=True,
+    )
 
     fused, separate = report.timings
     rows = bands(picture).__next__()

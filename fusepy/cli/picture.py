@@ -20,7 +20,11 @@ from fusepy.errors import FusepyError, nearest
 # What Pillow raises for damaged files, by format.
 _DAMAGED = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error, Image.DecompressionBombError)
 _ALPHA = {"PNG", "WEBP", "TIFF"}  # formats that keep transparency
-_SAVE: dict[str, dict[str, Any]] = {"JPEG": {"quality": 95, "subsampling": 0}, "WEBP": {"quality": 95}, "TIFF": {"compression": "tiff_lzw"}}
+_SAVE: dict[str, dict[str, Any]] = {
+    "JPEG": {"quality": 95, "subsampling": 0},
+    "WEBP": {"quality": 95},
+    "TIFF": {"compression": "tiff_lzw"},
+}
 _READABLE = "PNG, JPEG, TIFF, WebP or BMP"
 SIDE = 1600  # the longest side of each half of a comparison, in pixels
 

@@ -1,5 +1,7 @@
 """Interpretation of whole graphs: how maps place axes, what calls get, what regions mean."""
 
+# ruff: noqa: E501  (a node of textual IR is one line)
+
 from __future__ import annotations
 
 from typing import Any
@@ -192,7 +194,9 @@ def test_a_missing_argument_is_noticed() -> None:
 
 
 def test_calls_and_regions_have_no_meaning_of_their_own() -> None:
-    graph = parse_graph('import @m = "k"\ngraph @f(%x: float) -> (float) {\n  %0 = slang.call @m.same(%x) : float\n  return %0\n}')
+    graph = parse_graph(
+        'import @m = "k"\ngraph @f(%x: float) -> (float) {\n  %0 = slang.call @m.same(%x) : float\n  return %0\n}'
+    )
     with pytest.raises(VerifyError, match="no meaning of its own"):
         graph.nodes[0].op.evaluate(graph.nodes[0], [])
 

@@ -94,8 +94,20 @@ BINDS = [
     ("plus(Tensor<float>[?,?]; Tensor<float>[?])", "float a, float b", ["vmap(d0,d1)", "vmap(d1)"], "return float", 2),
     ("exposure(Tensor<float3>[?]; Tensor<float>[?,?])", "float3 c, float gain", ["vmap(d1)", "vmap(d0,d1)"], "return float3", 2),
     # vmap
-    ("plus(Tensor<float>[?] vmap(d0); Tensor<float>[?] vmap(d1))", "float a, float b", ["vmap(d0)", "vmap(d1)"], "return float", 2),
-    ("plus(Tensor<float>[?,?] vmap(d1,d0); Tensor<float>[?])", "float a, float b", ["vmap(d1,d0)", "vmap(d1)"], "return float", 2),
+    (
+        "plus(Tensor<float>[?] vmap(d0); Tensor<float>[?] vmap(d1))",
+        "float a, float b",
+        ["vmap(d0)", "vmap(d1)"],
+        "return float",
+        2,
+    ),
+    (
+        "plus(Tensor<float>[?,?] vmap(d1,d0); Tensor<float>[?])",
+        "float a, float b",
+        ["vmap(d1,d0)", "vmap(d1)"],
+        "return float",
+        2,
+    ),
     ("norm(Tensor<float>[?,3] vmap(d0))", "float3 x", ["vmap(d0) vcast(float3)"], "return float", 1),
     ("norm(Tensor<float>[?,3] vmap(d0,d1))", "float x", ["vmap(d0,d1)"], "return float", 2),
     ("same(List<int>[3] vmap())", "int3 x", ["vmap() vcast(int3)"], "return int3", 0),
@@ -112,9 +124,21 @@ BINDS = [
     ("luma(weak int vcast(float3))", "float3 c", ["vmap() vcast(float3)"], "return float", 0),
     ("norm(Tensor<int>[?,?] vmap(d0) vcast(float3))", "float3 x", ["vmap(d0) vcast(float3)"], "return float", 1),
     # whole arrays
-    ("fetch(Tensor<float>[?,?]; Tensor<int>[?])", "Ptr<float> p, int i", ["vmap() vcast(Ptr<float>)", "vmap(d0)"], "return float", 1),
+    (
+        "fetch(Tensor<float>[?,?]; Tensor<int>[?])",
+        "Ptr<float> p, int i",
+        ["vmap() vcast(Ptr<float>)", "vmap(d0)"],
+        "return float",
+        1,
+    ),
     ("fetch(List<float>[3]; weak int)", "Ptr<float> p, int i", ["vmap() vcast(Ptr<float>)", "vmap()"], "return float", 0),
-    ("fetch(Tensor<float>[?] vmap(); weak int)", "Ptr<float> p, int i", ["vmap() vcast(Ptr<float>)", "vmap()"], "return float", 0),
+    (
+        "fetch(Tensor<float>[?] vmap(); weak int)",
+        "Ptr<float> p, int i",
+        ["vmap() vcast(Ptr<float>)", "vmap()"],
+        "return float",
+        0,
+    ),
     ("fetch3(Tensor<float3>[?]; weak int)", "Ptr<float3> p, int i", ["vmap() vcast(Ptr<float3>)", "vmap()"], "return float3", 0),
     ("fetch3(Tensor<float>[?,3]; weak int)", "Ptr<float3> p, int i", ["vmap() vcast(Ptr<float3>)", "vmap()"], "return float3", 0),
     ("fetch(Ptr<float>; weak int)", "Ptr<float> p, int i", ["vmap()", "vmap()"], "return float", 0),
@@ -125,7 +149,13 @@ BINDS = [
     ("scale(Tensor<float>[?])", "float x", ["vmap(d0)"], "return float", 1),
     ("scale(Tensor<float>[?]; float)", "float x, float k", ["vmap(d0)", "vmap()"], "return float", 1),
     ("split(Tensor<float>[?])", "float v, out float whole, out float rest", ["vmap(d0)"], "whole float, rest float", 1),
-    ("bump(Tensor<float>[?]; weak int)", "inout float v, float by", ["vmap(d0)", "vmap() vcast(float)"], "return float, v float", 1),
+    (
+        "bump(Tensor<float>[?]; weak int)",
+        "inout float v, float by",
+        ["vmap(d0)", "vmap() vcast(float)"],
+        "return float, v float",
+        1,
+    ),
     ("bump(weak int; float)", "inout float v, float by", ["vmap() vcast(float)", "vmap()"], "return float, v float", 0),
     ("note(Tensor<float>[?])", "float v", ["vmap(d0)"], "", 1),
 ]
@@ -153,7 +183,11 @@ def test_resolving_what_is_resolved_changes_nothing(call: str) -> None:
 REFUSED: list[tuple[str, type[FusepyError], list[str]]] = [
     # both types, and what to do
     ("luma(Tensor<float4>[?])", NoMatchError, ["argument 'c'", "saw:      Tensor<float4>[?]", "expected: float3", "swizzle"]),
-    ("luma(Tensor<float>[?,2])", NoMatchError, ["Tensor<float>[?,2]", "float or float2", "expected: float3", "trailing axes of 3;"]),
+    (
+        "luma(Tensor<float>[?,2])",
+        NoMatchError,
+        ["Tensor<float>[?,2]", "float or float2", "expected: float3", "trailing axes of 3;"],
+    ),
     ("transform(Tensor<float>[?,3]; float3)", NoMatchError, ["argument 'm'", "expected: float3x3", "trailing axes of 3 x 3;"]),
     ("scale(Tensor<int>[?])", NoMatchError, ["Tensor<int>[?]", "expected: float", "never silent", "np.float32", "m.float)"]),
     ("scale(Tensor<double>[?])", NoMatchError, ["Tensor<double>[?]", "expected: float", "never silent"]),
@@ -173,22 +207,42 @@ REFUSED: list[tuple[str, type[FusepyError], list[str]]] = [
     ("scale(Tensor<float>[?,?] vmap(d0))", NoMatchError, ["under vmap(d0) binds as nothing", "expected: float"]),
     ("area_of(Tensor<Ray>[?])", NoMatchError, ["no overload takes", "Tensor<Ray>[?]", "generic s"]),
     # overloads
-    ("plus(Tensor<half>[?]; Tensor<half>[?])", NoMatchError, ["no overload", "plus(float a, float b) -> float; plus(int a, int b) -> int"]),
-    ("plus(float3; float3)", NoMatchError, ["saw:      float3, float3", "Slang says: no overload for 'plus'", "(float3, float3)"]),
+    (
+        "plus(Tensor<half>[?]; Tensor<half>[?])",
+        NoMatchError,
+        ["no overload", "plus(float a, float b) -> float; plus(int a, int b) -> int"],
+    ),
+    (
+        "plus(float3; float3)",
+        NoMatchError,
+        ["saw:      float3, float3", "Slang says: no overload for 'plus'", "(float3, float3)"],
+    ),
     ("total(Tensor<float2>[?]; float3)", NoMatchError, ["no overload", "Tensor<float2>[?], float3", "vcast(value, type)"]),
     # more than one way
-    ("norm(Tensor<float>[?,3])", AmbiguousCallError, ["2 ways", "norm(float x) -> float", "norm(float3 x) -> float", "'x'", "m.float) or"]),
+    (
+        "norm(Tensor<float>[?,3])",
+        AmbiguousCallError,
+        ["2 ways", "norm(float x) -> float", "norm(float3 x) -> float", "'x'", "m.float) or"],
+    ),
     ("same(Tensor<float>[?,3])", AmbiguousCallError, ["choose for 'x'", "fp.vcast(x, m.float) or fp.vcast(x, m.float3)"]),
     ("same(List<int>[3])", AmbiguousCallError, ["fp.vcast(x, m.int) or fp.vcast(x, m.int3)"]),
     ("same(Tensor<float>[?,3,3])", AmbiguousCallError, ["3 ways", "m.float)"]),
     # counts
     ("scale()", ArgumentError, ["misses the argument 'x'", "saw:      0 arguments", "scale(float x, float k)", "pass x="]),
     ("plus(float)", ArgumentError, ["misses the argument 'b'", "pass b="]),
-    ("scale(float; float; float)", ArgumentError, ["takes 2 arguments, 3 were given", "scale(float x, float k)", "out parameters"]),
+    (
+        "scale(float; float; float)",
+        ArgumentError,
+        ["takes 2 arguments, 3 were given", "scale(float x, float k)", "out parameters"],
+    ),
     ("plus(float; float; float)", ArgumentError, ["takes 2 arguments", "plus(float a, float b); plus(int a, int b)"]),
     ("split(float; float)", ArgumentError, ["takes 1 argument, 2 were given", "out float whole"]),
     # mappings and casts that cannot be
-    ("scale(Tensor<float>[?] vmap(d0,d1))", ShapeError, ["argument 'x': vmap names 2 axes of a value with 1", "one grid dimension per"]),
+    (
+        "scale(Tensor<float>[?] vmap(d0,d1))",
+        ShapeError,
+        ["argument 'x': vmap names 2 axes of a value with 1", "one grid dimension per"],
+    ),
     ("scale(Tensor<float>[?] vmap(d1))", ShapeError, ["no argument runs along grid dimension d0", "x: vmap(d1)", "without gaps"]),
     ("plus(Tensor<float>[?] vmap(d0); Tensor<float>[?] vmap(d3))", ShapeError, ["d1, d2", "a: vmap(d0), b: vmap(d3)"]),
     ("luma(Tensor<float>[?] vcast(Ray))", UnsupportedArgumentError, ["argument 'c': Tensor<float>[?] cannot be cast to Ray"]),

@@ -1,5 +1,7 @@
 """Textual IR: what is printed reads back to an equal graph, and what cannot be read is pointed at."""
 
+# ruff: noqa: E501  (a node of textual IR is one line)
+
 from __future__ import annotations
 
 import math
@@ -274,4 +276,7 @@ def test_an_oracle_verifies_what_is_read() -> None:
     text = TRACED.replace("9f0a", "m")
     parse_graph(text, ORACLE)
     with pytest.raises(VerifyError, match=r"inference gives Tensor<float3>\[\?\]"):
-        parse_graph(text.replace(": Tensor<float3>[?]  //", ": Tensor<float2>[?]  //").replace("(Tensor<float3>", "(Tensor<float2>"), ORACLE)
+        parse_graph(
+            text.replace(": Tensor<float3>[?]  //", ": Tensor<float2>[?]  //").replace("(Tensor<float3>", "(Tensor<float2>"),
+            ORACLE,
+        )

@@ -150,7 +150,9 @@ def test_promotion(operands: list[str], common: str | None) -> None:
     assert promote(given_types[::-1]) is expected
 
 
-@pytest.mark.parametrize("name", ["f", "_x1", "ns::f", "gf<float>", "Ray::at", "Pair<float,3>", "operator+", "operator<=", "operator=="])
+@pytest.mark.parametrize(
+    "name", ["f", "_x1", "ns::f", "gf<float>", "Ray::at", "Pair<float,3>", "operator+", "operator<=", "operator=="]
+)
 def test_function_names(name: str) -> None:
     assert check_function_name(name) == name
 

@@ -1,5 +1,7 @@
 """The verifier: each rule is broken once, and every valid graph passes."""
 
+# ruff: noqa: E501  (a node of textual IR is one line)
+
 from __future__ import annotations
 
 import numpy as np
@@ -96,7 +98,11 @@ broken("surplus dims", one("neg", [_x], [f(rank=1)], [ArgMap((0,))]), "operand 0
 broken("numpy attribute", one("const", [], [f(weak=True)], type="float", value=np.float64(1)), "attribute 'value' is a float64")
 broken("mixed tuple", one("neg", [_x], [f()], tag=("a", 1)), "attribute 'tag' is a tuple")  # type: ignore[arg-type]
 broken("location", Graph("g", [_x], [Node(OPS["neg"], [_x], [UNSAID], [f()], None, "a\nb")], []), "a location is one line")
-broken("body", Graph("g", [_x], [Node(OPS["neg"], [_x], [UNSAID], [f()], None, None, Graph("b", [], [], []))], []), "a region has a body")
+broken(
+    "body",
+    Graph("g", [_x], [Node(OPS["neg"], [_x], [UNSAID], [f()], None, None, Graph("b", [], [], []))], []),
+    "a region has a body",
+)
 broken("module", one("slang.call", [_x], [f()], module="other", function="scale"), "module @other is not imported")
 broken("callee", one("slang.call", [_x], [f()], module="m"), "slang.call needs the attribute 'function', a str")
 broken("arity", one("add", [_x], [f()]), "add takes 2 operands, not 1")
@@ -112,7 +118,9 @@ broken("call type", one("slang.call", [_x], [f("int")], module="m", function="sc
 broken("call refused", one("slang.call", [_x], [f()], module="m", function="luma"), "inference rejects it: luma: argument 'c'")
 broken("dirs", one("slang.call", [_x], [f()], module="m", function="scale", dirs=("out",)), "1 operands for directions out")
 broken("dirs count", one("slang.call", [_x], [f()], module="m", function="scale", dirs=("inout",)), "1 results, 2 expected")
-broken("dirs text", one("slang.call", [_x], [f()], module="m", function="scale", dirs="in"), "dirs is a tuple of in, out and inout")
+broken(
+    "dirs text", one("slang.call", [_x], [f()], module="m", function="scale", dirs="in"), "dirs is a tuple of in, out and inout"
+)
 
 
 @pytest.mark.parametrize(("graph", "rule"), [t[1:] for t in TRACED], ids=[t[0] for t in TRACED])
@@ -172,7 +180,12 @@ BREAKS = [
     ("resolved", ' {dirs = ["in", "out", "out"], returns = false}', "", "a resolved call with several results needs dirs"),
     ("resolved", '["inout", "in"], returns = true', '["in", "inout"], returns = true', "dirs are inout in"),
     ("resolved", '["inout", "in"], returns = true', '["inout", "out"], returns = true', "2 operands for directions inout out"),
-    ("fused", "  return %0, %1\n}\n", "  %2 = neg(%0 vmap(d0,d1)) : Tensor<float>[?,?]\n  return %0, %1\n}\n", "outside a region"),
+    (
+        "fused",
+        "  return %0, %1\n}\n",
+        "  %2 = neg(%0 vmap(d0,d1)) : Tensor<float>[?,?]\n  return %0, %1\n}\n",
+        "outside a region",
+    ),
     ("fused", "%k) : float", "%k vcast(half)) : float", "inside a region, operands have no maps"),
     ("fused", "%x vmap(), %k", "%x vmap(d0), %k", "operand 0: 1 dimensions for a value of rank 0"),
     ("fused", "%x: float,", "%x: Tensor<float>[?],", "a value inside a region has batch axes"),
