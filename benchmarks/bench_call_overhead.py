@@ -1,7 +1,11 @@
-"""What a call costs the host on 1,024 elements: Python, submission, and the wait for a run of calls at its end."""
+"""What a call costs the host on 1,024 elements: Python, submission, and the wait for a run of calls at its end.
+
+Twice: by the clock, and as CPU time of the calling thread, which neither the software driver's threads nor other processes blur.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Any
@@ -109,3 +113,9 @@ def runners(kind: str) -> Iterator[dict[str, Callable[[], None]]]:
 
 def bench_call(measure: Any, runners: dict[str, Callable[[], None]], block: int, peer: str) -> None:
     measure(peer, block, runners[peer], rounds=5, calls=CALLS)
+
+
+@pytest.mark.benchmark(timer=time.thread_time)
+def bench_call_cpu(measure: Any, runners: dict[str, Callable[[], None]], block: int, peer: str) -> None:
+    measure.case = f"{CASE} cpu"
+    measure(peer, block, runners[peer], rounds=3, calls=CALLS)

@@ -24,6 +24,7 @@ EACH = f"p.r[i] = {CALL.format('p.a[i]')};"
 SHAPES: dict[str, tuple[str, tuple[int, int, str]]] = {
     **{f"one per thread, {g}": ("float3", p.elements(g, 1, EACH)) for g in (64, 256, 1024)},
     **{f"stride {k}x{g}": ("float3", p.elements(g, k, EACH)) for g in (256, 512, 1024) for k in (4, 8, 16, 32)},
+    **{f"stride {k}x{g}, leaving": ("float3", p.elements(g, k, EACH, leave=True)) for g in (512, 1024) for k in (4, 8, 16, 32)},
     **{f"quad {k}x{g}{'' if u else ' loop'}": ("float4", p.quads(g, k, CALL, u)) for g, k, u in
        [(64, 1, True), (256, 1, True), (64, 4, False), (256, 4, False), (256, 4, True), (256, 8, False), (512, 4, False), (1024, 4, False)]},
 }  # fmt: skip
@@ -54,10 +55,9 @@ def raw(kind: str, image: Any, wanted: Any) -> dict[str, Callable[[], None]]:
     for number, (name, (type, (threads, per_group, body))) in enumerate(SHAPES.items()):
         source = p.raw_source(device, f"{type}* a; {type}* r; {NUMBERS}", threads, per_group, body)
         kernel = p.Raw(device, session, f"chain_{number}", source, per_group, "<QQIfffff")
-        values = (a.device_address, r.device_address, len(image), *CHAIN)
 
-        def run(kernel: p.Raw = kernel, values: Any = values) -> None:
-            kernel(values, len(image))
+        def run(kernel: p.Raw = kernel) -> None:
+            kernel((a.device_address, r.device_address, len(image), *CHAIN), len(image))
             device.wait()
 
         r.copy_from_numpy(np.zeros_like(image))

@@ -55,11 +55,10 @@ def raw(kind: str, image: Any, wanted: Any) -> dict[str, Callable[[], None]]:
     for number, (name, (type, (threads, per_group, body))) in enumerate(SHAPES.items()):
         fields = f"{type}* a; {type}* r; uint count; float stops; float amount; float g;"
         kernel = p.Raw(device, session, f"t_{number}", p.raw_source(device, fields, threads, per_group, body), per_group, "<QQIfff")
-        values = (a.device_address, r.device_address, len(image), *TONEMAP)
 
-        def run(kernel: p.Raw = kernel, values: Any = values) -> None:
+        def run(kernel: p.Raw = kernel) -> None:
             for _ in repeat(None, CALLS):
-                kernel(values, len(image))
+                kernel((a.device_address, r.device_address, len(image), *TONEMAP), len(image))
             device.wait()
 
         r.copy_from_numpy(np.zeros_like(image))

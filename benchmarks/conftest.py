@@ -18,8 +18,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "peer" in metafunc.fixturenames and "block" in metafunc.fixturenames:
         quick = metafunc.config.getoption("--quick")
-        names = getattr(metafunc.module, "SEARCHED" if "search" in metafunc.function.__name__ else "PEERS")
-        blocks = range(2 if quick else getattr(metafunc.module, "BLOCKS", 7))
+        search = "search" in metafunc.function.__name__
+        names = metafunc.module.SEARCHED if search else metafunc.module.PEERS
+        blocks = range(2 if quick else 3 if search else metafunc.module.BLOCKS)
         pairs = [(b, names[(i + b) % len(names)]) for b in blocks for i in range(len(names))]
         metafunc.parametrize(("block", "peer"), pairs)
 

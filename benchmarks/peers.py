@@ -120,22 +120,29 @@ def raw_buffer(device: spy.Device, array: Any = None, nbytes: int = 0) -> spy.Bu
     return buffer
 
 
-def elements(threads: int, per_thread: int, statement: str, unroll: bool = False) -> tuple[int, int, str]:
-    """Typed pointers: one or several elements per thread, a group apart. Returns threads, elements per group, body."""
+def elements(threads: int, per_thread: int, statement: str, unroll: bool = False, leave: bool = False) -> tuple[int, int, str]:
+    """Typed pointers: one or several elements per thread, a group apart. Returns threads, elements per group, body.
+
+    Args:
+        leave: return at the end of the data, instead of passing over each element beyond it.
+    """
     per_group = threads * per_thread
+    start = "    uint start = first + lane;\n"  # summed outside the loop: inside it, lavapipe needs up to twice the time
     if per_thread == 1:
-        return threads, per_group, f"    uint i = first + lane;\n    if (i < p.count) {{ {statement} }}"
+        return threads, per_group, f"{start}    uint i = start;\n    if (i < p.count) {{ {statement} }}"
     loop = "[ForceUnroll]" if unroll else "[loop]"
-    body = f"    {loop} for (uint k = 0; k < {per_thread}; ++k)\n    {{\n        uint i = first + k * {threads} + lane;\n"
-    return threads, per_group, body + f"        if (i < p.count) {{ {statement} }}\n    }}"
+    body = f"{start}    {loop} for (uint k = 0; k < {per_thread}; ++k)\n    {{\n        uint i = start + k * {threads};\n"
+    guarded = f"if (i >= p.count) return; {statement}" if leave else f"if (i < p.count) {{ {statement} }}"
+    return threads, per_group, body + f"        {guarded}\n    }}"
 
 
 def quads(threads: int, per_thread: int, call: str, unroll: bool) -> tuple[int, int, str]:
     """Four float3 as three float4, through float4 pointers ``p.a`` and ``p.r``; the count must be a multiple of a group's."""
     loop = "[ForceUnroll]" if unroll else "[loop]"
-    body = f"""    {loop} for (uint k = 0; k < {per_thread}; ++k)
+    body = f"""    uint start = first / 4 + lane;
+    {loop} for (uint k = 0; k < {per_thread}; ++k)
     {{
-        uint j = (first / 4 + k * {threads} + lane) * 3;
+        uint j = (start + k * {threads}) * 3;
         if (j * 4 + 12 > p.count * 3) return;
         float4 x = p.a[j], y = p.a[j + 1], z = p.a[j + 2];
         float3 c0 = {call.format("x.xyz")}, c1 = {call.format("float3(x.w, y.xy)")};

@@ -69,6 +69,9 @@ class Caller:
         """This function accepting only identical shapes beside values without batch axes."""
         return self._configured(_strict=strict)
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
     # ---- calling ------------------------------------------------------------------------------------------------
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -167,8 +170,8 @@ class Caller:
         Raises:
             ArgumentError: for an unknown pass.
         """
-        target, args, kwargs = self._prepare(args, kwargs)
-        return str(graph_after(target._record(args, kwargs), after))
+        target, given, named = self._prepare(args, kwargs)
+        return str(graph_after(target._record(given, named), after))
 
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The Slang that a call like this one runs."""

@@ -17,6 +17,7 @@ from fusepy.element import Element
 from fusepy.errors import ArgumentError, FusepyError, ShapeError
 from fusepy.generators import Grid
 from fusepy.ir.graph import Graph, Node
+from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type
 from fusepy.mapping import Mapped
@@ -74,6 +75,13 @@ class Program:
         leads = {marshal_of(_inner(v)).returns for v in recording.arguments} or {"scalar"}
         self.returns = returns or next(r for r in _LEADS if r in leads)
         self.elements = [Element.of(v.type, self.oracle) for v in self.graph.outputs]
+        self.checks = [
+            (self.positions[i], m.type, v.name or "")
+            for n in self.graph.nodes
+            for v, m in zip(n.operands, n.maps)
+            for i in [self.graph.inputs.index(v)]
+            if v.container == "" and m.type is not None
+        ]
         self.plan = self.plans(self.graph)[0] if self.graph.nodes else None
         self.split: list[Plan] | None = None
         outs = list(recording.outs) or [None] * len(self.elements)
@@ -94,6 +102,8 @@ class Program:
         else:
             values = [*args, *self.captures] if self.captures else args
             placed = [value if place is None else place(value) for place, value in zip(self.places, values)]
+        if self.checks:
+            self._check_numbers(placed)
         if self.simple:
             if result is None:
                 assert self.plan is not None
@@ -103,6 +113,11 @@ class Program:
                 self.plan.run(placed, (result,))
                 return result
         return self._general(args, placed, result)
+
+    def _check_numbers(self, placed: Sequence[Any]) -> None:
+        """Numbers that the kernel converts for one of their uses must fit there too; packing checks what they are stored as."""
+        for position, type, name in self.checks:
+            check_range(placed[position], type, f"{self.graph.name}: argument {name!r}")
 
     def _general(self, args: Sequence[Any], placed: Sequence[Any], result: Any) -> Any:
         given = [None if o is None else _inner(args[o]) for o in self.outs] if self.outs else [None] * len(self.elements)
@@ -155,9 +170,9 @@ class Program:
         array = tensor.to_numpy()
         if self.returns == "numpy":
             return array
-        if array.ndim == 0 and tensor.element.dtype.names is None:
-            return array.item()
-        return array.tolist() if self.returns == "list" or array.dtype.names is None else array
+        if array.dtype.names is not None:
+            return array  # a list of tuples would no longer say which struct it holds
+        return array.item() if array.ndim == 0 else array.tolist()
 
     def _given(self, result: Any, given: list[Any]) -> list[Any]:
         """The ``_result=`` argument as destinations, in the order of results that have none yet."""

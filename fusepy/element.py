@@ -9,7 +9,7 @@ import numpy as np
 
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.oracle import Layout, Oracle
-from fusepy.ir.types import BOOL, Type
+from fusepy.ir.types import BOOL, SCALARS, Type
 
 
 class Element:
@@ -90,7 +90,7 @@ def element_of(dtype: Any) -> Element:
         return element
     if isinstance(dtype, Type):
         return Element.of(dtype)
-    if isinstance(dtype, str) and dtype not in np.sctypeDict:
+    if isinstance(dtype, str) and (dtype in SCALARS or dtype not in np.sctypeDict):  # NumPy's "float" is a double
         return Element.of(Type.parse(dtype))
     return Element.of(scalar_type(np.dtype(dtype)))
 

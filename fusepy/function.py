@@ -33,6 +33,8 @@ class Function(Caller):
         [30.0, 40.0, 50.0]
     """
 
+    _device: Device
+
     def __init__(self, device: Device, source: ModuleSource, name: str):
         super().__init__()
         self._device = device

@@ -58,8 +58,8 @@ class FusedFunction(Caller):
                 return self._function(*args, **kwargs)
         if len(args) == self._plain_count and not kwargs:
             return self._run(args, kwargs, _result)
-        target, args, kwargs = self._prepare(args, kwargs)
-        return target._run(args, kwargs, _result)
+        target, given, named = self._prepare(args, kwargs)
+        return target._run(given, named, _result)
 
     def _prepare(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]

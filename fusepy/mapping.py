@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.argmap import ArgMap, check_dims
 from fusepy.ir.types import Type
@@ -36,7 +38,7 @@ def vmap(value: Any, dims: int | Sequence[int]) -> Any:
         >>> vmap([1.0, 2.0], (0,))
         [1.0, 2.0] vmap(d0)
     """
-    checked = check_dims((dims,) if isinstance(dims, int) else tuple(dims))
+    checked = check_dims(tuple(dims) if isinstance(dims, (Sequence, np.ndarray)) else (dims,))
     inner, map = _unwrap(value)
     if map.dims is not None:
         raise ShapeError("a value is mapped twice", saw=f"{map} and {checked}", hint="write one vmap")
@@ -88,7 +90,7 @@ def vmapping(*dims: int | Sequence[int]) -> ArgMap:
     """
     flat: list[object] = []
     for dim in dims:
-        flat.extend([dim] if isinstance(dim, int) else dim)
+        flat.extend(dim if isinstance(dim, (Sequence, np.ndarray)) else [dim])
     return ArgMap(check_dims(tuple(flat), "vmapping"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -142,7 +142,7 @@ class Tensor:
         )
         flat = np.frombuffer(data, element.stored).reshape((high - low, *element.shape))
         steps = tuple(s * element.nbytes for s in self.strides) + flat.strides[1:]
-        view = np.lib.stride_tricks.as_strided(flat[-low:], self.shape + element.shape, steps)
+        view: Array = np.lib.stride_tricks.as_strided(flat[-low:], self.shape + element.shape, steps)
         if element.stored != element.dtype:
             return view != 0
         return view if self.linear else view.copy()
@@ -213,13 +213,14 @@ class Tensor:
     def __getitem__(self, index: Any) -> Tensor:
         return view(self, index)
 
-    def reshape(self, *shape: int) -> Tensor:
+    def reshape(self, *shape: int | Sequence[int]) -> Tensor:
         """A view of a contiguous tensor with other extents; one may be -1.
 
         Raises:
             ShapeError: if the sizes differ or the tensor is not contiguous.
         """
-        wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        given: Any = shape[0] if len(shape) == 1 else shape
+        wanted: tuple[int, ...] = (given,) if isinstance(given, int) else tuple(given)
         known = math.prod(n for n in wanted if n != -1)
         if -1 in wanted:
             wanted = tuple(self.size // max(known, 1) if n == -1 else n for n in wanted)
@@ -254,14 +255,16 @@ def view(tensor: Tensor, index: Any) -> Tensor:
     Raises:
         ShapeError: for anything else, or past the end.
     """
-    items = list(index) if isinstance(index, tuple) else [index]
+    items: list[Any] = list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index]
     if Ellipsis in items:
         at = items.index(Ellipsis)
         items[at : at + 1] = [slice(None)] * (tensor.ndim - len(items) + 1)
     items += [slice(None)] * (tensor.ndim - len(items))
     if len(items) > tensor.ndim:
         raise ShapeError(f"{len(items)} indices into {tensor.ndim} axes", saw=tensor.shape, hint="index each axis once")
-    start, shape, strides = 0, [], []
+    start = 0
+    shape: list[int] = []
+    strides: list[int] = []
     for axis, (item, extent, stride) in enumerate(zip(items, tensor.shape, tensor.strides)):
         if isinstance(item, slice):
             first, stop, step = item.indices(extent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -74,7 +74,7 @@ class Trace:
         return self._oracle
 
     @contextmanager
-    def recording(self) -> Iterator[Trace]:
+    def recording(self) -> Generator[Trace, None, None]:
         """Makes this the current trace; afterwards its values are dead."""
         token = _current.set(self)
         try:
@@ -115,10 +115,9 @@ class Trace:
         if isinstance(value, Traced):
             value.check(self)
             return value._value  # pyright: ignore[reportPrivateUsage]
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, (bool, int, float)):
-            return self.constant(value)
+        number: Any = value.item() if isinstance(value, np.generic) else value
+        if isinstance(number, (bool, int, float)):
+            return self.constant(number)
         found = self._captured.get(id(value))
         if found is None:
             found = self._captured[id(value)] = self._input(name, value)
@@ -234,7 +233,7 @@ _tracing: ContextVar[tuple[Any, ...]] = ContextVar("fusepy_tracing", default=())
 
 
 @contextmanager
-def entered(function: Any, name: str) -> Iterator[None]:
+def entered(function: Any, name: str) -> Generator[None, None, None]:
     """Guards against a fused function that traces itself.
 
     Raises:

@@ -105,6 +105,9 @@ class Traced:
             return self.type.shape[0]
         self._refuse("len()", "sizes are known when the function runs, not while it is traced")
 
+    def __pos__(self) -> Traced:
+        return self
+
     def __repr__(self) -> str:
         return f"Traced({self.type}, made at {self._loc})"
 
@@ -148,4 +151,3 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Traced, f"__{_name}__", _forward(_name))
 for _name, _op in (("neg", "neg"), ("invert", "invert"), ("abs", "abs")):
     setattr(Traced, f"__{_name}__", _unary(_op))
-setattr(Traced, "__pos__", lambda self: self)  # noqa: B010

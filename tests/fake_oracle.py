@@ -18,10 +18,10 @@ from fusepy.ir.types import VOID, Kind, Type, promote
 
 # one declaration a line: that is all the grammar that the fake knows
 SOURCE = """
-public struct Ray { float3 origin; float3 dir; double tmax; half weight; };
-public struct Sphere { Ray axis; float radius; bool solid; };
+public struct Ray { public float3 origin; public float3 dir; public double tmax; public half weight; };
+public struct Sphere { public Ray axis; public float radius; public bool solid; };
 public interface IShape { float area(); };
-public struct Disc : IShape { float radius; public float area() { return 3.0 * radius * radius; } };
+public struct Disc : IShape { public float radius; public float area() { return 3.0 * radius * radius; } };
 public float3 exposure(float3 c, float gain) { return c * gain; }
 public float luma(float3 c) { return (c.x + c.y) + c.z; }
 public float3 transform(float3x3 m, float3 v) { return mul(m, v); }
@@ -37,7 +37,7 @@ public void split(float v, out float whole, out float rest) { whole = floor(v); 
 public float bump(inout float v, float by) { float old = v; v = v + by; return old; }
 public void note(float v) { }
 public float3 at(Ray r, float t) { return r.origin + t * r.dir; }
-public Ray make_ray(float3 origin, float3 dir) { Ray r = {}; r.origin = origin; r.dir = dir; r.weight = half(1); return r; }
+public Ray make_ray(float3 o, float3 d) { Ray r; r.origin = o; r.dir = d; r.tmax = 0; r.weight = half(1); return r; }
 public double twice(double x) { return x + x; }
 public half small(half x) { return x; }
 public int2 coord(int2 p) { return p; }
@@ -60,9 +60,9 @@ RAY = np.dtype(
 )
 
 
-def _make_ray(origin: Any, dir: Any) -> Any:
-    rays = np.zeros(np.broadcast_shapes(origin.shape, dir.shape)[:-1], RAY)
-    rays["origin"], rays["dir"], rays["weight"] = origin, dir, 1
+def _make_ray(o: Any, d: Any) -> Any:
+    rays = np.zeros(np.broadcast_shapes(o.shape, d.shape)[:-1], RAY)
+    rays["origin"], rays["dir"], rays["weight"] = o, d, 1
     return rays
 
 
@@ -96,7 +96,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 _FUNCTION = re.compile(r"public (\S+) (\w+)(<\w+(?: : \w+)?>)?\((.*?)\) \{")
-_STRUCT = re.compile(r"public struct (\w+)(?: : (\w+))? \{ (.*?;) (?:public .*)?\};")
+_STRUCT = re.compile(r"public struct (\w+)(?: : (\w+))? \{ ((?:public \S+ \w+; )+).*\};")
 _INTERFACE = re.compile(r"public interface (\w+)")
 _PARAM = re.compile(r"(?:(in|out|inout) )?(\S+) (\w+)( = .*)?")
 
@@ -132,8 +132,8 @@ class FakeOracle:
         self.asked: list[tuple[str, tuple[Type, ...]]] = []
         for line in source.strip().splitlines():
             if struct := _STRUCT.fullmatch(line):
-                fields = (f.split() for f in struct[3].split("; ") if f)
-                self.structs[Type.parse(struct[1])] = [(name.rstrip(";"), Type.parse(type)) for type, name in fields]
+                fields = re.findall(r"public (\S+) (\w+);", struct[3])
+                self.structs[Type.parse(struct[1])] = [(name, Type.parse(type)) for type, name in fields]
                 self.bases[Type.parse(struct[1])] = struct[2]
             elif function := _FUNCTION.match(line):
                 found = _Declared(function[1], function[3], function[4], interfaces)

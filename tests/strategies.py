@@ -14,16 +14,13 @@ from hypothesis import strategies as st
 
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.graph import Attr, Builder, Graph, Node, Value
-from fusepy.ir.interpret import Functions, interpret
+from fusepy.ir.graph import Attr, Builder, Graph, Value
+from fusepy.ir.interpret import Functions
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.base import grid_rank
-from fusepy.ir.ops.call import SlangCall
-from fusepy.ir.oracle import OUT, Oracle, Param
+from fusepy.ir.oracle import OUT, Param
 from fusepy.ir.types import Kind, Type
-from tests.fake_oracle import FUNCTIONS, RAY, FakeOracle
-
-ORACLE = FakeOracle()
+from tests.fake_oracle import FUNCTIONS, RAY
+from tests.reference import ORACLE, run_node
 
 FLOAT, INT, BOOL = Type.parse("float"), Type.parse("int"), Type.parse("bool")
 ELEMENTS = [
@@ -77,50 +74,6 @@ def programs(draw: st.DrawFn, max_nodes: int = 8) -> Program:
 def graphs(max_nodes: int = 8) -> st.SearchStrategy[Graph]:
     """The graphs of `programs`."""
     return programs(max_nodes).map(lambda program: program.graph)
-
-
-def meaning(graph: Graph, args: Sequence[Any], functions: Functions, oracle: Oracle = ORACLE) -> list[Any]:
-    """What a traced graph computes: as `interpret`, but settling each node's maps first, with no pass involved."""
-    arrays = dict(zip(graph.inputs, args))
-    for node in graph.nodes:
-        arrays.update(zip(node.results, run_node(node, arrays, functions, oracle)))
-    return [arrays[v] for v in graph.outputs]
-
-
-def settle(graph: Graph, oracle: Oracle = ORACLE) -> Graph:
-    """`graph` with every map resolved, node by node: the plainest thing that can follow a trace."""
-    new: dict[Value, Value] = {v: v for v in graph.values()}
-    for value in graph.inputs:
-        dims = (None,) * value.rank
-        new[value] = Value(value.type, dims, container=value.container, weak=value.weak, name=value.name)
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        maps = [ArgMap(m.dims, None if m.type is v.type else m.type) for v, m in zip(node.operands, _settled(node, oracle))]
-        attrs = dict(node.attrs)
-        if isinstance(node.op, SlangCall):
-            answer = node.op.resolve(node, oracle)
-            attrs["dirs"] = tuple(p.direction for p in answer.params)
-            attrs["returns"] = any(name == "return" for name, _ in answer.results)
-        nodes.append(Node(node.op, [new[v] for v in node.operands], maps, node.results, attrs, node.loc))
-    return graph.replace(inputs=[new[v] for v in graph.inputs], nodes=nodes, outputs=[new[v] for v in graph.outputs])
-
-
-def run_node(node: Node, arrays: Mapping[Value, Any], functions: Functions, oracle: Oracle) -> list[Any]:
-    """The results of one traced node."""
-    settled = Node(node.op, node.operands, _settled(node, oracle), node.results, node.attrs, node.loc)
-    inputs = tuple(dict.fromkeys(node.operands))
-    return interpret(Graph("one", inputs, [settled], node.results), [arrays[v] for v in inputs], functions)
-
-
-def _settled(node: Node, oracle: Oracle) -> Sequence[ArgMap]:
-    if isinstance(node.op, SlangCall):
-        return node.op.resolve(node, oracle).maps
-    if node.op.name == "cast":
-        value, map, want = node.operands[0], node.maps[0], node.results[0].type
-        consumed = len(want.shape) if value.container and value.type.kind is Kind.SCALAR else 0
-        return [ArgMap(map.dims or tuple(range(value.rank - consumed)), want)]
-    rank = grid_rank(node)
-    return [m if m.is_resolved else ArgMap.aligned(v.rank, rank) for v, m in zip(node.operands, node.maps)]
 
 
 class _Recorder:

@@ -7,7 +7,7 @@ Reflection objects never leave a question: sessions rotate under them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import slangpy as spy
 
@@ -19,6 +19,14 @@ from fusepy.ir.types import VOID, Kind, Type, check_function_name
 
 _K = spy.TypeReflection.Kind
 _KNOWN_KINDS = (_K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct)
+
+
+_T = TypeVar("_T")
+
+
+def _found(value: _T) -> _T | None:
+    """What a look-up returned. The stubs promise an object, but a name that Slang does not know gives ``None``."""
+    return value
 
 
 class Facts:
@@ -83,7 +91,7 @@ class SlangOracle:
     def conforms(self, type: Type, interface: Type) -> bool:
         def ask(module: str) -> bool:
             layout = self._module(module).layout
-            sub, super_ = layout.find_type_by_name(type.name), layout.find_type_by_name(interface.name)
+            sub, super_ = _found(layout.find_type_by_name(type.name)), _found(layout.find_type_by_name(interface.name))
             return sub is not None and super_ is not None and layout.is_sub_type(sub, super_)
 
         return any(self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources)
@@ -96,7 +104,9 @@ class SlangOracle:
 
     def is_type(self, module: str, name: str) -> bool:
         """Whether `name` is a type that `module` sees."""
-        return self._facts[module].get("types", name, lambda: self._module(module).layout.find_type_by_name(name) is not None)
+        return self._facts[module].get(
+            "types", name, lambda: _found(self._module(module).layout.find_type_by_name(name)) is not None
+        )
 
     # ---- asking -------------------------------------------------------------------------------------------------
 
@@ -107,11 +117,11 @@ class SlangOracle:
         """A function by name, or the constructor of the type of that name."""
         check_function_name(function)
         layout = self._module(module).layout
-        found = layout.find_function_by_name(function)
+        found = _found(layout.find_function_by_name(function))
         if found is not None or function.startswith("operator"):
             return found
-        type = layout.find_type_by_name(function)
-        return None if type is None else layout.find_function_by_name_in_type(type, "$init")
+        type = _found(layout.find_type_by_name(function))
+        return None if type is None else _found(layout.find_function_by_name_in_type(type, "$init"))
 
     def _declared(self, module: str, function: str) -> list[Any]:
         found = self._find(module, function)
@@ -119,18 +129,18 @@ class SlangOracle:
             return []
         overloads = [found.overloads[i] for i in range(len(found.overloads))] if found.is_overloaded else [found]
         # a keyword such as `sample` is found as an overload set of nothing
-        return [[[_param(p) for p in _parameters(f)], _declared_type(f.return_type)] for f in overloads if f is not None]
+        return [[[_param(p) for p in _parameters(f)], _declared_type(f.return_type)] for f in overloads if _found(f)]
 
     def _resolve(self, module: str, function: str, types: Sequence[Type]) -> list[Any] | None:
         found = self._find(module, function)
         layout = self._module(module).layout
-        asked = [layout.find_type_by_name(t.name) for t in types]
+        asked = [_found(layout.find_type_by_name(t.name)) for t in types]
         if found is None or any(t is None for t in asked):
             return None
-        special = found.specialize_with_arg_types([t for t in asked if t is not None])
+        special = _found(found.specialize_with_arg_types([t for t in asked if t is not None]))
         if special is None:
             return None
-        params = [_param(p) for p in _parameters(special)]
+        params = [_param(p, interfaces=True) for p in _parameters(special)]
         result = _declared_type(special.return_type)
         if result is None or any(p[1] is None for p in params[: len(types)]):
             return None  # something is still generic: Slang could not infer it from these types
@@ -146,7 +156,7 @@ class SlangOracle:
 
     def _layout(self, module: str, type: Type) -> list[Any] | None:
         layout = self._module(module).layout
-        found = layout.find_type_by_name(type.name)
+        found = _found(layout.find_type_by_name(type.name))
         if found is None or found.kind != _K.struct:
             return None
         laid = layout.get_type_layout(found)
@@ -161,9 +171,12 @@ def _parameters(function: spy.FunctionReflection) -> list[spy.VariableReflection
     return [function.parameters[i] for i in range(len(function.parameters))]
 
 
-def _param(variable: spy.VariableReflection) -> list[Any]:
+def _param(variable: spy.VariableReflection, interfaces: bool = False) -> list[Any]:
+    """Name, type and direction of a parameter. An interface is a type in an answer only: declared, it is open like a generic."""
     # `inout` reports itself as out as well, so it is asked first
     direction = INOUT if variable.has_modifier(spy.ModifierID.inout) else OUT if variable.has_modifier(spy.ModifierID.out) else IN
+    if interfaces and variable.type.kind == _K.interface:
+        return [variable.name, Type.parse(variable.type.full_name).name, direction]
     return [variable.name, _declared_type(variable.type), direction]
 
 

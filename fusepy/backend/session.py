@@ -10,6 +10,7 @@ and failures are remembered: the same source fails twice with the same text and 
 from __future__ import annotations
 
 import atexit
+import os
 import re
 import shutil
 import tempfile
@@ -52,6 +53,11 @@ class _Session:
         self.binaries = binaries
         self.kernels = 0
         self.modules: dict[str, spy.SlangModule] = {}
+        self.files: dict[str, str] = {}  # what Slang has read for imports, which it never reads again
+
+    def knows_otherwise(self, sources: Sequence[ModuleSource]) -> bool:
+        """Whether a file that `sources` import has changed since this session read it."""
+        return any(self.files.get(path, digest) != digest for s in sources for path, digest in s.files)
 
     def load(self, name: str, text: str) -> spy.SlangModule:
         return self.sgl.load_module_from_source(name, text, self.scratch / f"{name}.slang")
@@ -74,7 +80,7 @@ class Compiler:
         self._root = Path(tempfile.mkdtemp(prefix="fusepy-"))
         (self._root / "source").mkdir()
         (self._root / "binary").mkdir()
-        atexit.register(shutil.rmtree, self._root, ignore_errors=True)
+        atexit.register(_remove, self._root, os.getpid())
 
     def module(self, source: ModuleSource) -> spy.SlangModule:
         """The loaded module of `source`, for reflection; do not keep it beyond a question (sessions rotate).
@@ -112,7 +118,7 @@ class Compiler:
                 (folder / file).write_bytes(content)
             dirs, defines, options = _session_key(sources)
             key = ((str(folder), *dirs), defines, options)
-            session = self._rotated(key, binaries=None)
+            session = self._rotated(key, sources, binaries=None)
             session.kernels += 1
             try:
                 module = session.sgl.load_module(name)
@@ -158,14 +164,21 @@ class Compiler:
             raise CompileError(f"Slang cannot compile {what}\n{words}", hint=_advice(words, session)) from error
 
     def _session(self, sources: Sequence[ModuleSource]) -> _Session:
-        return self._rotated(_session_key(sources), binaries=self._root / "binary")
+        return self._rotated(_session_key(sources), sources, binaries=self._root / "binary")
 
-    def _rotated(self, key: SessionKey, binaries: Path | None) -> _Session:
+    def _rotated(self, key: SessionKey, sources: Sequence[ModuleSource], binaries: Path | None) -> _Session:
         found = self._sessions.get(key)
-        if found is None or found.kernels >= KERNELS_PER_SESSION:
+        if found is None or found.kernels >= KERNELS_PER_SESSION or found.knows_otherwise(sources):
             found = _Session(self._device, key, self._root / "source", binaries)
             self._sessions[key] = found
+        found.files.update(pair for s in sources for pair in s.files)
         return found
+
+
+def _remove(folder: Path, owner: int) -> None:
+    """Removes a process's scratch folder; a child that a fork has made leaves its parent's alone."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _session_key(sources: Sequence[ModuleSource]) -> SessionKey:

@@ -81,7 +81,7 @@ def output_feeds(region: Node) -> list[frozenset[int]]:
     assert region.body is not None
     sources: dict[Value, frozenset[int]] = {v: frozenset([i]) for i, v in enumerate(region.body.inputs)}
     for node in region.body.nodes:
-        found: frozenset[int] = frozenset().union(*(sources[v] for v in node.operands))
+        found = frozenset(i for v in node.operands for i in sources[v])
         sources.update(dict.fromkeys(node.results, found))
     return [sources[v] for v in region.body.outputs]
 

@@ -30,6 +30,7 @@ class ModuleSource:
         defines: preprocessor defines; `options` further compiler options; both as sorted pairs.
         closure: hex digest over the text and all that it imports.
         cacheable: whether the closure is known to be complete.
+        files: the files that it imports, with digests of their contents.
     """
 
     alias: str
@@ -41,6 +42,7 @@ class ModuleSource:
     closure: str = ""
     cacheable: bool = True
     name: str = field(default="", compare=False)
+    files: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     @staticmethod
     def make(
@@ -55,13 +57,13 @@ class ModuleSource:
         dirs = tuple(dict.fromkeys([str(Path(path).resolve().parent)] if path else [])) + tuple(include_dirs)
         pairs = tuple(sorted((defines or {}).items()))
         extra = tuple(sorted((options or {}).items()))
-        digest, cacheable = _closure(text, dirs, Path(path).parent if path else None)
+        digest, cacheable, files = _closure(text, dirs, Path(path).parent if path else None)
         digest.update(repr((alias, pairs, extra)).encode())
         closure = digest.hexdigest()
         stem = re.sub(r"\W", "_", alias)
         if not re.match(r"[A-Za-z_]", stem):
             stem = f"m_{stem}"
-        return ModuleSource(alias, text, path, dirs, pairs, extra, closure, cacheable, f"{stem}_{closure[:12]}")
+        return ModuleSource(alias, text, path, dirs, pairs, extra, closure, cacheable, f"{stem}_{closure[:12]}", files)
 
     @property
     def label(self) -> str:
@@ -69,11 +71,11 @@ class ModuleSource:
         return self.path or f"{self.alias}.slang"
 
 
-def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> tuple[hashlib._Hash, bool]:  # pyright: ignore[reportPrivateUsage]
-    """A digest over `text` and every file that it reaches, and whether all imports could be read."""
+def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> tuple[hashlib._Hash, bool, tuple[tuple[str, str], ...]]:  # pyright: ignore[reportPrivateUsage]
+    """A digest over `text` and every file that it reaches, whether all imports could be read, and those files."""
     digest = hashlib.sha256(text.encode())
     cacheable = True
-    seen: set[Path] = set()
+    seen: dict[Path, str] = {}
     pending: list[tuple[str, Path | None]] = [(text, own_dir)]
     while pending:
         current, where = pending.pop()
@@ -86,12 +88,12 @@ def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> tuple[hash
                 continue
             if found in seen:
                 continue
-            seen.add(found)
             content = found.read_text(encoding="utf-8", errors="surrogateescape")
+            seen[found] = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()
             digest.update(f"{name}\n{len(content)}\n".encode())
             digest.update(content.encode(errors="surrogateescape"))
             pending.append((content, found.parent))
-    return digest, cacheable
+    return digest, cacheable, tuple((str(path), content) for path, content in seen.items())
 
 
 def imports(text: str) -> tuple[list[str], bool]:

@@ -1,5 +1,8 @@
 """Pictures on disk: reading any usual file as sRGB, writing one, and a comparison of two. Needs Pillow."""
 
+# Pillow's stubs leave profiles and opened files partly untyped.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import os
@@ -56,7 +59,7 @@ class Picture:
     def floats(self, rows: slice = slice(None), step: int = 1) -> NDArray[np.float32]:
         """The code values of some rows in 0 … 1; every `step`-th pixel both ways."""
         part = self.rgb[rows][::step, ::step]
-        return part.astype(np.float32) / np.float32(np.iinfo(self.rgb.dtype).max)
+        return np.divide(part, np.iinfo(self.rgb.dtype).max, dtype=np.float32)
 
     def image(self) -> Image.Image:
         """As a Pillow image of mode RGB or RGBA."""
@@ -69,28 +72,45 @@ class Picture:
 def read(path: Path) -> Picture:
     """Reads a picture: any mode and bit depth, its EXIF orientation applied, its colours converted to sRGB.
 
+    Grey pictures keep 16 bits; Pillow reads colours with 8.
+
     Raises:
         PictureError: for a missing, unreadable, damaged or oversized file.
     """
     if not os.path.exists(path):  # unlike Path.exists() it takes any name, even one that is too long for the system
-        raise PictureError(f"there is no file {path}", hint=_near(path))
+        raise PictureError(f"there is no file {shown(path)}", hint=_near(path))
     if not path.is_file():
-        raise PictureError(f"{path} is {'a directory' if path.is_dir() else 'no regular file'}", hint="name one picture file")
+        raise PictureError(
+            f"{shown(path)} is {'a directory' if path.is_dir() else 'no regular file'}", hint="name one picture file"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on large files, and on metadata that does not matter here
             with Image.open(path) as opened:
+                if opened.format == "TIFF" and _misread(opened.tag_v2):
+                    raise PictureError(f"{shown(path)} keeps 16-bit channels in planes of their own", hint="save it interleaved")
                 opened.load()
                 return _converted(_managed(ImageOps.exif_transpose(opened)))
     except PermissionError:
-        raise PictureError(f"{path} may not be read", hint="change its permissions or copy it") from None
+        raise PictureError(f"{shown(path)} may not be read", hint="change its permissions or copy it") from None
     except Image.UnidentifiedImageError:
-        raise PictureError(f"{path} is not a picture of a known format", hint=f"give a {_READABLE} file") from None
+        raise PictureError(f"{shown(path)} is not a picture of a known format", hint=f"give a {_READABLE} file") from None
     except Image.DecompressionBombError:
         limit = (Image.MAX_IMAGE_PIXELS or 0) * 2 // 1_000_000
-        raise PictureError(f"{path} has more than {limit} million pixels", hint="give a smaller version of it") from None
+        raise PictureError(f"{shown(path)} has more than {limit} million pixels", hint="give a smaller version of it") from None
     except _DAMAGED as error:
-        raise PictureError(f"{path} is damaged ({_line(error)})", hint="export or download it again") from None
+        raise PictureError(f"{shown(path)} is damaged ({_line(error)})", hint="export or download it again") from None
+
+
+def shown(path: Path) -> str:
+    """A path as one line that any terminal can show."""
+    text = str(path)
+    return text if text.isprintable() else repr(text)
+
+
+def _misread(tags: Any) -> bool:
+    """Whether Pillow would get a TIFF wrong: planes (PlanarConfiguration 2) of more than 8 bits (measured: it mixes them up)."""
+    return tags.get(284) == 2 and max(tags.get(258) or (1,)) > 8
 
 
 def _near(path: Path) -> str:
@@ -99,7 +119,7 @@ def _near(path: Path) -> str:
         near = nearest(path.name, os.listdir(path.parent), 1)
     except (OSError, ValueError):
         near = []
-    return f"did you mean {path.with_name(near[0])}?" if near else "check the path"
+    return f"did you mean {shown(path.with_name(near[0]))}?" if near else "check the path"
 
 
 def _managed(image: Image.Image) -> Image.Image:
@@ -119,8 +139,6 @@ def _converted(image: Image.Image) -> Picture:
     """The arrays behind an image of any mode."""
     if image.mode == "F" or image.mode.startswith("I"):  # one channel of more than 8 bits, which Pillow's convert() clips
         return Picture(np.repeat(_sixteen_bits(np.asarray(image))[..., None], 3, axis=2))
-    if image.mode == "LAB":
-        raise PictureError("a Lab picture cannot be read", hint="convert it to RGB")
     if image.has_transparency_data:
         pixels = np.asarray(image.convert("RGBA"))
         return Picture(np.ascontiguousarray(pixels[..., :3]), np.ascontiguousarray(pixels[..., 3]))
@@ -144,15 +162,21 @@ def check_writable(path: Path, source: Path | None = None) -> None:
     """
     folder = path.parent
     if os.path.isdir(path):
-        raise PictureError(f"cannot write {path}, it is a directory", hint=f"give a file name, e.g. -o {path / 'demo.png'}")
+        raise PictureError(
+            f"cannot write {shown(path)}, it is a directory", hint=f"give a file name, e.g. -o {shown(path / 'demo.png')}"
+        )
     if _format(path) is None:
-        raise PictureError(f"cannot write {path}, its name ends in no picture format", hint="end it in .png, .jpg, .webp or .tif")
+        raise PictureError(
+            f"cannot write {shown(path)}, its name ends in no picture format", hint="end it in .png, .jpg, .webp or .tif"
+        )
     if not os.path.isdir(folder):
-        raise PictureError(f"cannot write {path}, there is no folder {folder}", hint="make it, or choose another OUT")
+        raise PictureError(
+            f"cannot write {shown(path)}, there is no folder {shown(folder)}", hint="make it, or choose another OUT"
+        )
     if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise PictureError(f"cannot write {path}, which may not be changed", hint="choose another OUT")
+        raise PictureError(f"cannot write {shown(path)}, which may not be changed", hint="choose another OUT")
     if source is not None and os.path.exists(path) and os.path.exists(source) and path.samefile(source):
-        raise PictureError(f"{path} is the picture to develop", hint="choose another OUT, so that it is not lost")
+        raise PictureError(f"{shown(path)} is the picture to develop", hint="choose another OUT, so that it is not lost")
 
 
 def write(path: Path, image: Image.Image) -> None:
@@ -169,7 +193,7 @@ def write(path: Path, image: Image.Image) -> None:
         image.save(encoded, kind, **_SAVE.get(kind, {}))
         path.write_bytes(encoded.getbuffer())
     except (OSError, ValueError, KeyError, struct.error) as error:
-        raise PictureError(f"cannot write {path} ({_line(error)})", hint="choose another OUT, or another format") from None
+        raise PictureError(f"cannot write {shown(path)} ({_line(error)})", hint="choose another OUT, or another format") from None
 
 
 def _format(path: Path) -> str | None:

@@ -73,12 +73,12 @@ def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions:
             values[value] = result
     results: list[Array] = []
     for j, value in enumerate(node.body.outputs):
-        full = values[value]
+        full: Array = values[value]
         full = full.reshape((1,) * (len(grid) + len(value.type.shape) - full.ndim) + full.shape)
         keep = result_dims(node, j)
         for d in reversed(range(len(grid))):
             if d not in keep:
-                full = full.take(0, axis=d)
+                full = np.take(full, 0, axis=d)
         order = sorted(range(len(keep)), key=lambda i: keep[i])
         inverse = [order.index(i) for i in range(len(keep))]
         results.append(full.transpose([*inverse, *range(len(keep), full.ndim)]))
@@ -95,9 +95,9 @@ def load(array: Array, value: Value, map: ArgMap, rank: int) -> Array:
     batch = len(map.dims)
     want = map.type or value.type
     order = sorted(range(batch), key=lambda i: map.dims[i])  # type: ignore[index]
-    moved = array.transpose([*order, *range(batch, array.ndim)])
+    moved: Array = array.transpose([*order, *range(batch, array.ndim)])
     index: list[Any] = [slice(None) if d in map.dims else None for d in range(rank)]
-    spread = moved[tuple(index)]
+    spread: Array = moved[tuple(index)]
     if want.kind is Kind.POINTER or want.dtype is None:
         return spread
     if spread.ndim - rank < len(want.shape):  # one number in every component

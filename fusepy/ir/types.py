@@ -78,7 +78,8 @@ class Type:
     shape: tuple[int, ...]
 
     @classmethod
-    def _intern(cls, name: str, kind: Kind, element: Type | None = None, shape: tuple[int, ...] = ()) -> Type:
+    def intern(cls, name: str, kind: Kind, element: Type | None = None, shape: tuple[int, ...] = ()) -> Type:
+        """The one object of this canonical name; for the parser, which alone makes canonical names."""
         found = cls._interned.get(name)
         if found is None:
             found = object.__new__(cls)
@@ -106,21 +107,21 @@ class Type:
         if count == 1:
             return element
         name = f"{element.name}{count}" if element.name in _SHORT else f"vector<{element.name},{count}>"
-        return cls._intern(name, Kind.VECTOR, element, (count,))
+        return cls.intern(name, Kind.VECTOR, element, (count,))
 
     @classmethod
     def matrix(cls, element: Type, rows: int, cols: int) -> Type:
         short = element.name in _SHORT
         name = f"{element.name}{rows}x{cols}" if short else f"matrix<{element.name},{rows},{cols}>"
-        return cls._intern(name, Kind.MATRIX, element, (rows, cols))
+        return cls.intern(name, Kind.MATRIX, element, (rows, cols))
 
     @classmethod
     def array(cls, element: Type, count: int) -> Type:
-        return cls._intern(f"{element.name}[{count}]", Kind.ARRAY, element, (count, *element.shape))
+        return cls.intern(f"{element.name}[{count}]", Kind.ARRAY, element, (count, *element.shape))
 
     @classmethod
     def pointer(cls, element: Type) -> Type:
-        return cls._intern(f"Ptr<{element.name}>", Kind.POINTER, element)
+        return cls.intern(f"Ptr<{element.name}>", Kind.POINTER, element)
 
     @property
     def scalar(self) -> Type | None:
@@ -231,7 +232,7 @@ class _Parser:
     def build(self, head: str, args: list[Type | int]) -> Type:
         head = _ALIASES.get(head, head)
         if not args:
-            return _builtin(head) or Type._intern(head, Kind.NAMED)
+            return _builtin(head) or Type.intern(head, Kind.NAMED)
         first = args[0]
         if isinstance(first, Type):
             if head == "vector" and len(args) == 2 and isinstance(args[1], int):
@@ -242,14 +243,14 @@ class _Parser:
                 return Type.array(first, args[1])
             if head == "Ptr":  # reflection adds access, address space and layout, which fusepy never varies
                 return Type.pointer(first)
-        return Type._intern(f"{head}<{','.join(str(a) for a in args)}>", Kind.NAMED)
+        return Type.intern(f"{head}<{','.join(str(a) for a in args)}>", Kind.NAMED)
 
 
 def _builtin(name: str) -> Type | None:
     if name == "void":
-        return Type._intern("void", Kind.VOID)
+        return Type.intern("void", Kind.VOID)
     if name in SCALARS:
-        return Type._intern(name, Kind.SCALAR)
+        return Type.intern(name, Kind.SCALAR)
     match = re.fullmatch(r"([a-z]\w*?)([1-4])(?:x([1-4]))?", name)
     if match is None:
         return None
@@ -328,6 +329,8 @@ def check_function_name(name: str) -> str:
         raise InvalidNameError(
             f"{name!r} is not a valid function name", hint="write an identifier, ns::name, Type::method or name<float>"
         ) from None
-    if "[" in name:
-        raise InvalidNameError(f"{name!r} is not a valid function name", hint="a function name has no brackets")
+    if "[" in name or name != name.strip():
+        raise InvalidNameError(
+            f"{name!r} is not a valid function name", hint="a function name has no brackets and no space around it"
+        )
     return name

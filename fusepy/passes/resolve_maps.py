@@ -1,7 +1,7 @@
 """Settles every operand's mapping and typing by Slang's answers.
 
 Afterwards each map names its grid dimensions, a ``slang.call`` knows the directions of its parameters, and Python numbers
-have the type that their first use wants, so that a ``double`` parameter gets all digits of a Python float.
+have the type that their uses want, where these agree, so that a ``double`` parameter gets all digits of a Python float.
 """
 
 from __future__ import annotations
@@ -28,6 +28,16 @@ def resolve_maps(graph: Graph, oracle: Oracle) -> Graph:
     return _Resolver(graph, oracle).run()
 
 
+def _storage(own: Type, wanted: set[Type]) -> Type:
+    """How a Python number is stored for uses that want these scalars: as what they agree on, or as the widest float.
+
+    Else it keeps its own type: stored as the bool or half of one use, it would be wrong for another.
+    """
+    if all(t.is_float for t in wanted):
+        return max(wanted, key=lambda t: t.dtype.itemsize if t.dtype is not None else 0)
+    return next(iter(wanted)) if len(wanted) == 1 else own
+
+
 class _Resolver:
     def __init__(self, graph: Graph, oracle: Oracle):
         self.graph = graph
@@ -40,12 +50,14 @@ class _Resolver:
 
     def run(self) -> Graph:
         settled = [(node, *self.settle(node)) for node in self.graph.nodes]
+        wanted: dict[Value, set[Type]] = {v: {v.type} for v in self.graph.outputs}
         for node, maps, _ in settled:
             if node.op.name == "const":
                 self.const_nodes[node.results[0]] = node
             for value, map in zip(node.operands, maps):
-                if map.type is not None and value.weak and value.name is not None and map.type.scalar is not None:
-                    self.types.setdefault(value, map.type.scalar)
+                if value.weak and value.name is not None:
+                    wanted.setdefault(value, set()).add((map.type and map.type.scalar) or value.type)
+        self.types = {v: _storage(v.type, types) for v, types in wanted.items()}
         inputs = [self.input(v) for v in self.graph.inputs]
         for node, maps, attrs in settled:
             self.node(node, maps, attrs)

@@ -14,7 +14,8 @@ from fusepy.errors import ShapeError, VerifyError
 from fusepy.ir.interpret import interpret
 from fusepy.ir.parse import parse_graph
 from tests.fake_oracle import FUNCTIONS, RAY
-from tests.strategies import ORACLE, Program, meaning, programs, settle
+from tests.reference import ORACLE, meaning, settle
+from tests.strategies import Program, programs
 
 V = np.arange(12.0).reshape(4, 3)
 

@@ -18,7 +18,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Type
 from tests.fake_oracle import FUNCTIONS, RAY
-from tests.strategies import ORACLE
+from tests.reference import ORACLE
 
 A = np.array([[1.5, -2.0, 0.25], [3.0, -0.5, 8.0]])
 B = np.array([0.5, 2.0, -4.0])

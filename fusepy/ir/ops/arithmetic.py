@@ -87,13 +87,17 @@ class Operator(Op):
         return (self.slang if scalar.is_float else self.slang_int).format(*converted)
 
 
+# Slang truncates: where the remainder and the divisor differ in sign, floor is one less. Adding the divisor to every
+# remainder and taking it again would be shorter, and overflows.
+_SIGNS = "(({0} % {1}) != 0) & ((({0} % {1}) ^ {1}) < 0)"
+
 OPERATORS: list[Op] = [
     Operator("add", "+", "{0} + {1}", np.add),
     Operator("sub", "-", "{0} - {1}", np.subtract),
     Operator("mul", "*", "{0} * {1}", np.multiply),
     Operator("div", "/", "{0} / {1}", np.divide, domain="float"),
-    Operator("floordiv", "//", "floor({0} / {1})", np.floor_divide, slang_int="({0} - (({0} % {1}) + {1}) % {1}) / {1}"),
-    Operator("mod", "%", "{0} - {1} * floor({0} / {1})", np.remainder, slang_int="(({0} % {1}) + {1}) % {1}"),
+    Operator("floordiv", "//", "floor({0} / {1})", np.floor_divide, slang_int=f"{{0}} / {{1}} - select({_SIGNS}, {{1}} / {{1}}, {{1}} - {{1}})"),
+    Operator("mod", "%", "{0} - {1} * floor({0} / {1})", np.remainder, slang_int=f"{{0}} % {{1}} + select({_SIGNS}, {{1}}, {{1}} - {{1}})"),
     Operator("pow", "**", "pow({0}, {1})", np.power, domain="float"),
     Operator("neg", "-", "-{0}", np.negative),
     Operator("bitand", "&", "{0} & {1}", np.bitwise_and, domain="integer"),

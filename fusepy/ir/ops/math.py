@@ -44,7 +44,29 @@ class Intrinsic(Op):
 
     def expression(self, node: Node, args: Sequence[str]) -> str:
         want = node.results[0].type
+        if self.name == "abs" and want.dtype is not None and want.dtype.kind in "ub":
+            return convert(args[0], node.operands[0].type, want)  # Slang's abs reads unsigned bits as signed
         return f"{self.slang}({', '.join(convert(a, v.type, want) for a, v in zip(args, node.operands))})"
+
+
+def _rsqrt(x: Array) -> Array:
+    return 1 / np.sqrt(x)
+
+
+def _fract(x: Array) -> Array:
+    return x - np.floor(x)
+
+
+def _saturate(x: Array) -> Array:
+    return np.minimum(np.maximum(x, 0), 1)
+
+
+def _step(edge: Array, x: Array) -> Array:
+    return np.where(x >= edge, 1, 0)
+
+
+def _clip(x: Array, low: Array, high: Array) -> Array:
+    return np.minimum(np.maximum(x, low), high)
 
 
 def _lerp(a: Array, b: Array, t: Array) -> Array:
@@ -52,7 +74,7 @@ def _lerp(a: Array, b: Array, t: Array) -> Array:
 
 
 def _smoothstep(low: Array, high: Array, x: Array) -> Array:
-    t = np.clip((x - low) / (high - low), 0, 1)
+    t = _saturate((x - low) / (high - low))
     return t * t * (3 - 2 * t)
 
 
@@ -61,16 +83,16 @@ INTRINSICS: list[Op] = [
     *(Intrinsic(f.__name__, 1, f) for f in (np.log, np.log2, np.log10, np.sqrt, np.floor, np.ceil, np.trunc)),
     *(Intrinsic(n, 1, f) for n, f in (("asin", np.arcsin), ("acos", np.arccos), ("atan", np.arctan))),
     Intrinsic("round", 1, np.round, slang="rint"),  # half to even, as NumPy does; Slang's own round is free to choose
-    Intrinsic("rsqrt", 1, lambda x: 1 / np.sqrt(x)),
-    Intrinsic("fract", 1, lambda x: x - np.floor(x), slang="frac"),
-    Intrinsic("saturate", 1, lambda x: np.clip(x, 0, 1)),
+    Intrinsic("rsqrt", 1, _rsqrt),
+    Intrinsic("fract", 1, _fract, slang="frac"),
+    Intrinsic("saturate", 1, _saturate),
     Intrinsic("abs", 1, np.abs, floats=False),
     Intrinsic("sign", 1, np.sign, floats=True),
     Intrinsic("minimum", 2, np.minimum, slang="min", floats=False),
     Intrinsic("maximum", 2, np.maximum, slang="max", floats=False),
     Intrinsic("atan2", 2, np.arctan2),
-    Intrinsic("step", 2, lambda edge, x: np.where(x >= edge, 1, 0)),
-    Intrinsic("clip", 3, lambda x, low, high: np.minimum(np.maximum(x, low), high), slang="clamp", floats=False),
+    Intrinsic("step", 2, _step),
+    Intrinsic("clip", 3, _clip, slang="clamp", floats=False),
     Intrinsic("lerp", 3, _lerp),
     Intrinsic("smoothstep", 3, _smoothstep),
 ]

@@ -40,7 +40,8 @@ def literal(value: float | bool, type: Type) -> str:
             return f"({int(value) + 1}{suffix} - 1)"  # -2147483648 would be read as the negation of an out-of-range literal
         text = f"{int(value)}{suffix}"
         return text if type.name in ("int", "uint", "int64_t", "uint64_t") else f"{type}({text})"
-    number = dtype.type(value)
+    with np.errstate(over="ignore"):
+        number = dtype.type(value)
     if np.isnan(number):
         return f"{type}(0.0f / 0.0f)"
     if np.isinf(number):

@@ -55,8 +55,20 @@ class VectorFunction(Op):
         return f"{self.name}({', '.join(convert(a, v.type, type) for a, v in zip(args, node.operands))})"
 
 
+def _dot(a: Array, b: Array) -> Array:
+    return np.sum(a * b, axis=-1)
+
+
 def _length(x: Array) -> Array:
     return np.sqrt(np.sum(x * x, axis=-1))
+
+
+def _normalize(a: Array) -> Array:
+    return a / _length(a)[..., None]
+
+
+def _reflect(i: Array, n: Array) -> Array:
+    return i - 2 * _dot(n, i)[..., None] * n
 
 
 class MatMul(Op):
@@ -96,10 +108,10 @@ class MatMul(Op):
 
 
 VECTOR_OPS: list[Op] = [
-    VectorFunction("dot", 2, lambda a, b: np.sum(a * b, axis=-1), keeps=False),
+    VectorFunction("dot", 2, _dot, keeps=False),
     VectorFunction("cross", 2, np.cross, keeps=True),
     VectorFunction("length", 1, _length, keeps=False),
-    VectorFunction("normalize", 1, lambda a: a / _length(a)[..., None], keeps=True),
-    VectorFunction("reflect", 2, lambda i, n: i - 2 * np.sum(n * i, axis=-1, keepdims=True) * n, keeps=True),
+    VectorFunction("normalize", 1, _normalize, keeps=True),
+    VectorFunction("reflect", 2, _reflect, keeps=True),
     MatMul(),
 ]
