@@ -247,7 +247,7 @@ class Program:
 
     def source(self, region: Node, variant: Variant) -> KernelSource:
         """The Slang of one region in one variant."""
-        imports = [s.name for s in self.sources]
+        imports = {alias: self.recording.trace.sources[alias].name for alias, _ in self.graph.modules}
         return emit(region, variant, self.device.target, ACCESSES, imports, self._widest(region))
 
     def build(self, region: Node, variant: Variant) -> Kernel:

@@ -24,7 +24,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.arithmetic import Operator
 from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import OUT
-from fusepy.ir.types import BOOL, FLOAT, INT, Type
+from fusepy.ir.types import BOOL, DOUBLE, FLOAT, INT, Type
 from fusepy.mapping import Mapped
 from fusepy.place import user_line
 from fusepy.traced import Traced
@@ -124,9 +124,11 @@ class Trace:
             self.captures.append(value)
         return found
 
-    def constant(self, value: float | bool) -> Value:
-        """A Python number in the program."""
-        if isinstance(value, bool):
+    def constant(self, value: float | bool, wanted: Type | None = None) -> Value:
+        """A Python number in the program, as a literal of the type that is wanted, or of its own."""
+        if wanted is not None:
+            type = wanted
+        elif isinstance(value, bool):
             type = BOOL
         elif isinstance(value, int):
             type = INT if -0x80000000 <= value < 0x80000000 else Type.parse("int64_t" if value < 1 << 63 else "uint64_t")
@@ -139,6 +141,8 @@ class Trace:
         """One operation with one result."""
         loc = user_line()
         values = [self._typed(self.lift(v), loc) for v in operands]
+        if any(v.type.scalar is DOUBLE for v in values):  # beside doubles a Python float keeps all its digits
+            values = [self.constant(o, DOUBLE) if isinstance(o, float) else v for o, v in zip(operands, values)]
         maps = [ArgMap(self.maps[v].dims) if v in self.maps else UNSAID for v in values]
         result = self.builder.add(OPS[op], values, maps, attrs, loc)[0]
         if op not in ("cast", "index"):  # these do not compute in the type of their operands

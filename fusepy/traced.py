@@ -30,7 +30,8 @@ class Traced:
     @property
     def type(self) -> Type:
         """The Slang type of one element."""
-        return self._value.type
+        said = self._trace.maps.get(self._value)  # an argument under vcast becomes that type when it is first used
+        return said.type if said is not None and said.type is not None else self._value.type
 
     def check(self, trace: Trace) -> None:
         """Raises `LeakedTracerError` unless this value belongs to `trace` and that is still recorded."""

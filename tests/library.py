@@ -67,6 +67,7 @@ OTHER = """
 struct Ray { float3 position; float3 direction; };
 float add(float a, float b) { return a + b + 1000; }
 float half_of(float x) { return x / 2; }
+float third_of(float x) { return x / 4; }
 """
 
 F32 = np.float32

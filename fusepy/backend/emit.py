@@ -11,23 +11,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, storage, to_storage
+from fusepy.backend.shims import make_shims
 from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.printer import value_type
 
-EMITTER_VERSION = 2  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 3  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
 class KernelSource:
-    """A generated kernel: its text, entry point, parameter block and thread shape."""
+    """A generated kernel: its text, entry point, parameter block, thread shape, and the shim modules that it imports."""
 
     text: str
     entry_point: str
     fields: tuple[Field, ...]
     shape: Shape
+    shims: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,13 @@ def emit(
     variant: Variant,
     target: Target,
     accesses: Mapping[str, Access],
-    imports: Sequence[str],
+    imports: Mapping[str, str],
     element_bytes: int,
 ) -> KernelSource:
     """The kernel of `region` in one indexing variant.
 
     Args:
-        imports: module names to import.
+        imports: the module names to import, by the aliases of the graph.
         element_bytes: size of the largest element that a thread touches, for the thread shape.
     """
     return _Kernel(region, variant, target, accesses, imports, choose(target.kind, element_bytes, variant.linear)).build()
@@ -78,7 +80,7 @@ class _Kernel:
         variant: Variant,
         target: Target,
         accesses: Mapping[str, Access],
-        imports: Sequence[str],
+        imports: Mapping[str, str],
         shape: Shape,
     ):
         assert region.body is not None
@@ -88,6 +90,7 @@ class _Kernel:
         self.target = target
         self.accesses = accesses
         self.imports = imports
+        self.shims = make_shims(self.body, imports)
         self.shape = shape
         self.operands = region_operands(region)
         self.name = "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
@@ -118,12 +121,12 @@ class _Kernel:
         fields = self.fields()
         entry = f"{self.name}_kernel"  # never "main": on CUDA that name is rewritten and not found again
         lines = [f"// {self.signature()}, {self.variant}"]
-        lines += [f"import {name};" for name in self.imports]
+        lines += [f"import {name};" for name in (*self.imports.values(), *self.shims.sources)]
         lines += ["", "struct FzArguments", "{", *(f"    {f.type} {f.name};" for f in fields), "};"]
         if not self.target.entry_point_block:
             lines.append(f"uniform FzArguments {BLOCK};")
         lines += ["", *self.trampoline(), "", *self.kernel(entry)]
-        return KernelSource("\n".join(lines) + "\n", entry, fields, self.shape)
+        return KernelSource("\n".join(lines) + "\n", entry, fields, self.shape, tuple(self.shims.sources.items()))
 
     def signature(self) -> str:
         given = ", ".join(f"{i.name}: {value_type(v)}" for i, v in zip(self.body.inputs, self.region.operands))
@@ -145,6 +148,9 @@ class _Kernel:
                 file, _, line = node.loc.rpartition(":")
                 lines.append(f"#line {line} {json.dumps(file)}")
                 place = node.loc
+            if node in self.shims.names:
+                attrs = {**node.attrs, "function": self.shims.names[node]}
+                node = Node(node.op, node.operands, node.maps, node.results, attrs)
             statements = node.op.emit(node, [names[v] for v in node.operands], [names[v] for v in node.results])
             lines += [f"    {s}" for s in statements]
         lines += [f"    r_{j} = {names[v]};" for j, v in enumerate(self.body.outputs)]

@@ -94,7 +94,7 @@ def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSou
 def _from_slang(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel:
     # named by the whole text: one session cannot hold two sources of one name
     name = f"k_{hashlib.sha256(source.text.encode()).hexdigest()[:20]}"
-    program = device.compiler.compile(name, source.text, sources, source.entry_point)
+    program = device.compiler.compile(name, source.text, source.shims, sources, source.entry_point)
     offsets, size = reflected_layout(device, program.program)
     kernel = Kernel(device, program, source, offsets, size)
     device.counters.kernels_compiled += 1
@@ -108,7 +108,9 @@ def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSour
     text = "\n".join(line for line in source.text.splitlines() if not line.startswith("#line"))
     fields = [(f.type, f.name) for f in source.fields]
     modules: Mapping[str, str] = {s.name: s.closure for s in sources}
-    return json.dumps(["kernel", EMITTER_VERSION, device.identity, modules, text, source.entry_point, fields], sort_keys=True)
+    return json.dumps(
+        ["kernel", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields], sort_keys=True
+    )
 
 
 def reflected_layout(device: Device, program: spy.ShaderProgram) -> tuple[list[int], int]:

@@ -91,8 +91,10 @@ class Compiler:
         with self._lock:
             return self._load(self._session([source]), source)
 
-    def compile(self, name: str, text: str, sources: Sequence[ModuleSource], entry_point: str) -> Program:
-        """Compiles and links one generated kernel that imports `sources` by their names.
+    def compile(
+        self, name: str, text: str, shims: Sequence[tuple[str, str]], sources: Sequence[ModuleSource], entry_point: str
+    ) -> Program:
+        """Compiles and links one generated kernel that imports `sources` and `shims`, generated too, by their names.
 
         Raises:
             CompileError: with Slang's diagnostics.
@@ -102,9 +104,13 @@ class Compiler:
             session.kernels += 1
             for source in sources:
                 self._load(session, source)
+            for shim, content in shims:
+                self._attempt(session, shim, content, f"shim {shim}")
             module = self._attempt(session, name, text, f"kernel {name}")
             program = _link(session.sgl, module, entry_point)
-        return Program(program, module.name, lambda: _collect(session, module.name, [s.name for s in sources]))
+        return Program(
+            program, module.name, lambda: _collect(session, [module.name, *(n for n, _ in shims), *(s.name for s in sources)])
+        )
 
     def load_binary(self, name: str, binaries: dict[str, bytes], sources: Sequence[ModuleSource], entry_point: str) -> Program:
         """Links a kernel from serialised modules, skipping Slang's front end.
@@ -207,10 +213,10 @@ def _link(session: spy.SlangSession, module: spy.SlangModule, entry_point: str) 
         ) from error
 
 
-def _collect(session: _Session, kernel: str, modules: Sequence[str]) -> dict[str, bytes]:
+def _collect(session: _Session, modules: Sequence[str]) -> dict[str, bytes]:
     """The serialised modules behind a kernel, once sgl's background writer has put them down; empty if it does not."""
     assert session.binaries is not None
-    wanted = [f"{name}.slang-module" for name in (kernel, *modules)]
+    wanted = [f"{name}.slang-module" for name in modules]
     for _ in range(200):
         found = {path.name: path for name in wanted for path in session.binaries.glob(f"*/0/{name}")}
         if len(found) == len(wanted):

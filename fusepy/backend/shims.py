@@ -1,0 +1,72 @@
+"""Calls into several modules from one kernel.
+
+Functions of one name and signature in two imported modules are ambiguous in Slang. A kernel that calls into more than one
+module therefore calls wrappers with names of their own, in one generated shim module per user module; an import is not
+passed on, so inside a shim only that one user module is visible.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fusepy.ir.graph import Graph, Node
+from fusepy.ir.ops.base import declare
+from fusepy.ir.oracle import IN, OUT
+from fusepy.ir.types import VOID, Type
+
+
+@dataclass
+class Shims:
+    """The shim modules of a kernel: their `sources` by name, and for each call the wrapper's `names`."""
+
+    sources: dict[str, str] = field(default_factory=dict[str, str])
+    names: dict[Node, str] = field(default_factory=dict[Node, str])
+
+
+def make_shims(body: Graph, imports: Mapping[str, str]) -> Shims:
+    """Shims for the calls of a region's body; none where it calls into one module only.
+
+    Args:
+        imports: the name under which each module alias is loaded.
+    """
+    calls = [n for n in body.nodes if n.op.name == "slang.call"]
+    if len({n.text("module") for n in calls}) < 2:
+        return Shims()
+    shims = Shims()
+    wrappers: dict[str, dict[str, str]] = {}
+    for node in calls:
+        alias = node.text("module")
+        known = wrappers.setdefault(alias, {})
+        signature, call = _wrapper(node)
+        plain = re.sub(r"\W", "_", node.text("function"))
+        name = known.setdefault(f"{signature} {call}", f"fz_{alias}_{plain}_{len(known)}")
+        shims.names[node] = name
+    for alias, known in wrappers.items():
+        lines = [f"import {imports[alias]};"]
+        for text, name in known.items():
+            lines.append("public " + text.replace("@(", f"{name}(", 1))
+        source = "\n".join(lines) + "\n"
+        shims.sources[f"shim_{hashlib.sha256(source.encode()).hexdigest()[:20]}"] = source
+    return shims
+
+
+def _wrapper(node: Node) -> tuple[str, str]:
+    """Head and body of the wrapper of a call; ``@`` stands for its name."""
+    dirs = node.attrs.get("dirs") or (IN,) * len(node.operands)
+    assert isinstance(dirs, tuple)
+    returns = bool(node.attrs.get("returns", bool(node.results)))
+    result: Type = node.results[0].type if returns else VOID
+    inputs = iter(v.type for v in node.operands)
+    outs = iter(v.type for v in node.results[1 if returns else 0 :])
+    params: list[str] = []
+    for i, direction in enumerate(dirs):
+        type = next(inputs) if direction != OUT else None
+        if direction != IN:
+            type = next(outs)
+        assert type is not None
+        params.append(("" if direction == IN else f"{direction} ") + declare(type, f"a{i}"))
+    call = f"{node.text('function')}({', '.join(f'a{i}' for i in range(len(dirs)))})"
+    return f"{result} @({', '.join(params)})", f"{{ {'return ' if returns else ''}{call}; }}"
