@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import report
+from benchmarks.report import unit
 
 HERE = Path(__file__).parent
 RESULTS = Path(".benchmarks")
@@ -70,7 +71,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     known = sorted(p.stem.removeprefix("bench_") for p in HERE.glob("bench_*.py"))
     parser.add_argument("--quick", action="store_true", help="small sizes and few rounds: does it run, not how fast")
-    parser.add_argument("--only", action="append", choices=known, metavar="NAME", help=f"one case, may be repeated: {', '.join(known)}")
+    parser.add_argument("--only", action="append", choices=known, metavar="NAME", help=f"may be repeated: {', '.join(known)}")
     parser.add_argument("--device", choices=("vulkan", "cuda"), default=os.environ.get("FUSEPY_DEVICE", "vulkan"))
     parser.add_argument("--json", metavar="FILE", help="where the results go; by default .benchmarks/DEVICE.json")
     parser.add_argument("--markdown", action="store_true", help="print tables as Markdown")
@@ -120,17 +121,21 @@ def runs(case: str, options: argparse.Namespace, folder: Path) -> Iterator[tuple
 def caches(folder: Path) -> dict[str, str]:
     """An environment in which every cache that fusepy, slangpy or a driver keeps on disk lies in `folder`."""
     names = {
-        "FUSEPY_CACHE_DIR": "fusepy", "XDG_CACHE_HOME": "xdg", "MESA_SHADER_CACHE_DIR": "mesa", "__GL_SHADER_DISK_CACHE_PATH": "gl",
-        "CUDA_CACHE_PATH": "cuda", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton",
+        "FUSEPY_CACHE_DIR": "fusepy", "XDG_CACHE_HOME": "xdg", "MESA_SHADER_CACHE_DIR": "mesa",
+        "__GL_SHADER_DISK_CACHE_PATH": "gl", "CUDA_CACHE_PATH": "cuda", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton",
     }  # fmt: skip
     for name in names.values():
         (folder / name).mkdir(parents=True, exist_ok=True)
     return {variable: str(folder / name) for variable, name in names.items()}
 
 
-def run(arguments: list[str], environment: dict[str, str], options: argparse.Namespace, output: Path) -> list[dict[str, Any]] | str:
+Records = list[dict[str, Any]]
+
+
+def run(arguments: list[str], environment: dict[str, str], options: argparse.Namespace, output: Path) -> Records | str:
     """The records of one pytest run, or what pytest said if it failed."""
-    command = [sys.executable, "-m", "pytest", *PYTEST, *arguments, f"--benchmark-json={output}", f"--device-kind={options.device}"]
+    command = [sys.executable, "-m", "pytest", *PYTEST, *arguments]
+    command += [f"--benchmark-json={output}", f"--device-kind={options.device}"]
     command += ["--quick"] if options.quick else []
     skips = output.with_suffix(".skips")
     output.unlink(missing_ok=True)
@@ -155,22 +160,16 @@ def show(machine: dict[str, Any], rows: Sequence[report.Row], records: Sequence[
     print("\n" + ", ".join(f"{k} {v}" for k, v in machine.items()))
     word = {None: "", True: "yes", False: "NO"}
     ratios = [
-        (r.case, r.subject, r.other, report.seconds(r.subject_s), report.seconds(r.other_s), f"{r.ratio:.3g}", f"{r.low:.3g}-{r.high:.3g}",
-         r.target, word[r.met])
+        (r.case, r.subject, r.other, unit(r.subject_s), unit(r.other_s), f"{r.ratio:.3g}", f"{r.low:.3g}-{r.high:.3g}", r.target)
+        + (word[r.met],)
         for r in rows
-    ]  # fmt: skip
+    ]
     table("Ratios", ("case", "measured", "beside", "time", "beside", "ratio", "blocks", "target", "met"), ratios, markdown)
-    peers = [
-        (t.case, t.peer, report.seconds(t.seconds), report.seconds(t.best), f"{t.gigabytes_per_s:.4g}" if t.gigabytes_per_s else "", t.note)
-        for t in report.peer_times(records)
-        if "search" not in t.case
-    ]
+    times = report.peer_times(records)
+    peers = [(t.case, t.peer, unit(t.seconds), unit(t.best), t.rate, t.note) for t in times if "search" not in t.case]
     table("Times per call", ("case", "peer", "median", "best", "GB/s", ""), peers, markdown)
-    searched = sorted((t for t in report.peer_times(records) if "search" in t.case), key=lambda t: (t.case, t.seconds))
-    listed = [
-        (t.case, t.peer, report.seconds(t.seconds), report.seconds(t.best), f"{t.gigabytes_per_s:.4g}" if t.gigabytes_per_s else "")
-        for t in searched
-    ]
+    searched = sorted((t for t in times if "search" in t.case), key=lambda t: (t.case, t.seconds))
+    listed = [(t.case, t.peer, unit(t.seconds), unit(t.best), t.rate) for t in searched]
     table("Hand-written kernels tried", ("case", "shape", "median", "best", "GB/s"), listed, markdown)
     table("Reports", ("case", "what", "value"), report.reports(records), markdown)
     table("Not measured", ("case", "peer", "why"), list(dict.fromkeys(report.skipped(records))), markdown)

@@ -34,7 +34,8 @@ def bench_steady(measure: Any, kind: str, quick: bool) -> None:
     before, resident = fp.stats(device), p.resident_bytes()
     measure("fusepy", 0, lambda: run(calls), rounds=1, warmup=0, calls=calls)
     after = fp.stats(device)
-    growth = {name: after[name] - before[name] for name in ("pool_reserved_bytes", "pool_peak_bytes", "pool_live_bytes", "kernels_compiled", "plan_misses")}
+    watched = ("pool_reserved_bytes", "pool_peak_bytes", "pool_live_bytes", "kernels_compiled", "plan_misses")
+    growth = {name: after[name] - before[name] for name in watched}
     report = {f"growth of {name} over {calls} calls": value for name, value in growth.items()}
     report["growth of resident memory, MB"] = f"{(p.resident_bytes() - resident) / 1e6:.1f}"
     report["kernels in all"] = after.kernels_compiled + after.disk_hits

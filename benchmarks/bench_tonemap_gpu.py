@@ -54,7 +54,8 @@ def raw(kind: str, image: Any, wanted: Any) -> dict[str, Callable[[], None]]:
     made: dict[str, Callable[[], None]] = {}
     for number, (name, (type, (threads, per_group, body))) in enumerate(SHAPES.items()):
         fields = f"{type}* a; {type}* r; uint count; float stops; float amount; float g;"
-        kernel = p.Raw(device, session, f"t_{number}", p.raw_source(device, fields, threads, per_group, body), per_group, "<QQIfff")
+        source = p.raw_source(device, fields, threads, per_group, body)
+        kernel = p.Raw(device, session, f"tonemap_{number}", source, per_group, "<QQIfff")
 
         def run(kernel: p.Raw = kernel) -> None:
             for _ in repeat(None, CALLS):

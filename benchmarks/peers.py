@@ -79,8 +79,11 @@ class Raw:
         cursor = spy.ShaderCursor(self._root)
         on_cuda = device.info.type.name == "cuda"  # there a module-scope uniform costs an upload per launch
         self._cursor = cursor.find_entry_point(0)["p"] if on_cuda else cursor["p"]
-        block = program.layout.entry_points[0].parameters if on_cuda else None
-        size = (block[len(block) - 1].type_layout if block else program.reflection["p"].type_layout).size
+        if on_cuda:
+            parameters = program.layout.entry_points[0].parameters
+            size = next(parameters[i] for i in range(len(parameters)) if parameters[i].name == "p").type_layout.size
+        else:
+            size = program.reflection["p"].type_layout.size
         self._struct = struct.Struct(f"{layout}{size - struct.calcsize(layout)}x")  # targets differ in tail padding
         self._bytes = bytearray(size)
         self._data = np.frombuffer(self._bytes, np.uint8)

@@ -13,7 +13,7 @@ SPEED, COST = "speed", "cost"  # times as fast as the peer; fraction of the peer
 
 @dataclass(frozen=True)
 class Ratio:
-    """One ratio. Of several `others`, the fastest in each block counts.
+    """One ratio. Of several `others`, the one with the least median counts.
 
     Attributes:
         bound: the least speed or the greatest cost that was asked for, if any.
@@ -96,6 +96,10 @@ class Time:
     gigabytes_per_s: float | None
     note: str
 
+    @property
+    def rate(self) -> str:
+        return f"{self.gigabytes_per_s:.4g}" if self.gigabytes_per_s else ""
+
 
 Times = Mapping[tuple[str, str], Mapping[int, float]]
 
@@ -129,12 +133,8 @@ def rows(records: Sequence[Mapping[str, Any]], hardware: bool) -> list[Row]:
         sign = ">=" if ratio.kind == SPEED else "<="
         met = None if ratio.bound is None else value >= ratio.bound if ratio.kind == SPEED else value <= ratio.bound
         target = "" if ratio.bound is None else f"{sign} {ratio.bound:g}"
-        made.append(
-            Row(
-                ratio.case, ratio.subject, other, median(subject.values()), median(peer.values()), value, quotients[0], quotients[-1],
-                target, met,
-            )
-        )  # fmt: skip
+        mine, theirs = median(subject.values()), median(peer.values())
+        made.append(Row(ratio.case, ratio.subject, other, mine, theirs, value, quotients[0], quotients[-1], target, met))
     return made
 
 
@@ -159,9 +159,9 @@ def skipped(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
     return [(r["case"], r["peer"], r["why"]) for r in records if "why" in r]
 
 
-def seconds(value: float) -> str:
+def unit(value: float) -> str:
     """A time in the unit that suits it."""
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+    for name, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if value >= scale:
-            return f"{value / scale:.3g} {unit}" if value / scale < 1000 else f"{value / scale:.0f} {unit}"
+            return f"{value / scale:.3g} {name}" if value / scale < 1000 else f"{value / scale:.0f} {name}"
     return f"{value * 1e9:.3g} ns"

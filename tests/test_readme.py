@@ -9,7 +9,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import fusepy as fp
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -65,6 +68,55 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
 def test_links_lead_somewhere(page: Path):
     links = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link]
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_files_that_are_named_exist(page: Path):
+    named = re.findall(r"`((?:fusepy|tests|tools|docs|examples|benchmarks)/[\w./-]*)`", page.read_text(encoding="utf-8"))
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_guide_is_right_about_what_binds_to_what():
+    """The rows of the table under "What binds to what"."""
+    m = fp.Module.load_from_source(
+        fp.default_device(),
+        "binding",
+        """
+        struct Ray { float3 position; float3 direction; };
+        float one(float x) { return x; }
+        int whole(int x) { return x; }
+        float three(float3 v) { return v.x; }
+        float four(float4x4 m) { return m[0][0]; }
+        float array(float a[3]) { return a[0]; }
+        float ray(Ray r) { return r.position.x; }
+        float pointer(float* p) { return p[0]; }
+        float pixel(int2 p) { return p.x; }
+        """,
+    )
+
+    def zeros(*shape: int) -> np.ndarray:
+        return np.zeros(shape, np.float32)
+
+    for function, argument, type, mapping, grid in [
+        (m.one, 2, "float", (), 0),
+        (m.one, 2.5, "float", (), 0),
+        (m.three, 2.5, "float3", (), 0),
+        (m.three, [1, 2, 3], "float3", (), 0),
+        (m.one, [1, 2, 3], "float", (0,), 1),
+        (m.whole, [1, 2, 3], "int", (0,), 1),
+        (m.three, zeros(100, 3), "float3", (0,), 1),
+        (m.one, zeros(100, 3), "float", (0, 1), 2),
+        (m.four, zeros(9, 4, 4), "float4x4", (0,), 1),
+        (m.array, zeros(5, 3), "float[3]", (0,), 1),
+        (m.ray, np.zeros(7, m.Ray.dtype), "Ray", (0,), 1),
+        (m.three, fp.Tensor.zeros(m.device, (4, 5), m.float3), "float3", (0, 1), 2),
+        (m.pointer, zeros(10, 2), "Ptr<float>", (), 0),
+        (m.pixel, fp.grid((4, 6)), "int2", (0, 1), 2),
+    ]:
+        found = fp.resolve(function, argument)
+        assert ([t.name for t in found.types], found.bindings[0].mapping, found.grid) == ([type], mapping, grid), found
+    with pytest.raises(fp.NoMatchError, match=r"float2(.|\n)*float3"):
+        m.three(zeros(100, 2))
 
 
 def test_the_first_screen_of_the_readme():

@@ -82,6 +82,7 @@ class Device:
 
     @property
     def is_open(self) -> bool:
+        """Whether calls can still run here: false after `close`, a fork, or a loss."""
         return self.lost is None
 
     def wait(self) -> None:

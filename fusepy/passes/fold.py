@@ -55,6 +55,9 @@ def _neutral(node: Node, known: dict[Value, Node]) -> Value | None:
     result = node.results[0]
     if node.op.name == "select" and node.operands[0] in known:
         kept = node.operands[1 if known[node.operands[0]].attrs["value"] else 2]
+        dropped = node.operands[2 if kept is node.operands[1] else 1]
+        if dropped.rank:  # it may be longer along an axis that `kept` only stretches over
+            return None
     elif node.op.name in NEUTRAL and node.operands[1] in known:
         if known[node.operands[1]].attrs["value"] != NEUTRAL[node.op.name]:
             return None

@@ -61,7 +61,8 @@ class _Resolver:
         inputs = [self.input(v) for v in self.graph.inputs]
         for node, maps, attrs in settled:
             self.node(node, maps, attrs)
-        return self.graph.replace(inputs=inputs, nodes=self.nodes, outputs=[self.new[v] for v in self.graph.outputs])
+        resolved = self.graph.replace(inputs=inputs, nodes=self.nodes, outputs=[self.new[v] for v in self.graph.outputs])
+        return self.graph if resolved == self.graph else resolved
 
     def settle(self, node: Node) -> tuple[Sequence[ArgMap], dict[str, Attr]]:
         """Resolved maps, and attributes to add."""

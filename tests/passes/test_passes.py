@@ -1,0 +1,136 @@
+"""Passes: golden pairs of texts, what must not change, and meaning kept under the NumPy interpretation.
+
+A case is ``<pass>/<name>.ir``: the graph before, a line ``=====``, the graph after. ``FUSEPY_UPDATE_GOLDEN=1`` writes the second half.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from fusepy.errors import VerifyError
+from fusepy.ir.interpret import interpret
+from fusepy.ir.parse import parse_graph
+from fusepy.ir.verify import verify
+from fusepy.passes import PIPELINE, Pass, run_pipeline
+from fusepy.passes.fuse_chains import split_outputs
+from tests.reference import meaning
+from tests.strategies import ORACLE, Program, programs
+
+HERE = Path(__file__).parent
+PASSES = {p.name: p for p in PIPELINE}
+CASES = sorted(HERE.glob("*/*.ir"))
+RULE = "\n=====\n"
+
+
+def test_every_pass_has_cases() -> None:
+    assert {c.parent.name for c in CASES} == set(PASSES)
+
+
+@pytest.mark.parametrize("path", CASES, ids=[f"{c.parent.name}/{c.stem}" for c in CASES])
+def test_golden(path: Path) -> None:
+    step = PASSES[path.parent.name]
+    before, after = path.read_text().split(RULE)
+    graph = parse_graph(before)
+    verify(graph, step.requires, ORACLE)
+    result = step.run(graph, ORACLE)
+    verify(result, step.ensures, ORACLE)
+    if os.environ.get("FUSEPY_UPDATE_GOLDEN"):
+        path.write_text(f"{graph}{RULE}{result}\n")
+        return
+    assert str(graph) == before, "the first half is not written as the printer writes it"
+    assert str(result) == after.rstrip("\n")
+    assert parse_graph(after) == result
+    if path.stem.startswith("stays"):
+        assert result is graph
+    else:
+        assert before != after.rstrip("\n"), "a case that changes nothing is called stays_…"
+
+
+@pytest.mark.parametrize("path", CASES, ids=[f"{c.parent.name}/{c.stem}" for c in CASES])
+def test_a_pass_is_pure_and_settles(path: Path) -> None:
+    """Running it leaves its argument alone; what it has made it leaves alone as well."""
+    step = PASSES[path.parent.name]
+    graph = parse_graph(path.read_text().split(RULE)[0])
+    text = str(graph)
+    result = step.run(graph, ORACLE)
+    assert str(graph) == text
+    if step.ensures == "resolved":
+        assert step.run(result, ORACLE) is result
+
+
+def _same(found: list[Any], expected: list[Any], program: Program) -> None:
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected):
+        assert a.shape == b.shape, program.graph
+        assert a.dtype == b.dtype, program.graph
+        np.testing.assert_array_equal(a, b, err_msg=str(program.graph))
+
+
+@pytest.mark.parametrize("step", PIPELINE, ids=lambda p: p.name)
+@settings(max_examples=120)
+@given(program=programs())
+def test_each_pass_preserves_meaning(step: Pass, program: Program) -> None:
+    graph, args, functions = program
+    expected = meaning(graph, args, functions, ORACLE)
+    if step.requires != "traced":
+        graph = PASSES["resolve_maps"].run(graph, ORACLE)
+        _same(interpret(graph, args, functions), expected, program)
+    result = step.run(graph, ORACLE)
+    verify(result, step.ensures, ORACLE)
+    _same(interpret(result, args, functions), expected, program)
+
+
+@settings(max_examples=200)
+@given(program=programs())
+def test_the_pipeline_preserves_meaning(program: Program) -> None:
+    graph, args, functions = program
+    expected = meaning(graph, args, functions, ORACLE)
+    text = str(graph)
+    for last in PIPELINE:
+        result = run_pipeline(graph, ORACLE, after=last.name)
+        _same(interpret(result, args, functions), expected, program)
+    assert str(graph) == text
+    assert len(result.nodes) <= 1
+    assert all(n.op.name == "region" for n in result.nodes)
+
+
+@settings(max_examples=80)
+@given(program=programs())
+def test_a_region_per_result_means_the_same(program: Program) -> None:
+    graph, args, functions = program
+    resolved = run_pipeline(graph, ORACLE, after="dce")
+    split = split_outputs(resolved)
+    verify(split, "fused", ORACLE)
+    assert len(split.nodes) == len(graph.outputs)
+    _same(interpret(split, args, functions), meaning(graph, args, functions, ORACLE), program)
+
+
+@settings(max_examples=80)
+@given(program=programs())
+def test_passes_settle(program: Program) -> None:
+    """A second round of the rewriting passes finds nothing to do, and says so with the same object."""
+    done = run_pipeline(program.graph, ORACLE, after="dce")
+    for name in ("fold", "cse", "dce"):
+        assert PASSES[name].run(done, ORACLE) is done
+
+
+def test_the_pipeline_verifies_what_it_is_given() -> None:
+    broken = parse_graph("graph @g(%x: Tensor<float>[?]) -> (Tensor<int>[?]) {\n  %0 = neg(%x) : Tensor<int>[?]\n  return %0\n}")
+    with pytest.raises(VerifyError, match="inference gives"):
+        run_pipeline(broken, ORACLE)
+
+
+def test_the_pipeline_verifies_what_a_pass_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    import fusepy.passes as passes
+
+    bad = Pass("bad", lambda graph, oracle: graph.replace(nodes=()), "resolved", "resolved")
+    monkeypatch.setattr(passes, "PIPELINE", (PIPELINE[0], bad))
+    graph = parse_graph("graph @g(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {\n  %0 = neg(%x) : Tensor<float>[?]\n  return %0\n}")
+    with pytest.raises(VerifyError, match="not defined"):
+        passes.run_pipeline(graph, ORACLE)
