@@ -122,7 +122,8 @@ def caches(folder: Path) -> dict[str, str]:
     """An environment in which every cache that fusepy, slangpy or a driver keeps on disk lies in `folder`."""
     names = {
         "FUSEPY_CACHE_DIR": "fusepy", "XDG_CACHE_HOME": "xdg", "MESA_SHADER_CACHE_DIR": "mesa",
-        "__GL_SHADER_DISK_CACHE_PATH": "gl", "CUDA_CACHE_PATH": "cuda", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton",
+        "__GL_SHADER_DISK_CACHE_PATH": "gl", "CUDA_CACHE_PATH": "cuda",
+        "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton",
     }  # fmt: skip
     for name in names.values():
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -160,8 +161,17 @@ def show(machine: dict[str, Any], rows: Sequence[report.Row], records: Sequence[
     print("\n" + ", ".join(f"{k} {v}" for k, v in machine.items()))
     word = {None: "", True: "yes", False: "NO"}
     ratios = [
-        (r.case, r.subject, r.other, unit(r.subject_s), unit(r.other_s), f"{r.ratio:.3g}", f"{r.low:.3g}-{r.high:.3g}", r.target)
-        + (word[r.met],)
+        (
+            r.case,
+            r.subject,
+            r.other,
+            unit(r.mine),
+            unit(r.theirs),
+            f"{r.ratio:.3g}",
+            f"{r.low:.3g}-{r.high:.3g}",
+            r.target,
+            word[r.met],
+        )
         for r in rows
     ]
     table("Ratios", ("case", "measured", "beside", "time", "beside", "ratio", "blocks", "target", "met"), ratios, markdown)

@@ -1,4 +1,4 @@
-"""Eight calls on 8 M float3 pixels: fused; by hand in several thread shapes; through slangpy, fused by hand and one by one; NumPy."""
+"""Eight calls on 8 M float3 pixels: fused; by hand in several thread shapes; through slangpy, fused by hand and step by step."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ class Row:
     case: str
     subject: str
     other: str
-    subject_s: float
-    other_s: float
+    mine: float
+    theirs: float
     ratio: float
     low: float
     high: float

@@ -86,7 +86,8 @@ class Program:
         self.split: list[Plan] | None = None
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
-        self.simple = self.outs is None and self.returns == "tensor" and len(self.elements) == 1
+        # the short way, for one tensor that is returned by itself and not in a tuple or dict of one
+        self.simple = self.outs is None and self.returns == "tensor" and recording.rebuild is hand_back and len(self.elements) == 1
         for source in self.sources:
             device.save_facts(source)
 
@@ -282,3 +283,8 @@ class Program:
 
 def _inner(value: Any) -> Any:
     return value.value if isinstance(value, Mapped) else value
+
+
+def hand_back(results: list[Any]) -> Any:
+    """Results as Python functions return them: nothing, one value, or a tuple."""
+    return None if not results else results[0] if len(results) == 1 else tuple(results)

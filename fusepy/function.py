@@ -10,7 +10,7 @@ import numpy as np
 from fusepy.backend.runtime import Device
 from fusepy.backend.source import ModuleSource
 from fusepy.caller import Caller
-from fusepy.compile import Recording
+from fusepy.compile import Recording, hand_back
 from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
@@ -155,8 +155,3 @@ def _slots(declared: Sequence[Signature], args: Sequence[Any], kwargs: Mapping[s
             )
         slots.append(param)
     return slots
-
-
-def hand_back(results: list[Any]) -> Any:
-    """Results as Python functions return them: nothing, one value, or a tuple."""
-    return None if not results else results[0] if len(results) == 1 else tuple(results)

@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
-from fusepy.compile import Recording
+from fusepy.compile import Recording, hand_back
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.argmap import UNSAID
 from fusepy.mapping import Mapped
@@ -206,7 +206,7 @@ def _flatten(result: Any, leaves: list[Any], name: str) -> Callable[[list[Any]],
             hint="return what the Slang calls returned",
         )
     leaves.append(result)
-    return lambda values: values[0]
+    return hand_back
 
 
 def _children(items: Sequence[Any], leaves: list[Any], name: str) -> tuple[list[int], list[Callable[[list[Any]], Any]]]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from fusepy.compile import Recording
 from fusepy.ir.graph import Value
+from fusepy.ir.offers import describe
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.oracle import OUT
-from fusepy.ir.resolve import describe
 from fusepy.ir.types import VOID, Type
 
 

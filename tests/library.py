@@ -100,4 +100,6 @@ def close(actual: Any, expected: Any, ulps: int = 4, atol: float = 0.0) -> None:
     wide_a, wide_e = actual[finite].astype(np.float64), expected[finite].astype(np.float64)
     allowed = np.maximum(ulps * np.abs(np.spacing(expected[finite]).astype(np.float64)), atol)
     worst = np.abs(wide_a - wide_e) - allowed
-    assert not worst.size or worst.max() <= 0, f"off by {np.abs(wide_a - wide_e).max()} at {worst.argmax()}: {actual[finite].flat[worst.argmax()]}"
+    assert not worst.size or worst.max() <= 0, (
+        f"off by {np.abs(wide_a - wide_e).max()} at {worst.argmax()}: {actual[finite].flat[worst.argmax()]}"
+    )

@@ -74,7 +74,9 @@ def test_the_container_follows_the_arguments(lib: Any, device: Any) -> None:
 
 
 @pytest.mark.req("F14")
-@pytest.mark.parametrize(("spelling", "kind"), [("tensor", fp.Tensor), (fp.Tensor, fp.Tensor), ("numpy", np.ndarray), (list, list)])
+@pytest.mark.parametrize(
+    ("spelling", "kind"), [("tensor", fp.Tensor), (fp.Tensor, fp.Tensor), ("numpy", np.ndarray), (list, list)]
+)
 def test_return_type_and_result(lib: Any, spelling: Any, kind: type) -> None:
     by_method = lib.add.return_type(spelling)(ramp(5), 1)
     by_result = lib.add(ramp(5), 1, _result=spelling)
@@ -209,7 +211,11 @@ def test_inspection_runs_nothing(lib: Any, device: Any) -> None:
     assert fresh.explain(ramp(5), 1.0).kernels == 1
     assert "float a" in str(fp.resolve(fresh, 1, 2)) or "a  float" in str(fp.resolve(fresh, 1, 2))
     after = fp.stats(device)
-    assert (after.dispatches, after.kernels_compiled, after.plan_misses) == (before.dispatches, before.kernels_compiled, before.plan_misses)
+    assert (after.dispatches, after.kernels_compiled, after.plan_misses) == (
+        before.dispatches,
+        before.kernels_compiled,
+        before.plan_misses,
+    )
 
 
 def test_numbers_are_uniforms(lib: Any, device: Any) -> None:
@@ -350,7 +356,9 @@ def test_integers(lib: Any, name: str) -> None:
     same(function(np.ascontiguousarray(array[:, None]))[:, 0], array)
     assert function(int(info.max)) == info.max
     assert function(int(info.min)) == info.min
-    assert function([int(info.max), int(info.min)] if name != "uint64" else [5]) == ([int(info.max), int(info.min)] if name != "uint64" else [5])
+    assert function([int(info.max), int(info.min)] if name != "uint64" else [5]) == (
+        [int(info.max), int(info.min)] if name != "uint64" else [5]
+    )
     assert function(np.dtype(name).type(5)) == 5
 
 
@@ -364,7 +372,9 @@ def test_half_double_bool(lib: Any) -> None:
     bools = np.array([True, False, True, True, False])
     same(lib.negate(bools), ~bools)
     same(lib.negate(bools[::-2]), ~bools[::-2])
-    same(lib.negate3(np.array([[True, False, True], [False, False, True]])), ~np.array([[True, False, True], [False, False, True]]))
+    same(
+        lib.negate3(np.array([[True, False, True], [False, False, True]])), ~np.array([[True, False, True], [False, False, True]])
+    )
     same(lib.negate(tensor(bools)).to_numpy(), ~bools)
     assert lib.twice_half(0.1) == float(np.float16(0.1) * 2)
 
@@ -404,7 +414,12 @@ def test_arrays_and_pointers(lib: Any, device: Any) -> None:
 def test_structs(lib: Any, device: Any) -> None:
     rays = np.zeros((4, 2), lib.Ray.dtype)
     rays["position"], rays["direction"] = ramp(4, 2, 3), ramp(4, 2, 3, start=7)
-    for given in (rays, fp.Tensor.from_numpy(device, rays, lib.Ray), rays[::-1], fp.Tensor.from_numpy(device, rays, lib.Ray)[::-1]):
+    for given in (
+        rays,
+        fp.Tensor.from_numpy(device, rays, lib.Ray),
+        rays[::-1],
+        fp.Tensor.from_numpy(device, rays, lib.Ray)[::-1],
+    ):
         array = np.asarray(given)
         same(np.asarray(lib.at(given, 2.0)), array["position"] + 2 * array["direction"])
         same(np.asarray(lib.at(given, ramp(2))), array["position"] + ramp(2)[:, None] * array["direction"])
@@ -450,7 +465,9 @@ def test_structs_in_structs(lib: Any) -> None:
 @pytest.mark.parametrize("kind", ["numpy", "tensor"])
 def test_out_arguments_are_written_back(lib: Any, device: Any, kind: str) -> None:
     v = ramp(5)
-    whole, rest = (np.zeros(5, F32), np.zeros(5, F32)) if kind == "numpy" else (fp.Tensor.zeros(device, 5), fp.Tensor.zeros(device, 5))
+    whole, rest = (
+        (np.zeros(5, F32), np.zeros(5, F32)) if kind == "numpy" else (fp.Tensor.zeros(device, 5), fp.Tensor.zeros(device, 5))
+    )
     assert lib.split(v, whole, rest) is None
     same(np.asarray(whole), np.floor(v))
     same(np.asarray(rest), v - np.floor(v))
@@ -551,7 +568,10 @@ def test_vcast(lib: Any, device: Any) -> None:
     same(lib.size_of(fp.vcast(-ramp(4, 3), "float")), ramp(4, 3))
     same(lib.luma(fp.vcast(np.arange(12, dtype=np.int32).reshape(4, 3), lib.float3)), lib.luma(ramp(4, 3, step=1)))
     same(lib.luma(fp.vcast(2.0, lib.float3)), np.float64(222.0))
-    same(lib.luma(fp.vcast(fp.Tensor.from_numpy(device, np.ones((4, 3), np.float16), "half3"), "float3")).to_numpy(), np.full(4, 111, F32))
+    same(
+        lib.luma(fp.vcast(fp.Tensor.from_numpy(device, np.ones((4, 3), np.float16), "half3"), "float3")).to_numpy(),
+        np.full(4, 111, F32),
+    )
     assert lib.add(fp.vcast(7, "float"), 0.5) == 7.5
 
 
@@ -635,7 +655,14 @@ def test_tensors(device: Any) -> None:
 
 def test_names_of_types_are_slangs(device: Any) -> None:
     """Also where NumPy knows the same word for another type."""
-    for name, dtype in [("float", F32), ("int", np.int32), ("uint", np.uint32), ("half", np.float16), ("double", np.float64), ("bool", np.bool_)]:
+    for name, dtype in [
+        ("float", F32),
+        ("int", np.int32),
+        ("uint", np.uint32),
+        ("half", np.float16),
+        ("double", np.float64),
+        ("bool", np.bool_),
+    ]:
         assert fp.Tensor.zeros(device, 1, name).to_numpy().dtype == dtype
     assert fp.Tensor.zeros(device, 1, "float64").to_numpy().dtype == np.float64
     assert fp.Tensor.zeros(device, 1, np.int16).to_numpy().dtype == np.int16
@@ -663,7 +690,8 @@ def test_fuzz_of_views_and_broadcasts(lib: Any) -> None:
         rank = int(random.integers(1, 5))
         base = ramp(*random.integers(1, 6, rank))
         index = tuple(
-            [slice(None), slice(None, None, -1), slice(0, 1), slice(None, None, 2), slice(1, None), 0][int(random.integers(6))] for _ in range(rank)
+            [slice(None), slice(None, None, -1), slice(0, 1), slice(None, None, 2), slice(1, None), 0][int(random.integers(6))]
+            for _ in range(rank)
         )
         view, other = tensor(base)[index], base[index]
         drop = int(random.integers(0, other.ndim + 1))

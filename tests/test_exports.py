@@ -35,7 +35,11 @@ def test_nothing_else_is_public() -> None:
 
 
 def test_every_error_is_exported() -> None:
-    defined = {n for n, v in vars(errors).items() if inspect.isclass(v) and issubclass(v, (errors.FusepyError, Warning)) and v.__module__ == errors.__name__}
+    defined = {
+        n
+        for n, v in vars(errors).items()
+        if inspect.isclass(v) and issubclass(v, (errors.FusepyError, Warning)) and v.__module__ == errors.__name__
+    }
     assert defined <= set(fusepy.__all__)
     drawn = errors.__doc__ or ""
     assert all(name in drawn for name in defined if issubclass(getattr(errors, name), errors.FusepyError))
@@ -50,7 +54,9 @@ def test_every_public_object_is_documented(name: str) -> None:
         for member, value in vars(thing).items():
             if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, (staticmethod, property))):
                 told = inspect.getdoc(getattr(thing, member)) if not isinstance(value, property) else inspect.getdoc(value)
-                assert told or f"{member}:" in text or member in ("device", "name", "dtype", "ndim"), f"{name}.{member} has no docstring"
+                assert told or f"{member}:" in text or member in ("device", "name", "dtype", "ndim"), (
+                    f"{name}.{member} has no docstring"
+                )
 
 
 def test_version_and_typing_marker() -> None:
@@ -70,5 +76,7 @@ import fusepy
 from fusepy import device
 assert device._default is None
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=Path(fusepy.__file__).parent.parent, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=Path(fusepy.__file__).parent.parent, check=False
+    )
     assert run.returncode == 0, run.stderr

@@ -139,13 +139,15 @@ def test_structures_of_results(device: Any) -> None:
         (lambda x: Point(x + 1, x * 2), Point(x + 1, x * 2)),
         (lambda x: Look(x + 1, {"k": (x * 2, [x])}), Look(x + 1, {"k": (x * 2, [x])})),
         (lambda x: (x + 1,), (x + 1,)),
+        (lambda x: [x + 1], [x + 1]),
+        (lambda x: {"only": x + 1}, {"only": x + 1}),
         (lambda x: (x, x, x + 1), (x, x, x + 1)),
         (lambda x: x, x),
     ]
     for function, expected in cases:
         fused = fp.fuse(function)
-        got = fused(x)
-        _alike(got, expected)
+        _alike(fused(x), expected)
+        _alike(fused(tensor(x)), expected)  # tensors take a shorter way
         assert kernels(lambda fused=fused: fused(x)) == 1
 
 
@@ -396,7 +398,10 @@ def test_where(lib: Any) -> None:
     same(fp.fuse(lambda x: fp.where(x > 0, 1, -1))(x), np.where(x > 0, 1, -1).astype(np.int32))
     c = ramp(4, 3, start=-1)
     same(fp.fuse(lambda c: fp.where(c > 0, c, 0))(fp.vcast(c, "float3")), np.where(c > 0, c, F32(0)))
-    same(fp.fuse(lambda c, k: fp.where(k, c, -c))(fp.vcast(c, "float3"), np.array([True, False, True, False])), np.where(np.array([[1], [0], [1], [0]]), c, -c))
+    same(
+        fp.fuse(lambda c, k: fp.where(k, c, -c))(fp.vcast(c, "float3"), np.array([True, False, True, False])),
+        np.where(np.array([[1], [0], [1], [0]]), c, -c),
+    )
     same(fp.fuse(lambda x, y: fp.where((x > 0) & (y > 1) | ~(x < 2), x, y))(x, y), np.where((x > 0) & (y > 1) | ~(x < 2), x, y))
     assert fp.fuse(lambda k: fp.where(k, 2.0, 3.0))(True) == 2.0
 
@@ -587,7 +592,9 @@ def test_math_of_one_argument(lib: Any, name: str, numpy: Any, samples: Any, ulp
 
 
 @pytest.mark.parametrize(("name", "numpy", "samples", "ulps", "atol"), [m for m in MATH if m[0] not in ("abs", "saturate", "asin", "acos", "tan")], ids=lambda v: v if isinstance(v, str) else "")  # fmt: skip
-def test_integers_become_float_where_the_function_needs_it(device: Any, name: str, numpy: Any, samples: Any, ulps: int, atol: float) -> None:
+def test_integers_become_float_where_the_function_needs_it(
+    device: Any, name: str, numpy: Any, samples: Any, ulps: int, atol: float
+) -> None:
     n = np.arange(1, 6, dtype=np.int32)
     result = fp.fuse(lambda n: getattr(fp, name)(n))(n)
     close(result, numpy(n.astype(np.float64)).astype(F32), ulps + 2, max(atol, 1e-6))
@@ -693,5 +700,3 @@ def test_tracing_in_two_threads_at_once(lib: Any) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(16)))
-
-

@@ -32,7 +32,11 @@ def imported(path: Path) -> Iterator[tuple[str, int]]:
             name = ".".join([*base, *([node.module] if node.module else [])])
             yield name, node.lineno
             # `from fusepy import errors` imports a module as well
-            yield from ((f"{name}.{alias.name}", node.lineno) for alias in node.names if (ROOT.parent / name.replace(".", "/") / f"{alias.name}.py").exists())
+            yield from (
+                (f"{name}.{alias.name}", node.lineno)
+                for alias in node.names
+                if (ROOT.parent / name.replace(".", "/") / f"{alias.name}.py").exists()
+            )
 
 
 def type_checking_lines(path: Path) -> set[int]:
@@ -70,10 +74,18 @@ def test_one_way(path: Path) -> None:
     name = module_name(path)
     mine = layer(name)
     if mine in ALLOWED:
-        wrong = [f"{path.name}:{line} imports {what}" for what, line in imported(path) if layer(what) and layer(what) not in ALLOWED[mine]]
+        wrong = [
+            f"{path.name}:{line} imports {what}"
+            for what, line in imported(path)
+            if layer(what) and layer(what) not in ALLOWED[mine]
+        ]
         assert not wrong
     if mine == "backend":
-        wrong = [f"{path.name}:{line} imports {what}" for what, line in imported(path) if layer(what) in ("passes", "compile", "cli", "inspection")]
+        wrong = [
+            f"{path.name}:{line} imports {what}"
+            for what, line in imported(path)
+            if layer(what) in ("passes", "compile", "cli", "inspection")
+        ]
         assert not wrong
 
 
@@ -87,11 +99,7 @@ def test_packages_have_one_owner(path: Path) -> None:
 
 
 def test_passes_and_backend_meet_in_compile_only() -> None:
-    both = {
-        str(path.relative_to(ROOT))
-        for path in FILES
-        if {"passes", "backend"} <= {layer(what) for what, _ in imported(path)}
-    }
+    both = {str(path.relative_to(ROOT)) for path in FILES if {"passes", "backend"} <= {layer(what) for what, _ in imported(path)}}
     # inspection shows what the passes did and what the emitter made of it
     assert both <= {"compile.py", "inspection.py"}
     assert "compile.py" in both

@@ -7,7 +7,7 @@ stores the results.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, storage, to_storage

@@ -132,7 +132,9 @@ CASES = {
 def emitted(case: Case) -> KernelSource:
     graph = run_pipeline(parse_graph(case.text), ORACLE)
     (region,) = graph.nodes
-    types = [o.want for o in region_operands(region) if o.dims and o.want.kind is not Kind.POINTER] + [v.type for v in region.results]
+    types = [o.want for o in region_operands(region) if o.dims and o.want.kind is not Kind.POINTER] + [
+        v.type for v in region.results
+    ]
     widest = max(Element.of(t, ORACLE).nbytes for t in types)
     imports = {alias: f"{alias}_{key}" for alias, key in graph.modules}
     return emit(region, case.variant, Target(case.target), ACCESSES, imports, widest)
@@ -199,7 +201,9 @@ def test_slang_takes_it(name: str, device: Any) -> None:
     for alias in ("m", "n"):
         made = ModuleSource.make(f"emit_{alias}", f"// {alias}\n{SOURCE}")
         sources.append(made)
-        text = text.replace(f"import {alias}_0123;", f"import {made.name};").replace(f"import {alias}_4567;", f"import {made.name};")
+        text = text.replace(f"import {alias}_0123;", f"import {made.name};").replace(
+            f"import {alias}_4567;", f"import {made.name};"
+        )
     if source.shims:
         pytest.skip("tests/test_fuse.py runs a kernel with shims")
     if "import" not in text:

@@ -23,7 +23,9 @@ HERE = os.path.basename(__file__)
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def misuse(call: Callable[[], Any], error: type[fp.FusepyError], builtin: type[Exception], *named: str, placed: bool = True) -> fp.FusepyError:
+def misuse(
+    call: Callable[[], Any], error: type[fp.FusepyError], builtin: type[Exception], *named: str, placed: bool = True
+) -> fp.FusepyError:
     """`call` raises `error`, a `builtin` as well, naming `named` and this file, and ending in a hint."""
     with pytest.raises(error) as caught:
         call()
@@ -58,7 +60,9 @@ GOOD = fp.fuse(lambda x, y: x + y)
 
 
 def test_row_1_too_many(lib: Any) -> None:
-    misuse(lambda: lib.add(1, 2, 3), fp.ArgumentError, TypeError, "add() takes 2 arguments, 3 were given", "add(float a, float b)")
+    misuse(
+        lambda: lib.add(1, 2, 3), fp.ArgumentError, TypeError, "add() takes 2 arguments, 3 were given", "add(float a, float b)"
+    )
 
 
 def test_row_1_missing(lib: Any) -> None:
@@ -68,7 +72,9 @@ def test_row_1_missing(lib: Any) -> None:
 
 
 def test_row_1_unknown(lib: Any) -> None:
-    misuse(lambda: lib.tone(ramp(3), gian=2), fp.ArgumentError, TypeError, "tone() has no parameter 'gian'", "did you mean 'gain'?")
+    misuse(
+        lambda: lib.tone(ramp(3), gian=2), fp.ArgumentError, TypeError, "tone() has no parameter 'gian'", "did you mean 'gain'?"
+    )
     misuse(lambda: lib.tone(ramp(3), 1.0, lifft=2), fp.ArgumentError, TypeError, "'lifft'", "did you mean 'lift'?")
 
 
@@ -195,7 +201,14 @@ def test_row_5_python_values(lib: Any, value: Any, seen: str) -> None:
 @pytest.mark.parametrize("dtype", ["complex64", ">f4", "U3", "O", "S2", "M8[s]", "longdouble"])
 def test_row_5_dtypes(lib: Any, dtype: str) -> None:
     array = np.zeros(3, dtype)
-    misuse(lambda: lib.add(array, 1), fp.UnsupportedArgumentError, TypeError, "add: argument 'a'", str(array.dtype), "float32, float64")
+    misuse(
+        lambda: lib.add(array, 1),
+        fp.UnsupportedArgumentError,
+        TypeError,
+        "add: argument 'a'",
+        str(array.dtype),
+        "float32, float64",
+    )
     misuse(lambda: GOOD(array, 1), fp.UnsupportedArgumentError, TypeError, "argument 'x'", str(array.dtype), "float32, float64")
 
 
@@ -281,7 +294,9 @@ def test_row_7_fill(device: Any) -> None:
 def test_row_8_read_only(lib: Any) -> None:
     frozen = np.zeros(3, F32)
     frozen.setflags(write=False)
-    misuse(lambda: lib.split(ramp(3), np.zeros(3, F32), frozen), fp.ShapeError, ValueError, "split", "argument 'rest'", "read-only")
+    misuse(
+        lambda: lib.split(ramp(3), np.zeros(3, F32), frozen), fp.ShapeError, ValueError, "split", "argument 'rest'", "read-only"
+    )
     misuse(lambda: lib.bump(frozen, 1.0), fp.ShapeError, ValueError, "bump", "argument 'v'", "read-only")
     misuse(lambda: lib.add(ramp(3), 1.0, _result=frozen), fp.ShapeError, ValueError, "add", "_result", "read-only")
     assert not frozen.any()
@@ -322,7 +337,14 @@ def test_row_10_results_of_wrong_shape_or_type(lib: Any, device: Any) -> None:
     misuse(call(np.zeros(3)), fp.ShapeError, ValueError, "float64[3]", "float32[3]")
     misuse(call(fp.Tensor.zeros(device, 4)), fp.ShapeError, ValueError, "float[4]", "float[3]")
     misuse(call(fp.Tensor.zeros(device, 3, "int")), fp.ShapeError, ValueError, "int[3]", "float[3]")
-    misuse(lambda: lib.split(ramp(3), np.zeros(3, F32), np.zeros((), F32)), fp.ShapeError, ValueError, "'rest'", "float32[]", "float32[3]")
+    misuse(
+        lambda: lib.split(ramp(3), np.zeros(3, F32), np.zeros((), F32)),
+        fp.ShapeError,
+        ValueError,
+        "'rest'",
+        "float32[]",
+        "float32[3]",
+    )
     misuse(lambda: lib.bump(np.zeros(1, F32), ramp(3)), fp.ShapeError, ValueError, "'v'", "float32[1]", "float32[3]")
     misuse(lambda: lib.add(ramp(3), 1.0, _result=(np.zeros(3, F32), np.zeros(3, F32))), fp.ArgumentError, TypeError, "tuple")
 
@@ -474,7 +496,9 @@ def test_row_16_syntax_and_type_errors(device: Any, tmp_path: Path) -> None:
     path.write_text("float f(float x { return x; }\n")
     misuse(lambda: fp.Module.load_from_file(device, path), fp.CompileError, RuntimeError, f"{path}:1:", placed=False)
     path.write_text("struct S {}; float f(S s) { return s; }\n")
-    misuse(lambda: fp.Module.load_from_file(device, path), fp.CompileError, RuntimeError, f"{path}:1:", "'S'", "float", placed=False)
+    misuse(
+        lambda: fp.Module.load_from_file(device, path), fp.CompileError, RuntimeError, f"{path}:1:", "'S'", "float", placed=False
+    )
     misuse(
         lambda: fp.Module.load_from_source(device, "text", "int f() { return g(); }"), fp.CompileError, RuntimeError,
         "text.slang:1:", "undefined identifier", placed=False,
@@ -598,7 +622,14 @@ def test_row_18_missing_imports_and_files(device: Any, tmp_path: Path, monkeypat
         lambda: load(device, tmp_path / "header.slang"), fp.CompileError, RuntimeError, "not_there.slangh", str(tmp_path),
         "paths searched", placed=False,
     )  # fmt: skip
-    misuse(lambda: load(device, tmp_path / "ouster.slang"), fp.CompileError, RuntimeError, str(tmp_path), "'outer.slang'", placed=False)
+    misuse(
+        lambda: load(device, tmp_path / "ouster.slang"),
+        fp.CompileError,
+        RuntimeError,
+        str(tmp_path),
+        "'outer.slang'",
+        placed=False,
+    )
     monkeypatch.chdir(tmp_path)
     misuse(lambda: load(device, "nothing.slang"), fp.CompileError, RuntimeError, str(tmp_path), "paths searched", placed=False)
 
@@ -627,7 +658,9 @@ def test_row_20_ambiguity(lib: Any) -> None:
     misuse(lambda: lib.total(ramp(4, 3), ramp(4, 3)), fp.AmbiguousCallError, TypeError, "total(float", "total(float3", "vcast")
 
 
-@pytest.mark.xfail(reason="a plan made for (n, 5) also takes (n, 3), where a fresh process asks which of two is meant", strict=True)
+@pytest.mark.xfail(
+    reason="a plan made for (n, 5) also takes (n, 3), where a fresh process asks which of two is meant", strict=True
+)
 def test_row_20_ambiguity_does_not_depend_on_earlier_calls(lib: Any) -> None:
     fresh = lib.find_function("size_of")
     same(fresh(ramp(4, 5)), ramp(4, 5))

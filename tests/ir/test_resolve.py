@@ -8,7 +8,8 @@ from fusepy.errors import (
     ResolveError,
 )
 from fusepy.ir.graph import Value
-from fusepy.ir.resolve import resolve_call, show
+from fusepy.ir.offers import show
+from fusepy.ir.resolve import resolve_call
 from tests.fake_oracle import FakeOracle
 from tests.ir.calls import operands, resolve
 from tests.reference import ORACLE

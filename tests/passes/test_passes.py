@@ -131,6 +131,8 @@ def test_the_pipeline_verifies_what_a_pass_makes(monkeypatch: pytest.MonkeyPatch
 
     bad = Pass("bad", lambda graph, oracle: graph.replace(nodes=()), "resolved", "resolved")
     monkeypatch.setattr(passes, "PIPELINE", (PIPELINE[0], bad))
-    graph = parse_graph("graph @g(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {\n  %0 = neg(%x) : Tensor<float>[?]\n  return %0\n}")
+    graph = parse_graph(
+        "graph @g(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {\n  %0 = neg(%x) : Tensor<float>[?]\n  return %0\n}"
+    )
     with pytest.raises(VerifyError, match="not defined"):
         passes.run_pipeline(graph, ORACLE)

@@ -1,0 +1,115 @@
+"""Why a call was refused: the messages of `ir.resolve`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.errors import AmbiguousCallError, ArgumentError, NoMatchError, ResolveError
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Value
+from fusepy.ir.offers import Offer, describe, exact, fill, show
+from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
+from fusepy.ir.types import Kind
+
+
+def count_error(declared: Sequence[Signature], function: str, given: int, place: str | None) -> ArgumentError:
+    wanted = sorted({sum(p.direction != OUT for p in s.params) for s in declared})
+    return ArgumentError(
+        f"{function}() takes {' or '.join(map(str, wanted))} argument{'s' * (wanted != [1])}, {given} were given",
+        place=place,
+        saw=f"{given} arguments",
+        expected="; ".join(show(function, s.params) for s in declared[:4]),
+        hint="out parameters may be left away; under @fuse they always are, and are returned",
+    )
+
+
+def no_match(
+    oracle: Oracle,
+    module: str,
+    function: str,
+    operands: Sequence[Value],
+    maps: Sequence[ArgMap],
+    declared: Sequence[Signature],
+    offers: Sequence[Sequence[Offer]],
+    place: str | None,
+) -> ResolveError:
+    signature = declared[0]
+    params = fill(signature, len(operands)) or ()
+    inputs = [p for p in params if p.direction != OUT]
+    if len(inputs) < sum(p.direction != OUT for p in signature.params):
+        required = [p.name for p in signature.params if p.direction != OUT][len(inputs) :]
+        outs = [p.type for p in params if p.direction == OUT]
+        plain = [p.type for p in inputs]
+        if all(t is not None for t in [*plain, *outs]) and (
+            oracle.resolve(module, function, [p.type for p in params if p.type is not None]) is None
+        ):
+            return ArgumentError(  # type: ignore[return-value]  # both derive from TypeError and FusepyError
+                f"{function}() misses the argument {required[0]!r}",
+                place=place,
+                saw=f"{len(operands)} arguments",
+                expected=show(function, signature.params),
+                hint=f"pass {required[0]}=… by position or name",
+            )
+    wrong = [i for i, (v, p, o) in enumerate(zip(operands, inputs, offers)) if not any(exact(v, x, p, oracle) for x in o)]
+    if len(declared) == 1 and wrong:
+        i = wrong[0]
+        value, param = operands[i], inputs[i]
+        binds = f"can bind as {' or '.join(str(o.type) for o in offers[i])}" if offers[i] else f"under {maps[i]} binds as nothing"
+        return NoMatchError(
+            f"{function}: argument {param.name!r} does not fit",
+            place=place,
+            saw=f"{describe(value)}, which {binds}",
+            expected=f"{param.type}",
+            hint=_binding_hint(value, param) if offers[i] else _mapping_hint(value, maps[i]),
+        )
+    words = oracle.diagnose(module, function, [o[0].type if o else v.type for v, o in zip(operands, offers)]).strip()
+    return NoMatchError(
+        f"{function}: no overload takes these arguments",
+        place=place,
+        saw=", ".join(describe(v) for v in operands),
+        expected="; ".join(show(function, s.params, s.result) for s in declared[:6]),
+        hint="convert with vcast(value, type), or say the mapping with vmap" + (f"\n  Slang says: {words}" if words else ""),
+    )
+
+
+def _mapping_hint(value: Value, map: ArgMap) -> str:
+    if not map.dims:
+        return f"None in declare() means one value for all threads, and this one has {value.rank} axes; say vmapping(0), …"
+    return "name a grid dimension for each leading axis, and leave to the type those that it takes in"
+
+
+def _binding_hint(value: Value, param: Param) -> str:
+    want = param.type
+    if want is None:
+        return "choose a type with vcast(value, type)"
+    if (
+        value.type.kind is Kind.SCALAR
+        and want.kind in (Kind.VECTOR, Kind.MATRIX)
+        and value.type is want.scalar
+        and value.container
+    ):
+        extents = " x ".join(map(str, want.shape))
+        return f"a {want} takes trailing axes of {extents}; reshape the array, or vcast to the type that it holds"
+    if value.type.is_numeric and want.is_numeric and value.type.shape == want.shape:
+        dtype = want.dtype
+        return f"conversions are never silent: pass .astype(np.{dtype}), or say vcast(value, m.{want.name})"
+    if value.type.is_numeric and want.is_numeric and value.type.shape and want.shape:
+        return "cut components with a swizzle such as .xyz, or build the vector that is wanted"
+    return f"pass a {want}, or vcast(value, m.{want.name})"
+
+
+def ambiguous(
+    function: str, names: Sequence[str], found: Sequence[tuple[tuple[Offer, ...], Answer]], place: str | None
+) -> AmbiguousCallError:
+    shown = [f"{show(function, a.params, a.result)}" for _, a in found]
+    first, second = found[0][0], found[1][0]
+    differing = next((i for i, (a, b) in enumerate(zip(first, second)) if (a.type, a.consumed) != (b.type, b.consumed)), 0)
+    choices = sorted({c[differing].type.name for c, _ in found})
+    name = names[differing] if differing < len(names) else "value"
+    return AmbiguousCallError(
+        f"{function}: the arguments bind in {len(found)} ways",
+        place=place,
+        saw="\n            ".join(shown[:8]),
+        expected="one",
+        hint=f"choose for {name!r}: " + " or ".join(f"fp.vcast({name}, m.{c})" for c in choices),
+    )
