@@ -15,7 +15,7 @@ from benchmarks.programs import SOURCE
 
 CASE = "add16m"
 PEERS = ["fusepy", "sgl", "slangpy", "numpy"]
-BLOCKS = 7
+BLOCKS = 15
 ADD = "float x = p.a[i]; float y = p.b[i]; p.r[i] = x + y;"
 ADD4 = ADD.replace("float ", "float4 ")
 SHAPES: dict[str, tuple[str, tuple[int, int, str]]] = {
@@ -94,4 +94,4 @@ def bench_add(measure: Any, raw: Any, runners: Any, data: Any, block: int, peer:
     if peer == "sgl":
         best = min(_search, key=lambda name: median(_search[name]))
         note, target = f"best of {len(_search)}: {best}", raw[best]
-    measure(peer, block, target, rounds=7, warmup=2, bytes=3 * data[0].nbytes, note=note)
+    measure(peer, block, target, rounds=3, warmup=1, bytes=3 * data[0].nbytes, note=note)

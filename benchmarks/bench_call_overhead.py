@@ -32,7 +32,7 @@ PEERS = [
     "slangpy unvalidated allocating",
     "sgl",
 ]
-BLOCKS = 9
+BLOCKS = 15
 N = 1024
 CALLS = 1000
 
@@ -112,7 +112,7 @@ def runners(kind: str) -> Iterator[dict[str, Callable[[], None]]]:
 
 
 def bench_call(measure: Any, runners: dict[str, Callable[[], None]], block: int, peer: str) -> None:
-    measure(peer, block, runners[peer], rounds=5, calls=CALLS)
+    measure(peer, block, runners[peer], rounds=3, calls=CALLS)
 
 
 @pytest.mark.benchmark(timer=time.thread_time)

@@ -15,7 +15,7 @@ from benchmarks.programs import CHAIN, SOURCE, chain_calls, numpy_chain
 
 CASE = "chain8"
 PEERS = ["fusepy", "sgl", "slangpy hand-fused", "slangpy", "numpy"]
-BLOCKS = 5
+BLOCKS = 15
 CALL = "chain({}, p.red, p.blue, p.stops, p.amount, p.g)"
 NUMBERS = "uint count; float red; float blue; float stops; float amount; float g;"
 
@@ -122,4 +122,4 @@ def bench_chain(measure: Any, raw: Any, runners: Any, image: Any, block: int, pe
         best = min(_search, key=lambda name: median(_search[name]))
         note, target = f"best of {len(_search)}: {best}", raw[best]
     slow = peer in ("numpy", "slangpy")
-    measure(peer, block, target, rounds=1 if slow else 5, warmup=0 if slow else 1, bytes=2 * image.nbytes, note=note)
+    measure(peer, block, target, rounds=1 if slow else 2, warmup=0 if slow else 1, bytes=2 * image.nbytes, note=note)

@@ -87,7 +87,9 @@ class Program:
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
         # the short way, for one tensor that is returned by itself and not in a tuple or dict of one
-        self.simple = self.outs is None and self.returns == "tensor" and recording.rebuild is hand_back and len(self.elements) == 1
+        self.simple = (
+            self.outs is None and self.returns == "tensor" and recording.rebuild is hand_back and len(self.elements) == 1
+        )
         for source in self.sources:
             device.save_facts(source)
 
@@ -152,17 +154,33 @@ class Program:
         """Runs the one region, or a region per result where their extents share no grid."""
         if self.plan is None:
             return []
-        if self.split is None:
-            try:
-                return self.plan.run(placed, outs)
-            except ShapeError:
-                if len(self.elements) < 2:
-                    raise
-                split = self.plans(split_outputs(self.resolved()))
-                results = [p.run(placed, None if outs is None else [outs[j]])[0] for j, p in enumerate(split)]
-                self.split = split  # only if each result runs by itself is the shared grid to blame
-                return results
-        return [p.run(placed, None if outs is None else [outs[j]])[0] for j, p in enumerate(self.split)]
+        try:
+            return self.plan.run(placed, outs)
+        except ShapeError:
+            plans = self.plans_for([_shape(v) for v in placed])
+            if plans == [self.plan]:
+                raise
+        return [p.run(placed, None if outs is None else [outs[j]])[0] for j, p in enumerate(plans)]
+
+    def plans_for(self, shapes: Sequence[tuple[int, ...]]) -> list[Plan]:
+        """The plans that run arguments of these shapes.
+
+        Raises:
+            ShapeError: if not even each result by itself has a grid.
+        """
+        if self.plan is None:
+            return []
+        try:
+            self.plan.check(shapes)
+        except ShapeError:
+            if len(self.elements) < 2:
+                raise
+            if self.split is None:
+                self.split = self.plans(split_outputs(self.resolved()))
+            for plan in self.split:
+                plan.check(shapes)
+            return self.split
+        return [self.plan]
 
     def hand_out(self, tensor: Tensor) -> Any:
         """A result in the container that the call returns."""
@@ -226,9 +244,7 @@ class Program:
 
     def shapes(self, args: Sequence[Any]) -> list[tuple[int, ...]]:
         """The shapes that the arguments, and what was captured, have on the device."""
-        return [
-            np.shape(_inner(v)) if not isinstance(_inner(v), (Tensor, Grid)) else _inner(v).shape for v in (*args, *self.captures)
-        ]
+        return [_shape(_inner(v)) for v in (*args, *self.captures)]
 
     # ---- compiling ----------------------------------------------------------------------------------------------
 
@@ -279,6 +295,10 @@ class Program:
         if type(inner) in (float, int, bool) and not mapped:
             return None
         return place
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return value.shape if isinstance(value, (Tensor, Grid)) else np.shape(value)
 
 
 def _inner(value: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -116,6 +118,8 @@ def _type_name(wanted: str | spy.DeviceType) -> str:
 
 def _open(name: str, adapter: int | str | None, include_paths: Sequence[str | os.PathLike[str]], debug: bool) -> spy.Device:
     kind = spy.DeviceType[name]
+    if kind == spy.DeviceType.cuda and not _has_cuda_driver():
+        raise RuntimeError("there is no CUDA driver on this machine")
     luid: list[int] | None = None
     if adapter is not None:
         adapters = spy.Device.enumerate_adapters(kind)
@@ -134,6 +138,15 @@ def _open(name: str, adapter: int | str | None, include_paths: Sequence[str | os
         adapter_luid=luid,
         compiler_options={"include_paths": list(include_paths)},
     )
+
+
+def _has_cuda_driver() -> bool:
+    """Whether the CUDA driver can be loaded; slang-rhi looks for it too, and writes to stderr where it is incomplete."""
+    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+    try:
+        return hasattr(ctypes.CDLL(name), "cuGetErrorString")
+    except OSError:
+        return False
 
 
 def _silence() -> None:

@@ -18,10 +18,11 @@ class Element:
     Attributes:
         type: the Slang type.
         nbytes: distance from one element to the next.
+        origin: the module that declares a struct.
         dtype: NumPy dtype of a component (of the whole struct for structs); `shape` the components' extents.
     """
 
-    __slots__ = ("_keys", "dtype", "nbytes", "shape", "stored", "type")
+    __slots__ = ("_keys", "dtype", "nbytes", "origin", "shape", "stored", "type")
     _interned: dict[object, Element] = {}
     structs: dict[np.dtype[Any], list[Element]] = {}  # by NumPy dtype, so that structured arrays are recognised
 
@@ -31,6 +32,7 @@ class Element:
         self.dtype = dtype
         self.stored = stored  # differs for bool, which is four bytes on the device
         self.shape = shape
+        self.origin: object = None
         self._keys: dict[tuple[int, object], object] = {}
 
     def key(self, rank: int, device: object) -> object:
@@ -61,6 +63,7 @@ class Element:
         if found is None:
             dtype = struct_dtype(layout, oracle)
             found = cls._interned[layout] = cls(type, layout.stride, dtype, dtype, ())
+            found.origin = layout.origin
             cls.structs.setdefault(dtype, []).append(found)
         return found
 

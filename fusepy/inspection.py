@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fusepy.backend.marshals.base import Variant
+from fusepy.backend.plan import Plan
 from fusepy.compile import Program, Recording
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.graph import Graph, Node
@@ -54,26 +56,27 @@ class Explanation:
 
 def kernel_source(program: Program, args: Sequence[Any]) -> str:
     """The Slang of every kernel of a call."""
-    variant, _ = _variant(program, args)
-    return "\n".join(program.source(region, variant).text for region in program.graph.nodes)
+    return "\n".join(
+        program.source(p.region, _variant(p, program, args)[0]).text for p in program.plans_for(program.shapes(args))
+    )
 
 
 def explain(program: Program, args: Sequence[Any]) -> Explanation:
     """The kernels of a call and the reasons for them."""
-    variant, why = _variant(program, args)
     before = program.resolved()
+    plans = program.plans_for(program.shapes(args))
+    variants = ["{}, {}".format(*_variant(p, program, args)) for p in plans]
     reasons = list(_dropped(program.recording.graph, before))
-    for region in program.graph.nodes:
-        reasons += _region_reasons(region, before)
+    if len(plans) > 1:
+        reasons.append("split: the results have extents that share no grid, so each gets a kernel of its own")
+    for plan in plans:
+        reasons += _region_reasons(plan.region, before)
     inputs = [f"{v.name}: {v.type} over {v.rank} axes" for v in program.graph.inputs]
-    kernels = len(program.graph.nodes)
-    return Explanation(program.graph.name, kernels, (f"{variant}, {why}",) * kernels, tuple(reasons), tuple(inputs))
+    return Explanation(program.graph.name, len(plans), tuple(variants), tuple(reasons), tuple(inputs))
 
 
-def _variant(program: Program, args: Sequence[Any]) -> tuple[Variant, str]:
+def _variant(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[Variant, str]:
     """How these arguments will be indexed. Everything that is no tensor yet becomes a contiguous one."""
-    plan = program.plan
-    assert plan is not None
     if not plan.linear:
         return Variant(False, plan.rank), "since an argument is mapped to some of the grid's dimensions only, or is a grid()"
     strided = [a for a in args if isinstance(a, Tensor) and not a.linear]
@@ -86,36 +89,33 @@ def _variant(program: Program, args: Sequence[Any]) -> tuple[Variant, str]:
 
 def _dropped(before: Graph, after: Graph) -> list[str]:
     """Nodes that folding, merging or dead code elimination have removed."""
-    left = {(n.op.name, n.loc, n.attrs.get("function")) for n in after.nodes}
+    left = set(map(_identity, after.nodes))
     return [
         f"{_label(n)}: not needed (folded, merged with an equal node, or its result is unused)"
         for n in before.nodes
-        if n.op.name != "const" and (n.op.name, n.loc, n.attrs.get("function")) not in left
+        if n.op.name != "const" and _identity(n) not in left
     ]
 
 
 def _region_reasons(region: Node, before: Graph) -> list[str]:
+    """Why each node of a region is in it."""
     assert region.body is not None
-    counts: dict[tuple[str, object, object], int] = {}
-    for node in region.body.nodes:
-        key = (node.op.name, node.loc, node.attrs.get("function"))
-        counts[key] = counts.get(key, 0) + 1
-    written = {(n.op.name, n.loc, n.attrs.get("function")): 0 for n in before.nodes}
-    for node in before.nodes:
-        written[node.op.name, node.loc, node.attrs.get("function")] += 1
+    written = Counter(map(_identity, before.nodes))
+    instances = Counter(map(_identity, region.body.nodes))
     reasons: list[str] = []
-    seen: set[tuple[str, object, object]] = set()
     for node in region.body.nodes:
-        key = (node.op.name, node.loc, node.attrs.get("function"))
-        if node.op.name == "const" or key in seen:
+        if node.op.name == "const":
             continue
-        seen.add(key)
-        extra = counts[key] - written.get(key, counts[key])
         reason = "fused: elementwise on the grid of the results"
-        if extra > 0:
-            reason += f"; computed {counts[key]} times, since its result is read through different mappings"
+        if instances[_identity(node)] > written[_identity(node)] > 0:
+            reason += "; computed once for each of the mappings through which its result is read"
         reasons.append(f"{_label(node)}: {reason}")
     return reasons
+
+
+def _identity(node: Node) -> tuple[str, object, object]:
+    """What tells nodes apart in reasons."""
+    return (node.op.name, node.loc, node.attrs.get("function"))
 
 
 def _label(node: Node) -> str:

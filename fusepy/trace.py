@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -98,6 +98,8 @@ class Trace:
         except FusepyError as error:
             error.what = f"{self.builder.name}: argument {name!r}: {error.what}"
             raise error.at(user_line()) from None
+        if described.origin is not None:
+            self.module(cast("ModuleSource", described.origin), self.device)  # its members are known without any call
         taken = {v.name for v in self.builder.inputs}
         unique, count = name, 1
         while unique in taken:

@@ -458,6 +458,18 @@ def test_structs_in_structs(lib: Any) -> None:
     same(lib.outer_at(outer), ramp(3, 3) + ramp(3)[:, None] * ramp(3, 3, start=1))
 
 
+@pytest.mark.xfail(
+    reason="equal structs of two modules share one Element, which imports the first module too", raises=fp.CompileError
+)
+@pytest.mark.req("T8")
+def test_equal_structs_of_two_modules(lib: Any, device: Any) -> None:
+    source = "struct Ray { float3 position; float3 direction; }; float3 at(Ray r, float t) { return r.position + t; }"
+    other = fp.Module.load_from_source(device, "other_rays", source)
+    assert lib.Ray.dtype == other.Ray.dtype
+    same(other.at(fp.Tensor.zeros(device, 2, other.Ray), 1.0).to_numpy(), np.ones((2, 3), F32))
+    same(lib.at(fp.Tensor.zeros(device, 2, lib.Ray), 1.0).to_numpy(), np.zeros((2, 3), F32))
+
+
 # ---- out and inout --------------------------------------------------------------------------------------------------
 
 

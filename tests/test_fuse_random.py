@@ -36,12 +36,19 @@ def operations(lib: Any) -> dict[str, Op]:
         "floor": Op("s", "s", fp.floor, np.floor),
         "abs": Op("s", "s", fp.abs, np.abs),
         "where": Op("sss", "s", lambda a, b, c: fp.where(a > b, b, c), lambda a, b, c: np.where(a > b, b, c)),
-        "both": Op("sss", "s", lambda a, b, c: fp.where((a > 0) & (b > 0) | ~(c < 1), a, b), lambda a, b, c: np.where((a > 0) & (b > 0) | ~(c < 1), a, b)),
+        "both": Op(
+            "sss",
+            "s",
+            lambda a, b, c: fp.where((a > 0) & (b > 0) | ~(c < 1), a, b),
+            lambda a, b, c: np.where((a > 0) & (b > 0) | ~(c < 1), a, b),
+        ),
         "call add": Op("ss", "s", lib.add, lambda a, b: a + b),
         "call minus": Op("ss", "s", lambda a, b: lib.minus(b=a, a=b), lambda a, b: b - a),
         "split": Op("s", "s", lambda a: lib.split(a)[1], lambda a: a - np.floor(a)),
         "bump": Op("ss", "s", lambda a, b: lib.bump(a, b)[1], lambda a, b: a + b),
-        "to vector": Op("sss", "v", lambda a, b, c: lib.float3(a, b, c), lambda a, b, c: np.stack(np.broadcast_arrays(a, b, c), -1)),
+        "to vector": Op(
+            "sss", "v", lambda a, b, c: lib.float3(a, b, c), lambda a, b, c: np.stack(np.broadcast_arrays(a, b, c), -1)
+        ),
         "tone": Op("vs", "v", lambda v, k: lib.tone(v, k), lambda v, k: v * wide(k) + 2),
         "add3": Op("vv", "v", lib.add3, lambda a, b: a + b),
         "mul v": Op("vs", "v", lambda v, k: v * k, lambda v, k: v * wide(k)),
@@ -117,7 +124,7 @@ def given_as(argument: Argument, array: Any) -> Any:
     elif argument.passed == "reversed" and axes:
         made = fp.Tensor.from_numpy(device, np.ascontiguousarray(array[::-1]))[::-1]
     elif argument.passed == "transposed":
-        made = np.asfortranarray(array)
+        made = np.array(array, order="F")
     elif argument.passed == "broadcast":
         made = np.broadcast_to(array, (1, *array.shape))[0]
     return fp.vcast(made, "float3") if argument.kind == "v" else made
@@ -148,7 +155,9 @@ def test_random_programs(lib: Any, program: Program) -> None:
         assert result.shape == wanted.shape, program
         # the steps are exact up to the last bits, but differences and products of what they give may grow
         scale = max(1.0, float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0)))
-        np.testing.assert_allclose(result.astype(np.float64), wanted.astype(np.float64), rtol=2e-4, atol=2e-5 * scale, err_msg=str(program))
+        np.testing.assert_allclose(
+            result.astype(np.float64), wanted.astype(np.float64), rtol=2e-4, atol=2e-5 * scale, err_msg=str(program)
+        )
     shapes = {np.asarray(e).shape for e in expected}
     if len(shapes) == 1:
         assert dispatched == 1

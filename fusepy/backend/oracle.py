@@ -85,7 +85,9 @@ class SlangOracle:
             raw = self._facts[module].get("layouts", type.name, lambda module=module: self._layout(module, type))
             if raw is not None:
                 size, stride, alignment, fields = raw
-                return Layout(type, size, stride, alignment, tuple(Field(n, Type.parse(t), o) for n, t, o in fields))
+                return Layout(
+                    type, size, stride, alignment, tuple(Field(n, Type.parse(t), o) for n, t, o in fields), self._sources[module]
+                )
         return None
 
     def conforms(self, type: Type, interface: Type) -> bool:

@@ -20,6 +20,7 @@ from fusepy.element import Element
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import result_dims
+from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind
 from fusepy.tensor import Tensor
 
@@ -159,6 +160,12 @@ class Plan:
             self.device.keep(self)
         return found
 
+    def check(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Raises `ShapeError` unless arguments of these shapes broadcast together."""
+        given = [shapes[p] if o.container else () for p, o in zip(self.positions, self._operands)]
+        strides = [contiguous_strides(s) for s in given]
+        make_recipe(self._operands, given, strides, self._out_dims, self._feeds, self.rank, self.name, self.strict)
+
     def one_shape(self, shapes: Sequence[tuple[int, ...]]) -> bool:
         """Whether arguments of these shapes have one batch shape, so that they can be indexed linearly."""
         batch = {
@@ -279,7 +286,7 @@ class Plan:
                 if tensor.__class__ is not Tensor or tensor.low >= out.high or out.low >= tensor.high:
                     continue
                 same = tensor.address == out.address and tensor.size * tensor.element.nbytes == out.size * out.element.nbytes
-                same = same and (tensor.linear and out.linear or tensor.strides == out.strides)
+                same = same and ((tensor.linear and out.linear) or tensor.strides == out.strides)
                 if operand.want.kind is Kind.POINTER or not same or operand.dims != self._out_dims[j]:
                     raise ShapeError(
                         f"{self.name}: the result overlaps argument {operand.name!r}, which other threads still read",

@@ -134,6 +134,7 @@ class Device:
             self.cache.put_async(self.facts_key(source), facts.data, {})
 
     def facts_key(self, source: ModuleSource) -> str:
+        """The key of a module's facts in the disk cache."""
         return f"facts {source.closure} {self.identity}"
 
     @property

@@ -7,7 +7,7 @@ else in fusepy knows Slang's conversion or overload rules.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from fusepy.ir.types import Type
@@ -55,13 +55,17 @@ class Field:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a type lies in device memory behind a pointer. Sizes in bytes; `stride` is from one array element to the next."""
+    """How a type lies in device memory behind a pointer. Sizes in bytes; `stride` is from one array element to the next.
+
+    `origin` is the module that declares the type, as the oracle knows it.
+    """
 
     type: Type
     size: int
     stride: int
     alignment: int
     fields: tuple[Field, ...] = ()
+    origin: object = field(default=None, compare=False)
 
     def field(self, name: str) -> Field | None:
         return next((f for f in self.fields if f.name == name), None)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # the textual IR has one line per graph header
 """Generated kernels against golden texts. No device: regions come from textual IR, answers from the fake oracle.
 
 ``FUSEPY_UPDATE_GOLDEN=1`` writes what is emitted; read the difference before you commit it.

@@ -129,7 +129,7 @@ def test_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         queue.dispatch(i, None, [1, 1, 1])  # type: ignore[arg-type]
     assert [len(dispatched(log)) for log in device.submitted] == [LIMIT, LIMIT]
     queue.flush()
-    assert sum((dispatched(log) for log in device.submitted), []) == list(range(2 * LIMIT + 3))
+    assert [entry for log in device.submitted for entry in dispatched(log)] == list(range(2 * LIMIT + 3))
 
 
 def test_without_deferral_and_after_share_every_dispatch_is_submitted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -378,7 +378,7 @@ def _if(x: Any) -> Any:
         (lambda x: float(x), "float()"),
         (lambda x: int(x), "int()"),
         (lambda x: range(x), "int()"),
-        (lambda x: [y for y in x], "iteration"),
+        (lambda x: list(x), "iteration"),
         (lambda x: len(x), "len()"),
         (lambda x: x[1:], "sliced"),
         (lambda x: __import__("math").sin(x), "float()"),
@@ -614,8 +614,8 @@ def test_row_18_missing_imports_and_files(device: Any, tmp_path: Path, monkeypat
     (tmp_path / "outer.slang").write_text("import not_there;\nfloat f(float x) { return x; }\n")
     load = fp.Module.load_from_file
     misuse(
-        lambda: load(device, tmp_path / "outer.slang"), fp.CompileError, RuntimeError, "not_there.slang", str(tmp_path), "paths searched",
-        placed=False,
+        lambda: load(device, tmp_path / "outer.slang"), fp.CompileError, RuntimeError, "not_there.slang", str(tmp_path),
+        "paths searched", placed=False,
     )  # fmt: skip
     (tmp_path / "header.slang").write_text('#include "not_there.slangh"\nfloat f(float x) { return x; }\n')
     misuse(
@@ -641,7 +641,10 @@ NAMES = ["a;} void x(){", "f(", "float*", "a b", "", "__typeof(x)", "f<", "1f", 
 def test_row_19_names_that_are_no_identifiers(lib: Any, device: Any, name: str) -> None:
     for look_up in (lib.find_function, lib.__getitem__):
         misuse(lambda look_up=look_up: look_up(name), fp.InvalidNameError, ValueError, repr(name), placed=False)
-    misuse(lambda: fp.Module.load_from_source(device, name, "float f(float x) { return x; }"), fp.InvalidNameError, ValueError, repr(name), placed=False)  # fmt: skip
+    load = fp.Module.load_from_source
+    misuse(
+        lambda: load(device, name, "float f(float x) { return x; }"), fp.InvalidNameError, ValueError, repr(name), placed=False
+    )
     if name.strip() == name:
         misuse(lambda: fp.vcast(1.0, name), fp.InvalidNameError, ValueError, repr(name), placed=False)
 

@@ -1,6 +1,7 @@
 """Passes: golden pairs of texts, what must not change, and meaning kept under the NumPy interpretation.
 
-A case is ``<pass>/<name>.ir``: the graph before, a line ``=====``, the graph after. ``FUSEPY_UPDATE_GOLDEN=1`` writes the second half.
+A case is ``<pass>/<name>.ir``: the graph before, a line ``=====``, the graph after.
+``FUSEPY_UPDATE_GOLDEN=1`` writes the second half.
 """
 
 from __future__ import annotations

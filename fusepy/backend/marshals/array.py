@@ -55,7 +55,9 @@ class TensorMarshal:
 
     def describe(self, value: Tensor) -> Description:
         scalar = value.dtype.kind is Kind.SCALAR
-        return Description(value.dtype, telling(value.shape) if scalar else (None,) * value.ndim, "Tensor")
+        return Description(
+            value.dtype, telling(value.shape) if scalar else (None,) * value.ndim, "Tensor", origin=value.element.origin
+        )
 
     def place(self, value: Tensor, type: Type, device: Device) -> Tensor:
         if value.device is not device:
@@ -78,7 +80,8 @@ class NumPyMarshal:
 
     def describe(self, value: np.ndarray[Any, Any]) -> Description:
         if value.dtype.names is not None:
-            return Description(struct_of(value.dtype).type, (None,) * value.ndim, "Tensor")
+            element = struct_of(value.dtype)
+            return Description(element.type, (None,) * value.ndim, "Tensor", origin=element.origin)
         return Description(scalar_type(value.dtype), telling(value.shape), "Tensor")
 
     def place(self, value: np.ndarray[Any, Any], type: Type, device: Device) -> Tensor:

@@ -28,6 +28,7 @@ class Description:
     dims: Dims
     container: str
     weak: bool = False
+    origin: object = None  # the module of a struct
 
 
 class Marshal(Protocol):
