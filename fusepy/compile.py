@@ -224,7 +224,7 @@ class Program:
     def _destination(self, given: Any, element: Element, name: str) -> Tensor | None:
         """The tensor that a result is written to directly; ``None`` where one is made and copied back."""
         if given is None or isinstance(given, Tensor):
-            if given is not None and given.element is not element:
+            if given is not None and not given.element.same(element):
                 return reinterpret(given, element) or given
             return given
         if isinstance(given, np.ndarray):

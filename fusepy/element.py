@@ -35,6 +35,10 @@ class Element:
         self.origin: object = None
         self._keys: dict[tuple[int, object], object] = {}
 
+    def same(self, other: Element) -> bool:
+        """Whether both are one type in one layout; a struct that two modules import from a third has an element in each."""
+        return self is other or (self.type is other.type and self.dtype == other.dtype and self.nbytes == other.nbytes)
+
     def key(self, rank: int, device: object) -> object:
         """One object per element, rank and device: what a tensor is to a plan's key, cheap to hash and compare."""
         found = self._keys.get((rank, device))
@@ -59,10 +63,10 @@ class Element:
             raise UnsupportedArgumentError(
                 f"a tensor cannot hold {type}", hint="use a scalar, vector, matrix, or a struct as module.Name, e.g. dtype=m.Ray"
             )
-        found = cls._interned.get(layout)
+        found = cls._interned.get((layout, layout.origin))
         if found is None:
             dtype = struct_dtype(layout, oracle)
-            found = cls._interned[layout] = cls(type, layout.stride, dtype, dtype, ())
+            found = cls._interned[layout, layout.origin] = cls(type, layout.stride, dtype, dtype, ())
             found.origin = layout.origin
             cls.structs.setdefault(dtype, []).append(found)
         return found

@@ -263,7 +263,7 @@ class Plan:
                 expected=self.device.name,
                 hint="make it with Tensor.empty on the device of the arguments",
             )
-        if given.element is not self.elements[j] or given.shape != shape:
+        if not given.element.same(self.elements[j]) or given.shape != shape:
             raise ShapeError(
                 f"{self.name}: the given result does not fit",
                 saw=f"{given.dtype}{list(given.shape)}",

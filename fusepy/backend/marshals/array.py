@@ -81,7 +81,9 @@ class NumPyMarshal:
     def describe(self, value: np.ndarray[Any, Any]) -> Description:
         if value.dtype.names is not None:
             element = struct_of(value.dtype)
-            return Description(element.type, (None,) * value.ndim, "Tensor", origin=element.origin)
+            # where equal structs of several modules have this layout, only the call can tell which one is meant
+            origin = element.origin if len(Element.structs[value.dtype]) == 1 else None
+            return Description(element.type, (None,) * value.ndim, "Tensor", origin=origin)
         return Description(scalar_type(value.dtype), telling(value.shape), "Tensor")
 
     def place(self, value: np.ndarray[Any, Any], type: Type, device: Device) -> Tensor:
