@@ -9,7 +9,7 @@ import numpy as np
 
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.oracle import Layout, Oracle
-from fusepy.ir.types import BOOL, SCALARS, Type
+from fusepy.ir.types import BOOL, SCALARS, Kind, Type
 
 
 class Element:
@@ -22,7 +22,7 @@ class Element:
         dtype: NumPy dtype of a component (of the whole struct for structs); `shape` the components' extents.
     """
 
-    __slots__ = ("_keys", "dtype", "nbytes", "origin", "shape", "stored", "type")
+    __slots__ = ("_keys", "dtype", "nbytes", "origin", "scalar", "shape", "stored", "type")
     _interned: dict[object, Element] = {}
     structs: dict[np.dtype[Any], list[Element]] = {}  # by NumPy dtype, so that structured arrays are recognised
 
@@ -33,14 +33,15 @@ class Element:
         self.stored = stored  # differs for bool, which is four bytes on the device
         self.shape = shape
         self.origin: object = None
-        self._keys: dict[tuple[int, object], object] = {}
+        self._keys: dict[tuple[object, object], object] = {}
+        self.scalar = type.kind is Kind.SCALAR
 
     def same(self, other: Element) -> bool:
         """Whether both are one type in one layout; a struct that two modules import from a third has an element in each."""
         return self is other or (self.type is other.type and self.dtype == other.dtype and self.nbytes == other.nbytes)
 
-    def key(self, rank: int, device: object) -> object:
-        """One object per element, rank and device: what a tensor is to a plan's key, cheap to hash and compare."""
+    def key(self, rank: object, device: object) -> object:
+        """One object per element, rank (or what is told of the shape) and device: what a tensor is to a plan's key, cheap to hash and compare."""
         found = self._keys.get((rank, device))
         return self._keys.setdefault((rank, device), object()) if found is None else found
 

@@ -88,7 +88,7 @@ class Function(Caller):
                 inner, said = (value.value, value.map) if isinstance(value, Mapped) else (value, said)
                 passed.append(trace.argument(slots[i].name, inner, said))
             cut = sum(i < len(args) for i in inputs)
-            found = trace.call(alias, self.__name__, passed[:cut], dict(zip(kwargs, passed[cut:])))
+            found = trace.call(alias, self.__name__, passed[:cut], dict(zip(kwargs, passed[cut:])), inherit=False)
         results = [] if found is None else list(found) if isinstance(found, tuple) else [found]
         outs, keep = self._destinations(slots, given, len(results))
         return Recording(trace.finish(results), trace, given, inputs, hand_back, outs, keep, [p.name for p in slots])

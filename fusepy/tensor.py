@@ -10,7 +10,7 @@ import numpy as np
 
 from fusepy.element import Element, element_of, scalar_type
 from fusepy.errors import RangeError, ShapeError, UnsupportedArgumentError
-from fusepy.ir.strides import contiguous_strides, is_contiguous, span
+from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
 from fusepy.ir.types import FLOAT, INT, Kind, Type
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ class Tensor:
         self._block = device.pool.allocate(self.size * element.nbytes) if block is None else block
         self._origin = offset
         self.address = self._block.address + offset
-        self.key = element.key(len(shape), device)
+        # a trailing extent of 2 to 4 can change what Slang is offered, and so the program; other sizes never do
+        self.key = element.key(telling(shape) if element.scalar else len(shape), device)
         if strides is None:
             self.strides = contiguous_strides(shape)
             self.linear = True

@@ -21,10 +21,8 @@ from fusepy.errors import (
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Builder, Graph, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.arithmetic import Operator
-from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import OUT
-from fusepy.ir.types import BOOL, DOUBLE, FLOAT, INT, Type
+from fusepy.ir.types import BOOL, FLOAT, INT, Type
 from fusepy.mapping import Mapped
 from fusepy.place import user_line
 from fusepy.traced import Traced
@@ -143,17 +141,24 @@ class Trace:
         """One operation with one result."""
         loc = user_line()
         values = [self._typed(self.lift(v), loc) for v in operands]
-        if any(v.type.scalar is DOUBLE for v in values):  # beside doubles a Python float keeps all its digits
-            values = [self.constant(o, DOUBLE) if isinstance(o, float) else v for o, v in zip(operands, values)]
-        maps = [ArgMap(self.maps[v].dims) if v in self.maps else UNSAID for v in values]
+        maps, inherited = self._common_map(values, [ArgMap(self.maps[v].dims) if v in self.maps else UNSAID for v in values])
         result = self.builder.add(OPS[op], values, maps, attrs, loc)[0]
-        if op not in ("cast", "index"):  # these do not compute in the type of their operands
-            node = self.builder.nodes[-1]
-            scalar = node.op.operand_scalar(node) if isinstance(node.op, Operator) else result.type.scalar
-            for operand in operands:
-                if scalar is not None and scalar is not BOOL and isinstance(operand, int):
-                    check_range(operand, scalar, f"the constant in {op}", loc)
+        if inherited is not None:
+            self.maps[result] = inherited
         return Traced(self, result, loc)
+
+    def _common_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
+        """Maps for operands that were declared to run along the same dimensions of the fused function's grid.
+
+        They are computed over their own axes, and the result inherits the dimensions, to meet the others where it is used.
+        Maps that differ, or swap axes, stand as they are.
+        """
+        spread = [m for v, m in zip(values, maps) if v.rank]
+        dims = spread[0].dims if spread else None
+        if not dims or any(m.dims != dims for m in spread) or list(dims) != sorted(dims):
+            return list(maps), None
+        own = tuple(range(len(dims)))
+        return [ArgMap(own, m.type) if v.rank else m for v, m in zip(values, maps)], ArgMap(dims)
 
     def _typed(self, value: Value, loc: str | None) -> Value:
         """`value` after the vcast that its argument was given, which operators cannot express by themselves."""
@@ -184,7 +189,7 @@ class Trace:
             self.oracle.add(alias, source, self.device.facts(source))
         return alias
 
-    def call(self, alias: str, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def call(self, alias: str, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, inherit: bool = True) -> Any:
         """One call of a Slang function; ``None``, its result, or a tuple of results.
 
         Raises:
@@ -193,14 +198,22 @@ class Trace:
         names = [p.name for p in self.oracle.declared(alias, function)[0].params if p.direction != OUT]
         operands: list[Value] = []
         maps: list[ArgMap] = []
+        explicit = False
         for i, value in enumerate(bind(self.oracle, alias, function, args, kwargs)):
             inner, map = (value.value, value.map) if isinstance(value, Mapped) else (value, UNSAID)
             operand = self.lift(inner, names[i] if i < len(names) else f"arg{i}")
             operands.append(operand)
             maps.append(map if map is not UNSAID else self.maps.get(operand, UNSAID))
+            explicit |= map.dims is not None
         loc = user_line()
         attrs: dict[str, Attr] = {"module": alias, "function": function}
-        results = [Traced(self, v, loc) for v in self.builder.add(OPS["slang.call"], operands, maps, attrs, loc)]
+        inherited = None
+        if inherit and not explicit:
+            maps, inherited = self._common_map(operands, maps)
+        values = self.builder.add(OPS["slang.call"], operands, maps, attrs, loc)
+        if inherited is not None:
+            self.maps.update(dict.fromkeys(values, inherited))
+        results = [Traced(self, v, loc) for v in values]
         return None if not results else results[0] if len(results) == 1 else tuple(results)
 
     def finish(self, outputs: Sequence[Traced]) -> Graph:

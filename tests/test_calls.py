@@ -458,9 +458,6 @@ def test_structs_in_structs(lib: Any) -> None:
     same(lib.outer_at(outer), ramp(3, 3) + ramp(3)[:, None] * ramp(3, 3, start=1))
 
 
-@pytest.mark.xfail(
-    reason="equal structs of two modules share one Element, which imports the first module too", raises=fp.CompileError
-)
 @pytest.mark.req("T8")
 def test_equal_structs_of_two_modules(lib: Any, device: Any) -> None:
     source = "struct Ray { float3 position; float3 direction; }; float3 at(Ray r, float t) { return r.position + t; }"

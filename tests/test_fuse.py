@@ -192,7 +192,6 @@ def test_results_of_smaller_rank_than_the_grid(lib: Any) -> None:
     same(mapped[1], np.subtract.outer(ramp(4), ramp(5)))
 
 
-@pytest.mark.xfail(reason="an argument on d1 alone cannot be computed with before it meets d0", strict=True, raises=fp.ShapeError)
 @pytest.mark.req("V13")
 def test_arguments_mapped_to_later_dimensions_are_computed_with(lib: Any) -> None:
     outer = fp.fuse(lambda a, b: lib.minus(a * 2, b + 1)).declare(fp.vmapping(0), fp.vmapping(1))
@@ -669,12 +668,10 @@ def test_big_constants(device: Any) -> None:
     same(fp.fuse(lambda x: x * 0.1)(np.ones(2)), np.full(2, 0.1))
 
 
-@pytest.mark.xfail(reason="a number argument beside doubles is stored as float", strict=True)
 def test_number_arguments_beside_doubles_keep_their_digits(device: Any) -> None:
     same(fp.fuse(lambda x, k: x * k)(np.ones(2), 0.1), np.full(2, 0.1))
 
 
-@pytest.mark.xfail(reason="a number argument beside small integers is converted without a check", strict=True)
 def test_number_arguments_beside_small_integers_are_checked(device: Any) -> None:
     with pytest.raises(fp.RangeError):
         fp.fuse(lambda x, k: x + k)(np.ones(3, np.uint8), 300)

@@ -18,7 +18,7 @@ from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.printer import value_type
 
-EMITTER_VERSION = 3  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 4  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,9 @@ class _Kernel:
         lines += [loop, "    {", f"        {index} i = min(first + k * {threads}, {BLOCK}.count - 1);"]
         lines += [f"        {line}" for line in self.coordinates()]
         lines += [f"        a_{o.name}[k] = {self.load(o)};" for o in self.operands]
-        lines += ["    }", loop, f"        {self.call(lambda name: f'{name}[k]')}"]
+        # and it is not called again for it: it may write through a pointer
+        lines += ["    }", loop, f"        if (first + k * {threads} < {BLOCK}.count)"]
+        lines.append(f"            {self.call(lambda name: f'{name}[k]')}")
         lines += [loop, "    {", f"        {index} i = first + k * {threads};", f"        if (i < {BLOCK}.count)", "        {"]
         lines += [f"            {self.store(j, f'r_{j}[k]')}" for j in range(len(self.body.outputs))]
         return [*lines, "        }", "    }"]

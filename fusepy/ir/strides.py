@@ -27,3 +27,15 @@ def span(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
     low = sum((n - 1) * s for n, s in zip(shape, strides) if s < 0)
     high = sum((n - 1) * s for n, s in zip(shape, strides) if s > 0)
     return low, high + 1
+
+
+@functools.lru_cache(maxsize=1024)
+def telling(shape: tuple[int, ...]) -> tuple[int | None, ...]:
+    """Batch axes without their sizes, except trailing extents of 2 to 4, which a vector or matrix could consume."""
+    dims: list[int | None] = [None] * len(shape)
+    for axis in (-1, -2):
+        if len(shape) >= -axis and 2 <= shape[axis] <= 4:
+            dims[axis] = shape[axis]
+        else:
+            break
+    return tuple(dims)

@@ -38,6 +38,11 @@ def _storage(own: Type, wanted: set[Type]) -> Type:
     return next(iter(wanted)) if len(wanted) == 1 else own
 
 
+def _wanted(node: Node, i: int, map: ArgMap) -> Type | None:
+    """The scalar that a node takes operand `i` as: Slang's answer, or what an operator computes in."""
+    return map.type.scalar if map.type is not None else node.op.wanted(node, i)
+
+
 class _Resolver:
     def __init__(self, graph: Graph, oracle: Oracle):
         self.graph = graph
@@ -54,9 +59,9 @@ class _Resolver:
         for node, maps, _ in settled:
             if node.op.name == "const":
                 self.const_nodes[node.results[0]] = node
-            for value, map in zip(node.operands, maps):
+            for i, (value, map) in enumerate(zip(node.operands, maps)):
                 if value.weak and value.name is not None:
-                    wanted.setdefault(value, set()).add((map.type and map.type.scalar) or value.type)
+                    wanted.setdefault(value, set()).add(_wanted(node, i, map) or value.type)
         self.types = {v: _storage(v.type, types) for v, types in wanted.items()}
         inputs = [self.input(v) for v in self.graph.inputs]
         for node, maps, attrs in settled:
@@ -92,11 +97,12 @@ class _Resolver:
     def node(self, node: Node, maps: Sequence[ArgMap], attrs: dict[str, Attr]) -> None:
         operands: list[Value] = []
         final: list[ArgMap] = []
-        for value, map in zip(node.operands, maps):
-            operand, type = self.new[value], map.type
-            if type is not None and value in self.const_nodes and type.scalar is not None:
-                operand = self.constant(value, type.scalar)
-            wanted = map.type or value.type
+        for i, (value, map) in enumerate(zip(node.operands, maps)):
+            operand, scalar = self.new[value], _wanted(node, i, map)
+            if scalar is not None and value in self.const_nodes:
+                operand = self.constant(value, scalar)
+            # an operator converts by itself; what a call was promised must be said
+            wanted = map.type or (value.type if isinstance(node.op, SlangCall) else operand.type)
             operands.append(operand)
             final.append(ArgMap(map.dims, wanted if wanted is not operand.type else None))
         results = self.results(node, operands, final)

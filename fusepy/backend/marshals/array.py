@@ -10,7 +10,7 @@ import numpy as np
 from fusepy.backend.marshals.base import Description
 from fusepy.element import Element, scalar_type
 from fusepy.errors import RangeError, ShapeError, UnsupportedArgumentError
-from fusepy.ir.graph import Dims
+from fusepy.ir.strides import telling
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.tensor import Tensor
 
@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 
 # Slang scalars that a device may lack, with the sgl feature that they need
 _FEATURES = {"half": "half", "double": "double", "int64_t": "int64", "uint64_t": "int64", "int16_t": "int16", "uint16_t": "int16"}
-
-
-def telling(shape: Sequence[int]) -> Dims:
-    """Batch axes without their sizes, except trailing extents of 2 to 4, which a vector or matrix could consume."""
-    dims: list[int | None] = [None] * len(shape)
-    for axis in (-1, -2):
-        if len(shape) >= -axis and 2 <= shape[axis] <= 4:
-            dims[axis] = shape[axis]
-        else:
-            break
-    return tuple(dims)
 
 
 def check_features(type: Type, device: Device) -> None:
@@ -76,7 +65,7 @@ class NumPyMarshal:
     returns = "numpy"
 
     def key(self, value: np.ndarray[Any, Any]) -> Hashable:
-        return (value.dtype, value.ndim)
+        return (value.dtype, telling(value.shape))
 
     def describe(self, value: np.ndarray[Any, Any]) -> Description:
         if value.dtype.names is not None:
@@ -118,7 +107,7 @@ class ListMarshal:
 
     def key(self, value: Sequence[Any]) -> Hashable:
         array = _to_array(value)
-        return ("list", array.dtype.kind, array.ndim)
+        return ("list", array.dtype.kind, telling(array.shape))
 
     def describe(self, value: Sequence[Any]) -> Description:
         array = _to_array(value)

@@ -66,6 +66,9 @@ class Operator(Op):
             return BOOL
         return scalar
 
+    def wanted(self, node: Node, i: int) -> Type | None:
+        return self.operand_scalar(node)
+
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         shape = common_shape(node, f"operator {self.symbol}")
         scalar = self.operand_scalar(node)

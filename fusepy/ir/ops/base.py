@@ -54,6 +54,10 @@ class Op:
         """The Slang expression of an operation with one result."""
         raise NotImplementedError
 
+    def wanted(self, node: Node, i: int) -> Type | None:
+        """The scalar that operand `i` is converted to before the operation, ``None`` where it stays what it is."""
+        return None
+
     def verify(self, node: Node) -> str | None:
         """What is wrong with `node` by itself, if anything; types and ranks are re-inferred by the verifier."""
         if self.arity is not None and len(node.operands) != self.arity:

@@ -9,7 +9,7 @@ import numpy as np
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import FLOAT, promote
+from fusepy.ir.types import FLOAT, Type, promote
 
 
 class Intrinsic(Op):
@@ -35,6 +35,9 @@ class Intrinsic(Op):
         if self.floats and not scalar.is_float:
             scalar = FLOAT
         return [computed(node, shaped(scalar, shape), all(v.weak for v in node.operands))]
+
+    def wanted(self, node: Node, i: int) -> Type | None:
+        return node.results[0].type.scalar
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         dtype = node.results[0].type.dtype

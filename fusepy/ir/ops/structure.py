@@ -129,6 +129,9 @@ class Construct(Op):
             )
         return [computed(node, type, all(v.weak for v in node.operands))]
 
+    def wanted(self, node: Node, i: int) -> Type | None:
+        return node.results[0].type.scalar
+
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         type = node.results[0].type
         grid = np.broadcast_shapes(*(a.shape[: a.ndim - len(v.type.shape)] for a, v in zip(args, node.operands)))
@@ -234,6 +237,9 @@ class Select(Op):
         scalar = promote([(a.type, a.weak), (b.type, b.weak)])
         assert scalar is not None
         return [computed(node, shaped(scalar, shape), a.weak and b.weak)]
+
+    def wanted(self, node: Node, i: int) -> Type | None:
+        return node.results[0].type.scalar if i else None
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         if not node.operands[1].type.is_numeric:
