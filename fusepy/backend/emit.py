@@ -18,7 +18,7 @@ from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.printer import value_type
 
-EMITTER_VERSION = 4  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 5  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,10 @@ class Operator(Op):
 
 
 # Slang truncates: where the remainder and the divisor differ in sign, floor is one less. Adding the divisor to every
-# remainder and taking it again would be shorter, and overflows.
-_SIGNS = "(({0} % {1}) != 0) & ((({0} % {1}) ^ {1}) < 0)"
+# remainder and taking it again would be shorter, and overflows. The remainder is spelled out, since SPIR-V's own is undefined
+# for negative operands (an H100 gives other numbers than lavapipe).
+_REST = "({0} - {0} / {1} * {1})"
+_SIGNS = f"({_REST} != 0) & (({_REST} ^ {{1}}) < 0)"
 
 OPERATORS: list[Op] = [
     Operator("add", "+", "{0} + {1}", np.add),
@@ -111,7 +113,7 @@ OPERATORS: list[Op] = [
         "%",
         "{0} - {1} * floor({0} / {1})",
         np.remainder,
-        slang_int=f"{{0}} % {{1}} + select({_SIGNS}, {{1}}, {{1}} - {{1}})",
+        slang_int=f"{_REST} + select({_SIGNS}, {{1}}, {{1}} - {{1}})",
     ),
     Operator("pow", "**", "pow({0}, {1})", np.power, domain="float"),
     Operator("neg", "-", "-{0}", np.negative),
