@@ -12,6 +12,7 @@ from fusepy.backend.plan import Plan
 from fusepy.compile import Program, Recording
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.graph import Graph, Node
+from fusepy.ir.strides import contiguous_strides
 from fusepy.passes import PIPELINE, run_pipeline
 from fusepy.tensor import Tensor
 
@@ -77,14 +78,19 @@ def explain(program: Program, args: Sequence[Any]) -> Explanation:
 
 def _variant(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[Variant, str]:
     """How these arguments will be indexed. Everything that is no tensor yet becomes a contiguous one."""
+    shapes = program.shapes(args)
+    given = [*args, *program.captures]
+    strides = [a.strides if isinstance(a, Tensor) else contiguous_strides(s) for a, s in zip(given, shapes)]
+    strided = [a for a in given if isinstance(a, Tensor) and not a.linear]
     if not plan.linear:
-        return Variant(False, plan.rank), "since an argument is mapped to some of the grid's dimensions only, or is a grid()"
-    strided = [a for a in args if isinstance(a, Tensor) and not a.linear]
-    if strided:
-        return Variant(False, plan.rank), f"since an argument has strides {strided[0].strides}"
-    if not plan.one_shape(program.shapes(args)):
-        return Variant(False, plan.rank), "since the arguments broadcast"
-    return Variant(True, plan.rank), "since all arguments are contiguous and of one shape"
+        why = "since an argument is mapped to some of the grid's dimensions only, or is a grid()"
+    elif strided:
+        why = f"since an argument has strides {strided[0].strides}"
+    elif not plan.one_shape(shapes):
+        why = "since the arguments broadcast"
+    else:
+        return Variant(True, plan.rank), "since all arguments are contiguous and of one shape"
+    return Variant(False, plan.rank, plan.check(shapes, strides).wide), why
 
 
 def _dropped(before: Graph, after: Graph) -> list[str]:

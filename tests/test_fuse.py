@@ -453,6 +453,10 @@ def test_division(device: Any, dtype: str) -> None:
     true = np.divide(a, b, dtype=F32 if np.dtype(dtype).kind != "f" else dtype, casting="unsafe")
     close(fp.fuse(lambda a, b: a / b)(a, b), true, ulps=3)
     if np.dtype(dtype).kind == "f":
+        # a GPU's division is good to 2.5 ulp, so that a quotient beside a whole number may fall on either side of it
+        clear = np.abs(true - np.round(true)) > 8 * np.spacing(np.abs(true)) if true.size else true.astype(bool)
+        a, b = a[clear], b[clear]
+        assert a.size >= 32
         close(fp.fuse(lambda a, b: a // b)(a, b), a // b, ulps=1)
         close(fp.fuse(lambda a, b: a % b)(a, b), a % b, atol=0.02 if dtype == "float16" else 4e-6)
         return

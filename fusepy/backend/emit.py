@@ -17,8 +17,9 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.printer import value_type
+from fusepy.ir.types import Kind
 
-EMITTER_VERSION = 5  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 6  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class _Kernel:
         ]
         if steps == 1:
             lines += [f"    {index} i = first;", f"    if (i >= {BLOCK}.count)", "        return;", *self.element("    ")]
-        elif self.shape.batched:
+        elif self.shape.batched and not self.holds_arrays():
             lines += self.batched(index)
         else:
             unroll = "[ForceUnroll]" if steps <= 4 else "[loop]"
@@ -178,6 +179,10 @@ class _Kernel:
             lines += [f"        {index} i = first + k * {threads};", f"        if (i >= {BLOCK}.count)", "            return;"]
             lines += [*self.element("        "), "    }"]
         return [*lines, "}"]
+
+    def holds_arrays(self) -> bool:
+        """Whether a local is an array already, and cannot be declared as an array of them C style."""
+        return any(t.kind is Kind.ARRAY for t in (*(o.want for o in self.operands), *(v.type for v in self.body.outputs)))
 
     def element(self, indent: str) -> list[str]:
         """Load, compute and store one element."""

@@ -35,6 +35,7 @@ class Kernel:
     __slots__ = ("__weakref__", "_buffer", "_cursor", "_data", "fields", "packer", "per_group", "pipeline", "root")
 
     def __init__(self, device: Device, program: Program, source: KernelSource, offsets: Sequence[int], size: int):
+        device.raw.set_cuda_context_current()  # this may be another thread than the last; nothing to do on other APIs
         try:
             self.pipeline = device.raw.create_compute_pipeline(program.program)
         except RuntimeError as error:

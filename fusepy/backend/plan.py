@@ -160,11 +160,18 @@ class Plan:
             self.device.keep(self)
         return found
 
-    def check(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Raises `ShapeError` unless arguments of these shapes broadcast together."""
+    def check(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]] | None = None) -> Recipe:
+        """How arguments of these shapes, contiguous unless `strides` are given, spread over the grid.
+
+        Raises:
+            ShapeError: if they do not broadcast together.
+        """
         given = [shapes[p] if o.container else () for p, o in zip(self.positions, self._operands)]
-        strides = [contiguous_strides(s) for s in given]
-        make_recipe(self._operands, given, strides, self._out_dims, self._feeds, self.rank, self.name, self.strict)
+        steps = [
+            strides[p] if strides and o.container else contiguous_strides(s)
+            for p, o, s in zip(self.positions, self._operands, given)
+        ]
+        return make_recipe(self._operands, given, steps, self._out_dims, self._feeds, self.rank, self.name, self.strict)
 
     def one_shape(self, shapes: Sequence[tuple[int, ...]]) -> bool:
         """Whether arguments of these shapes have one batch shape, so that they can be indexed linearly."""

@@ -267,6 +267,7 @@ class Pool:
             return None, "it is more than one buffer holds"
         if self._limit is not None and self._reserved + size > self._limit:
             return None, "it is over the limit of the pool"
+        self._device.set_cuda_context_current()  # this may be another thread than the last
         try:
             buffer = self._device.create_buffer(size=size, usage=BUFFER_USAGE)  # pyright: ignore[reportUnknownMemberType]
         except (RuntimeError, MemoryError) as error:

@@ -33,6 +33,7 @@ class Queue:
         self._pass: Any = None
         self._count = 0
         self._cuda = device.info.type == spy.DeviceType.cuda
+        self._thread = threading.get_ident()  # the last one that used the device
         self._limit = LIMIT if deferred else 1
         self._last: int | None = None
         self._wake = threading.Event()
@@ -43,6 +44,8 @@ class Queue:
 
     def dispatch(self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int]) -> None:
         """Records one dispatch after all earlier ones; parameters were written to `root` just before."""
+        if self._cuda and self._thread != threading.get_ident():
+            self._enter_thread()
         encoder = self._encoder
         compute = self._pass
         if encoder is None:
@@ -67,6 +70,8 @@ class Queue:
     def flush(self) -> int | None:
         """Submits what is recorded; returns the id of the last submission."""
         with self._lock:
+            if self._cuda and self._thread != threading.get_ident():
+                self._enter_thread()
             self._submit()
             return self._last
 
@@ -78,9 +83,14 @@ class Queue:
                 self._pass = None
             self._encoder = None
             self._count = 0
-            if self._cuda:  # a context is current per thread, and this may be another one than the last time
-                self._device.set_cuda_context_current()
+            if self._cuda and self._thread != threading.get_ident():
+                self._enter_thread()
             self._last = self._device.submit_command_buffer(encoder.finish())
+
+    def _enter_thread(self) -> None:
+        """Makes the device's CUDA context current in this thread; sgl does not, and the driver aborts without one."""
+        self._device.set_cuda_context_current()
+        self._thread = threading.get_ident()
 
     def share(self) -> None:
         """Submits at once from now on: memory of this device is visible to others."""

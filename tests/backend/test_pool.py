@@ -201,7 +201,7 @@ def test_each_way_of_a_driver_to_refuse_is_understood(device: spy.Device, answer
             raise answer
         return SimpleNamespace(device_address=answer, size=size)
 
-    driver = SimpleNamespace(create_buffer=device.create_buffer, wait=device.wait)
+    driver = SimpleNamespace(create_buffer=device.create_buffer, wait=device.wait, set_cuda_context_current=lambda: None)
     pool = Pool(driver, slab_bytes=MIB)  # type: ignore[arg-type]
     kept = pool.allocate(100)
     pool.allocate(MIB)

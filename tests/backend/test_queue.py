@@ -93,14 +93,19 @@ def test_a_barrier_stands_before_every_dispatch_but_the_first(monkeypatch: pytes
 
 def test_cuda_records_one_pass_and_makes_its_context_current(monkeypatch: pytest.MonkeyPatch) -> None:
     device, queue = make(kind=spy.DeviceType.cuda, monkeypatch=monkeypatch)
-    for i in range(3):
+    for i in range(2):
         queue.dispatch(i, None, [1, 1, 1])  # type: ignore[arg-type]
+    assert device.current == 0  # the thread that opened the device has its context
+    other = threading.Thread(target=lambda: queue.dispatch(2, None, [1, 1, 1]))  # type: ignore[arg-type]
+    other.start()
+    other.join()
+    assert device.current == 1
     queue.flush()
+    assert device.current == 2  # and again in the first one
     (log,) = device.submitted
     assert dispatched(log) == [0, 1, 2]
     assert log.count("begin") == log.count("end") == 1
     assert log[-1] == "end"
-    assert device.current == 1
 
 
 def test_a_new_encoder_after_each_submission(monkeypatch: pytest.MonkeyPatch) -> None:
