@@ -243,6 +243,11 @@ class Tensor:
         return self._position
 
     @property
+    def base(self) -> int:
+        """Elements between the lowest address of the tensor and its first element; not 0 where an axis runs backwards."""
+        return (self.address - self.low) // self.element.nbytes
+
+    @property
     def _position(self) -> int:
         return self._block.offset + self._origin
 

@@ -6,20 +6,21 @@ stores the results.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, storage, to_storage
+from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, is_split, parts, storage, to_storage
 from fusepy.backend.shims import make_shims
 from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.printer import value_type
-from fusepy.ir.types import Kind
+from fusepy.ir.types import HALF, Kind, Type
 
-EMITTER_VERSION = 6  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 7  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,11 @@ class Target:
         return self.kind == "cuda"
 
 
-def region_operands(region: Node) -> list[Operand]:
+def region_operands(region: Node, cuda: bool = False) -> list[Operand]:
     """The operands of a region as kernels see them."""
     assert region.body is not None
     return [
-        Operand(i, inner.name or f"x{i}", value.container, value.type, inner.type, map.dims or (), value.rank)
+        Operand(i, inner.name or f"x{i}", value.container, value.type, inner.type, map.dims or (), value.rank, cuda)
         for i, (value, map, inner) in enumerate(zip(region.operands, region.maps, region.body.inputs))
     ]
 
@@ -93,7 +94,7 @@ class _Kernel:
         self.imports = imports
         self.shims = make_shims(self.body, imports)
         self.shape = shape
-        self.operands = region_operands(region)
+        self.operands = region_operands(region, target.kind == "cuda")
         self.name = "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
         self.grid = any(o.container == "Grid" for o in self.operands)
 
@@ -102,7 +103,7 @@ class _Kernel:
     def fields(self) -> tuple[Field, ...]:
         """Pointers first, then the count, then the rest: most calls change only the front."""
         listed = [f for o in self.operands for f in self.accesses[o.container].fields(o, self.variant)]
-        outs = [Field(f"{storage(v.type)}*", f"r_{j}", "out", j) for j, v in enumerate(self.body.outputs)]
+        outs = [Field(f"{self.pointee(v.type)}*", f"r_{j}", "out", j) for j, v in enumerate(self.body.outputs)]
         count = Field("uint64_t" if self.variant.wide else "uint", "count", "count")
         extents: list[Field] = []
         if not self.variant.linear or self.grid:
@@ -111,6 +112,7 @@ class _Kernel:
         if not self.variant.linear:
             for j in range(len(self.body.outputs)):
                 rank = len(result_dims(self.region, j))
+                strides.append(Field(self.variant.index, f"r_{j}_b", "out_base", j))
                 strides += [Field(self.variant.index, f"r_{j}_s{axis}", "out_stride", j, axis) for axis in range(rank)]
         pointers = [f for f in listed if f.role == "pointer"]
         others = [f for f in listed if f.role != "pointer"]
@@ -236,9 +238,21 @@ class _Kernel:
         pointer = f"{BLOCK}.r_{j}"
         dims = result_dims(self.region, j)
         if self.variant.linear:
-            return f"{pointer}[{'i' if dims else '0'}] = {to_storage(name, value.type)};"
-        offset = " + ".join(f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(dims)) or "0"
+            return self.assign(pointer, "i" if dims else "0", name, value.type)
+        offset = " + ".join([f"{pointer}_b", *(f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(dims))])
         first = [f"d{d} == 0" for d in range(self.variant.rank) if d not in dims]
         first += [f"(d{d} == 0 || {pointer}_s{axis} != 0)" for axis, d in enumerate(dims)]
         guard = f"if ({' && '.join(first)}) " if first else ""
-        return f"{guard}{pointer}[{offset}] = {to_storage(name, value.type)};"
+        return f"{guard}{self.assign(pointer, offset, name, value.type)}"
+
+    def pointee(self, type: Type) -> Type:
+        """What a result's pointer points at."""
+        return HALF if is_split(type, self.target.kind == "cuda") else storage(type)
+
+    def assign(self, pointer: str, index: str, name: str, type: Type) -> str:
+        """Writes one element."""
+        if not is_split(type, self.target.kind == "cuda"):
+            return f"{pointer}[{index}] = {to_storage(name, type)};"
+        places = itertools.product(*(range(n) for n in type.shape))
+        values = ["".join(f"[{c}]" for c in place) for place in places]
+        return "{ " + " ".join(f"{p} = {name}{v};" for p, v in zip(parts(pointer, index, type), values)) + " }"

@@ -242,7 +242,9 @@ class Plan:
 
     def _value(self, role: str, source: int, axis: int, args: Sequence[Any], results: Sequence[Tensor], recipe: Recipe) -> Any:
         if role == "out":
-            return results[source].address
+            return results[source].low
+        if role == "out_base":
+            return results[source].base
         if role == "out_stride":
             result = results[source]
             return 0 if result.shape[axis] == 1 and recipe.grid[self._out_dims[source][axis]] != 1 else result.strides[axis]
@@ -254,7 +256,9 @@ class Plan:
             return recipe.strides[source][axis]
         arg = args[self.positions[source]]
         if role == "pointer":
-            return arg.address
+            return arg.low
+        if role == "base":
+            return arg.base
         if role == "offset":
             return arg.offset[axis]
         if role == "step":

@@ -63,9 +63,7 @@ def make_recipe(
     for extent in grid:
         count *= extent
     reach = max((sum(abs(s) * (n - 1) for s, n in zip(st, sh) if n) for st, sh in zip(strides, shapes)), default=0)
-    # a 32-bit offset is taken as unsigned by NVIDIA's Vulkan driver, so going backwards needs 64 bits as well
-    backwards = any(s < 0 for st in strides for s in st)
-    return Recipe(tuple(grid), count, steps, out_shapes, backwards or max(count, reach) >= 1 << 31)
+    return Recipe(tuple(grid), count, steps, out_shapes, max(count, reach) >= 1 << 31)
 
 
 def _extent(d: int, operands: Sequence[Operand], shapes: Sequence[tuple[int, ...]], feeding: frozenset[int]) -> int:

@@ -265,6 +265,7 @@ VOID = Type.parse("void")
 BOOL = Type.parse("bool")
 INT = Type.parse("int")
 UINT = Type.parse("uint")
+HALF = Type.parse("half")
 FLOAT = Type.parse("float")
 DOUBLE = Type.parse("double")
 

@@ -7,12 +7,13 @@ arrays differ in Python only; on the device both are memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fusepy.ir.graph import Dims
-from fusepy.ir.types import BOOL, UINT, Kind, Type
+from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
@@ -61,8 +62,8 @@ class Marshal(Protocol):
 class Field:
     """One member of the parameter block: Slang type and name, and where `Plan` takes its value from.
 
-    ``role`` is ``"pointer"``, ``"out"``, ``"count"``, ``"number"``, ``"extent"``, ``"stride"``, ``"out_stride"``, ``"offset"`` or
-    ``"step"``; ``source`` the operand, result or dimension; ``axis`` the axis of a stride.
+    ``role`` is ``"pointer"``, ``"out"``, ``"count"``, ``"number"``, ``"extent"``, ``"base"``, ``"stride"``, ``"out_base"``, ``"out_stride"``,
+    ``"offset"`` or ``"step"``; ``source`` the operand, result or dimension; ``axis`` the axis of a stride.
     """
 
     type: str
@@ -99,6 +100,7 @@ class Operand:
     want: Type
     dims: tuple[int, ...]
     rank: int
+    cuda: bool = False
 
     @property
     def consumed(self) -> int:
@@ -132,6 +134,17 @@ def to_storage(expression: str, type: Type) -> str:
     """A value as it is stored."""
     kept = storage(type)
     return f"{kept}({expression})" if kept is not type else expression
+
+
+def is_split(type: Type, cuda: bool) -> bool:
+    """Whether elements lie packed in memory but Slang would step over them otherwise: three halfs are eight bytes on CUDA."""
+    return cuda and type.scalar is HALF and type.is_numeric and type.shape[-1:] == (3,)
+
+
+def parts(pointer: str, index: str, type: Type) -> list[str]:
+    """The components of element `index` behind a pointer to scalars, in C order."""
+    count = math.prod(type.shape)
+    return [f"{pointer}[({index}) * {count} + {c}]" for c in range(count)]
 
 
 def convert(expression: str, have: Type, want: Type) -> str:

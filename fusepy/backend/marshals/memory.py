@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, storage
-from fusepy.ir.types import Kind, Type
+from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, parts, storage
+from fusepy.ir.types import HALF, Kind, Type
 
 
 class MemoryAccess:
@@ -12,36 +12,49 @@ class MemoryAccess:
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         fields = [Field(f"{self.pointee(operand, variant)}*", f"a_{operand.name}", "pointer", operand.position)]
         if not variant.linear and operand.want.kind is not Kind.POINTER:
+            fields.append(Field(variant.index, f"a_{operand.name}_b", "base", operand.position))
             fields += [
                 Field(variant.index, f"a_{operand.name}_s{axis}", "stride", operand.position, axis)
                 for axis in range(operand.rank)
             ]
         return fields
 
+    def element(self, operand: Operand, variant: Variant) -> Type:
+        """What is read in one piece: whole elements of `want` where trailing axes are known to be contiguous."""
+        if operand.consumed and variant.linear:
+            return operand.want.with_scalar(operand.have) if operand.want.is_numeric else operand.want
+        return operand.have
+
     def pointee(self, operand: Operand, variant: Variant) -> Type:
-        """What the pointer points at: whole elements of `want` where trailing axes are known to be contiguous."""
+        """What the pointer points at."""
         if operand.want.kind is Kind.POINTER:
             return operand.want.element or operand.have
-        if operand.consumed and variant.linear:
-            return storage(operand.want.with_scalar(operand.have) if operand.want.is_numeric else operand.want)
-        return storage(operand.have)
+        element = self.element(operand, variant)
+        return HALF if is_split(element, operand.cuda) else storage(element)
 
     def load(self, operand: Operand, variant: Variant) -> str:
         pointer = f"{BLOCK}.a_{operand.name}"
         want = operand.want
         if want.kind is Kind.POINTER:
             return pointer
-        stored = want.with_scalar(operand.have) if operand.consumed and want.is_numeric else operand.have
+        # the pointer is to the lowest element, so that no offset is negative: NVIDIA's Vulkan driver takes offsets as unsigned
+        index = " + ".join([f"{pointer}_b", *(f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(operand.dims))])
         if variant.linear:
-            element = from_storage(f"{pointer}[{'i' if operand.dims else '0'}]", stored)
-            return convert(element, stored, want)
-        base = " + ".join(f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(operand.dims)) or "0"
-        if not operand.consumed:
-            return convert(from_storage(f"{pointer}[{base}]", operand.have), operand.have, want)
-        parts = [f"{pointer}[{base}{offset}]" for offset in _component_offsets(operand, pointer)]
+            index = "i" if operand.dims else "0"
+        elif operand.consumed:
+            return self.gather(operand, [f"{pointer}[{index}{offset}]" for offset in _component_offsets(operand, pointer)])
+        element = self.element(operand, variant)
+        if is_split(element, operand.cuda):
+            return convert(f"{element}({', '.join(parts(pointer, index, element))})", element, want)
+        return convert(from_storage(f"{pointer}[{index}]", element), element, want)
+
+    def gather(self, operand: Operand, components: list[str]) -> str:
+        """One element of `want` from scalars that may lie apart."""
+        want = operand.want
         if want.kind is Kind.ARRAY:
-            return "{ " + ", ".join(from_storage(p, operand.have) for p in parts) + " }"
-        return convert(from_storage(f"{storage(stored)}({', '.join(parts)})", stored), stored, want)
+            return "{ " + ", ".join(from_storage(c, operand.have) for c in components) + " }"
+        stored = want.with_scalar(operand.have)
+        return convert(from_storage(f"{storage(stored)}({', '.join(components)})", stored), stored, want)
 
 
 def _component_offsets(operand: Operand, pointer: str) -> list[str]:

@@ -21,7 +21,7 @@ class Operator(Op):
 
     Args:
         symbol: Python's spelling, for messages.
-        slang: the Slang expression over ``{0}`` and ``{1}``; ``slang_int`` where integers need another.
+        slang: the Slang expression over ``{0}`` and ``{1}``, and their type ``{t}``; ``slang_int`` where integers need another.
         numpy: the meaning.
         domain: ``"number"``, ``"float"`` (integers become float), ``"integer"`` or ``"bool"``.
         compares: the result is bool.
@@ -87,7 +87,7 @@ class Operator(Op):
         wide = self.name in ("pow", "floordiv", "mod")  # these expand to calls, whose operands must agree in shape
         want = [shaped(scalar, shape if wide else v.type.shape) for v in node.operands]
         converted = [convert(a, v.type, w) for a, v, w in zip(args, node.operands, want)]
-        return (self.slang if scalar.is_float else self.slang_int).format(*converted)
+        return (self.slang if scalar.is_float else self.slang_int).format(*converted, t=shaped(scalar, shape))
 
 
 # Slang truncates: where the remainder and the divisor differ in sign, floor is one less. Adding the divisor to every
@@ -106,14 +106,14 @@ OPERATORS: list[Op] = [
         "//",
         "floor({0} / {1})",
         np.floor_divide,
-        slang_int=f"{{0}} / {{1}} - select({_SIGNS}, {{1}} / {{1}}, {{1}} - {{1}})",
+        slang_int=f"{{0}} / {{1}} - select({_SIGNS}, {{t}}(1), {{t}}(0))",
     ),
     Operator(
         "mod",
         "%",
         "{0} - {1} * floor({0} / {1})",
         np.remainder,
-        slang_int=f"{_REST} + select({_SIGNS}, {{1}}, {{1}} - {{1}})",
+        slang_int=f"{_REST} + select({_SIGNS}, {{1}}, {{t}}(0))",
     ),
     Operator("pow", "**", "pow({0}, {1})", np.power, domain="float"),
     Operator("neg", "-", "-{0}", np.negative),

@@ -52,6 +52,27 @@ class Intrinsic(Op):
         return f"{self.slang}({', '.join(convert(a, v.type, want) for a, v in zip(args, node.operands))})"
 
 
+class Spelled(Intrinsic):
+    """A function of one operand with an expression of its own, over ``{0}`` and its type ``{t}``."""
+
+    def __init__(self, name: str, numpy: Callable[..., Array], slang: str, *, integers: str = "", floats: bool):
+        super().__init__(name, 1, numpy, floats=floats)
+        self.spelling = slang
+        self.integers = integers or slang
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        want = node.results[0].type
+        spelling = self.spelling if want.is_float else "{0}" if want.dtype.kind in "ub" else self.integers
+        return spelling.format(convert(args[0], node.operands[0].type, want), t=want)
+
+
+# Half to even, as NumPy does: Slang's round may do either, and its rint rounds half away from zero on CUDA.
+_HALF_TO_EVEN = (
+    "trunc({0}) + {t}(sign({0})) * select((abs({0} - trunc({0})) > 0.5)"
+    " | ((abs({0} - trunc({0})) == 0.5) & (frac(abs(trunc({0})) * 0.5) != 0)), {t}(1), {t}(0))"
+)
+
+
 def _rsqrt(x: Array) -> Array:
     return 1 / np.sqrt(x)
 
@@ -85,11 +106,11 @@ INTRINSICS: list[Op] = [
     *(Intrinsic(f.__name__, 1, f) for f in (np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.exp, np.exp2)),
     *(Intrinsic(f.__name__, 1, f) for f in (np.log, np.log2, np.log10, np.sqrt, np.floor, np.ceil, np.trunc)),
     *(Intrinsic(n, 1, f) for n, f in (("asin", np.arcsin), ("acos", np.arccos), ("atan", np.arctan))),
-    Intrinsic("round", 1, np.round, slang="rint"),  # half to even, as NumPy does; Slang's own round is free to choose
+    Spelled("round", np.round, _HALF_TO_EVEN, floats=True),
     Intrinsic("rsqrt", 1, _rsqrt),
     Intrinsic("fract", 1, _fract, slang="frac"),
     Intrinsic("saturate", 1, _saturate),
-    Intrinsic("abs", 1, np.abs, floats=False),
+    Spelled("abs", np.abs, "abs({0})", integers="select({0} < {t}(0), {t}(-{0}), {0})", floats=False),
     Intrinsic("sign", 1, np.sign, floats=True),
     Intrinsic("minimum", 2, np.minimum, slang="min", floats=False),
     Intrinsic("maximum", 2, np.maximum, slang="max", floats=False),
