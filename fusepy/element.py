@@ -78,8 +78,10 @@ def struct_dtype(layout: Layout, oracle: Oracle | None) -> np.dtype[Any]:
     formats: list[Any] = []
     for field in layout.fields:
         inner = Element.of(field.type, oracle)
-        # bool keeps its four bytes here: one NumPy field cannot convert by itself
-        formats.append((inner.stored, inner.shape) if inner.shape else inner.stored)
+        stored = inner.stored
+        if field.type.scalar is BOOL and field.size == math.prod(inner.shape):
+            stored = inner.dtype  # one byte each on CUDA; the four of other devices stay numbers, which one field cannot convert
+        formats.append((stored, inner.shape) if inner.shape else stored)
     names = [f.name for f in layout.fields]
     offsets = [f.offset for f in layout.fields]
     return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": layout.stride})

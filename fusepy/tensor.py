@@ -305,6 +305,8 @@ def reinterpret(tensor: Tensor, element: Element) -> Tensor | None:
     if not cut or tensor.shape[-cut:] != element.shape or tensor.strides[-cut:] != contiguous_strides(element.shape):
         return None
     factor = math.prod(element.shape)
+    if tensor.device.target.kind == "cuda" and tensor.low % min(16, element.nbytes & -element.nbytes):
+        return None  # CUDA stores a vector in one piece, and aborts where it is not aligned
     if any(s % factor for s in tensor.strides[:-cut]):
         return None
     strides = tuple(s // factor for s in tensor.strides[:-cut])

@@ -17,6 +17,7 @@ from fusepy.errors import CompileError, InvalidNameError, UnknownNameError, did_
 from fusepy.ir.oracle import IN, INOUT, OUT, Answer, Field, Layout, Param, Signature
 from fusepy.ir.types import VOID, Kind, Type, check_function_name
 
+FACTS_VERSION = 2  # part of the key of facts on disk; raise it when what is recorded changes
 _K = spy.TypeReflection.Kind
 _KNOWN_KINDS = (_K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct)
 
@@ -86,7 +87,12 @@ class SlangOracle:
             if raw is not None:
                 size, stride, alignment, fields = raw
                 return Layout(
-                    type, size, stride, alignment, tuple(Field(n, Type.parse(t), o) for n, t, o in fields), self._sources[module]
+                    type,
+                    size,
+                    stride,
+                    alignment,
+                    tuple(Field(n, Type.parse(t), o, s) for n, t, o, s in fields),
+                    self._sources[module],
                 )
         return None
 
@@ -163,8 +169,8 @@ class SlangOracle:
             return None
         laid = layout.get_type_layout(found)
         fields = [laid.fields[i] for i in range(len(laid.fields))]
-        listed = [[f.name, _type_name(f.variable.type), f.offset] for f in fields]
-        if any(name is None for _, name, _ in listed):
+        listed = [[f.name, _type_name(f.variable.type), f.offset, f.type_layout.size] for f in fields]
+        if any(name is None for _, name, _, _ in listed):
             raise CompileError(f"struct {type} has a member that cannot live in memory", hint="keep resources out of it")
         return [laid.size, laid.stride, laid.alignment, listed]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from fusepy.backend.emit import region_operands
 from fusepy.backend.kernel import Kernel
-from fusepy.backend.marshals.base import Variant
+from fusepy.backend.marshals.base import Operand, Variant
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
 from fusepy.element import Element
@@ -75,9 +75,14 @@ class Plan:
         mapped = [o for o in self._memory if o.want.kind is not Kind.POINTER]
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self._out_dims)
         self.linear = self.linear and not any(o.container == "Grid" for o in self._operands)
-        # one step per memory operand: argument, its mapped element if it takes part in the shape, extents it consumes
+        # one step per memory operand: argument, whether it takes part in the shape, extents it consumes, bits its address must lack
         self._steps = [
-            (self.positions[o.position], o.want.kind is not Kind.POINTER, o.want.shape[: o.consumed] if o.consumed else ())
+            (
+                self.positions[o.position],
+                o.want.kind is not Kind.POINTER,
+                o.want.shape[: o.consumed] if o.consumed else (),
+                _alignment(o) - 1 if device.target.kind == "cuda" else 0,
+            )
             for o in self._memory
         ]
         self._numbers = [self.positions[o.position] for o in self._operands if o.container == ""]
@@ -95,9 +100,9 @@ class Plan:
             return self._run_strided(args, outs)
         shape: tuple[int, ...] | None = None
         values: list[Any] = []
-        for position, mapped, consumed in self._steps:
+        for position, mapped, consumed, unaligned in self._steps:
             tensor: Tensor = args[position]
-            if not tensor.linear:
+            if not tensor.linear or tensor.address & unaligned:
                 return self._run_strided(args, outs)
             values.append(tensor.address)
             if mapped:
@@ -176,7 +181,7 @@ class Plan:
     def one_shape(self, shapes: Sequence[tuple[int, ...]]) -> bool:
         """Whether arguments of these shapes have one batch shape, so that they can be indexed linearly."""
         batch = {
-            shapes[position][: len(shapes[position]) - len(consumed)] for position, mapped, consumed in self._steps if mapped
+            shapes[position][: len(shapes[position]) - len(consumed)] for position, mapped, consumed, _ in self._steps if mapped
         }
         return len(batch) <= 1
 
@@ -222,7 +227,7 @@ class Plan:
         )
         found = self._recipes.get(key)
         if found is None:
-            for (position, mapped, consumed), operand in zip(self._steps, self._memory):
+            for (position, mapped, consumed, _), operand in zip(self._steps, self._memory):
                 extents = args[position].shape
                 if mapped and consumed and extents[len(extents) - len(consumed) :] != consumed:
                     raise TrailingMismatch(extents, consumed)
@@ -319,6 +324,14 @@ class Plan:
                         hint="use a wider type in the Slang function, or a number in range",
                     )
         return CompileError(f"{self.name}: the parameter block cannot be packed", saw=error, hint="this is a bug of fusepy")
+
+
+def _alignment(operand: Operand) -> int:
+    """Bytes that CUDA wants the address of one element aligned to: it loads vectors of two and four in one piece, or aborts."""
+    scalar = operand.have.dtype
+    if not operand.consumed or scalar is None or operand.want.shape[-1] not in (2, 4):
+        return 1
+    return min(16, scalar.itemsize * operand.want.shape[-1])
 
 
 _CODES = {

@@ -14,7 +14,7 @@ import slangpy as spy
 
 from fusepy.backend.cache import DiskCache
 from fusepy.backend.emit import Target
-from fusepy.backend.oracle import Facts, SlangOracle
+from fusepy.backend.oracle import FACTS_VERSION, Facts, SlangOracle
 from fusepy.backend.pool import Pool
 from fusepy.backend.queue import Queue
 from fusepy.backend.session import Compiler
@@ -135,7 +135,7 @@ class Device:
 
     def facts_key(self, source: ModuleSource) -> str:
         """The key of a module's facts in the disk cache."""
-        return f"facts {source.closure} {self.identity}"
+        return f"facts {FACTS_VERSION} {source.closure} {self.identity}"
 
     @property
     def identity(self) -> str:

@@ -46,11 +46,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Field:
-    """One member of a struct: byte offset and size in C-like scalar layout."""
+    """One member of a struct: where it begins and how many bytes it takes on the device (a bool is one or four)."""
 
     name: str
     type: Type
     offset: int
+    size: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
