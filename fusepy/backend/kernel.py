@@ -32,7 +32,19 @@ class Kernel:
         per_group: elements that one thread group covers.
     """
 
-    __slots__ = ("__weakref__", "_buffer", "_cursor", "_data", "fields", "packer", "per_group", "pipeline", "root")
+    __slots__ = (
+        "__weakref__",
+        "_buffer",
+        "_count",
+        "_cursor",
+        "_data",
+        "_groups",
+        "fields",
+        "packer",
+        "per_group",
+        "pipeline",
+        "root",
+    )
 
     def __init__(self, device: Device, program: Program, source: KernelSource, offsets: Sequence[int], size: int):
         device.raw.set_cuda_context_current()  # this may be another thread than the last; nothing to do on other APIs
@@ -45,6 +57,8 @@ class Kernel:
         self.packer = struct.Struct(_layout(source.fields, offsets, size))
         # set_data checks nothing: a block of another size would overwrite or leave stale what follows it
         assert self.packer.size == size, (self.packer.format, size)
+        self._count = 0
+        self._groups = [0, 1, 1]
         self._buffer = bytearray(size)
         self._data = np.frombuffer(self._buffer, np.uint8)
         self.root = device.raw.create_root_shader_object(program.program)
@@ -53,12 +67,14 @@ class Kernel:
 
     def launch(self, device: Device, values: Sequence[float], count: int) -> None:
         """Packs the parameter block and records the dispatch; `struct.error` if a number does not fit its field."""
-        groups = -(-count // self.per_group)
-        size = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
+        if count != self._count:
+            groups = -(-count // self.per_group)
+            self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
+            self._count = count
         with device.lock:
             self.packer.pack_into(self._buffer, 0, *values)
             self._cursor.set_data(self._data)
-            device.queue.dispatch(self.pipeline, self.root, size)
+            device.queue.dispatch(self.pipeline, self.root, self._groups)
             device.counters.dispatches += 1
 
 

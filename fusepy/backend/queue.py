@@ -1,7 +1,8 @@
 """Recording and submitting dispatches: consecutive calls share a command buffer.
 
 A submission costs 7-10 µs on the host, a dispatch in an open encoder 2-5 µs, so calls are recorded into one encoder that is
-submitted when it holds `LIMIT` dispatches, when somebody reads or waits, or `DELAY_S` after the first of them.
+submitted when it holds `LIMIT` dispatches, when somebody reads or waits, or when the background thread
+finds it unchanged after `DELAY_S`.
 Order is always as written. Between two dispatches there is a global barrier: sgl emits none for memory that is reached by
 pointers, and without one dependent dispatches in one encoder are wrong on real Vulkan devices (20 of 20 runs).
 
@@ -20,7 +21,7 @@ from typing import Any
 import slangpy as spy
 
 LIMIT = 32
-DELAY_S = 0.5e-3
+DELAY_S = 0.5e-3  # the background thread looks this often; what it finds unchanged since its last look, it submits
 
 
 class Queue:
@@ -38,7 +39,8 @@ class Queue:
         self._last: int | None = None
         self._wake = threading.Event()
         self._asleep = False
-        self._closed = False
+        self._seen: Any = None  # the encoder that the background thread saw at its last look
+        self.closed = False
         if deferred:
             threading.Thread(target=_flusher, args=(weakref.ref(self), self._wake), name="fusepy-queue", daemon=True).start()
 
@@ -101,36 +103,34 @@ class Queue:
     def close(self) -> None:
         """Submits what is left and lets the background thread go."""
         self.flush()
-        self._closed = True
+        self.closed = True
         self._wake.set()
 
-    def idle(self, started: bool) -> bool:
-        """For the background thread: submits what has waited; whether there was nothing."""
+    def look(self) -> bool:
+        """For the background thread: submits what was there at its last look already; False if nothing is recorded.
+
+        In a stream of calls each look finds another encoder, and leaves the submitting to the thread that calls.
+        """
         with self._lock:
-            if self._closed:
-                return True
-            if self._encoder is None:
+            if self._encoder is None or self.closed:
                 self._asleep = True
                 self._wake.clear()
-                return True
-            if started:
+                return False
+            if self._seen is self._encoder:
                 self._submit()
-            return False
+            self._seen = self._encoder
+            return True
 
 
 def _flusher(queue: weakref.ref[Queue], wake: threading.Event) -> None:
-    """Submits what nobody has submitted for `DELAY_S`; sleeps while nothing is recorded."""
+    """Submits what nobody else has submitted for `DELAY_S`; sleeps while nothing is recorded."""
     while True:
         current = queue()
-        if current is None or current._closed:  # pyright: ignore[reportPrivateUsage]
+        if current is None or current.closed:
             return
-        nothing = current.idle(started=False)
+        busy = current.look()
         del current
-        if nothing:
+        if busy:
+            time.sleep(DELAY_S)
+        else:
             wake.wait(timeout=60)
-        time.sleep(DELAY_S)
-        current = queue()
-        if current is None:
-            return
-        current.idle(started=True)
-        del current

@@ -217,7 +217,7 @@ def _collect(session: _Session, modules: Sequence[str]) -> dict[str, bytes]:
     """The serialised modules behind a kernel, once sgl's background writer has put them down; empty if it does not."""
     assert session.binaries is not None
     wanted = [f"{name}.slang-module" for name in modules]
-    for _ in range(200):
+    for _ in range(500):
         found = {path.name: path for name in wanted for path in session.binaries.glob(f"*/0/{name}")}
         if len(found) == len(wanted):
             return {name: path.read_bytes() for name, path in found.items()}

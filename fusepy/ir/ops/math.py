@@ -110,7 +110,7 @@ INTRINSICS: list[Op] = [
     Intrinsic("rsqrt", 1, _rsqrt),
     Intrinsic("fract", 1, _fract, slang="frac"),
     Intrinsic("saturate", 1, _saturate),
-    Spelled("abs", np.abs, "abs({0})", integers="select({0} < {t}(0), {t}(-{0}), {0})", floats=False),
+    Spelled("abs", np.abs, "abs({0})", integers="{0} * ({t}(1) - {t}(2) * {t}({0} < {t}(0)))", floats=False),
     Intrinsic("sign", 1, np.sign, floats=True),
     Intrinsic("minimum", 2, np.minimum, slang="min", floats=False),
     Intrinsic("maximum", 2, np.maximum, slang="max", floats=False),

@@ -252,6 +252,10 @@ class Select(Op):
     def expression(self, node: Node, args: Sequence[str]) -> str:
         test, a, b = node.operands
         type = node.results[0].type
+        # Slang's select of 8 and 16 bits does not compile on CUDA, where char is not int8_t
+        narrow = type.kind is Kind.SCALAR and type.dtype is not None and type.dtype.itemsize < 4 and type.dtype.kind in "iu"
+        if narrow:
+            return f"{convert(args[0], test.type, BOOL)} ? {convert(args[1], a.type, type)} : {convert(args[2], b.type, type)}"
         if not type.is_numeric:
             return f"{convert(args[0], test.type, BOOL)} ? {args[1]} : {args[2]}"
         mask = convert(args[0], test.type, shaped(BOOL, type.shape))
