@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fusepy.backend.plan import TrailingMismatch
-from fusepy.backend.runtime import Device
 from fusepy.compile import Program, Recording
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
@@ -27,7 +26,7 @@ class Caller:
     """A callable that compiles itself for each new signature of its arguments. Configuring it makes a new one."""
 
     __name__: str
-    _device: Device | None
+    _device: Any  # a Device, or None where the arguments decide
 
     def __init__(self) -> None:
         self._programs: dict[Any, Program] = {}

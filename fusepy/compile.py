@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from fusepy.ir.types import Kind, Type
 from fusepy.mapping import Mapped
 from fusepy.passes import run_pipeline
 from fusepy.passes.fuse_chains import split_outputs
+from fusepy.results import hand_back
 from fusepy.tensor import Tensor, reinterpret
 from fusepy.trace import Trace
 
+Array = np.ndarray[Any, np.dtype[Any]]
 Place = Callable[[Any], Any]
 _LEADS = ("tensor", "numpy", "list", "scalar")  # the container of results follows the first of these among the arguments
 
@@ -48,9 +50,9 @@ class Recording:
     arguments: Sequence[Any]
     inputs: Sequence[int]
     rebuild: Callable[[list[Any]], Any]
-    outs: Sequence[int | None] = field(default_factory=list)
-    keep: Sequence[bool] = field(default_factory=list)
-    names: Sequence[str] = field(default_factory=list)
+    outs: Sequence[int | None] = ()
+    keep: Sequence[bool] = ()
+    names: Sequence[str] = ()
 
 
 class Program:
@@ -133,7 +135,7 @@ class Program:
                     f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
                 )
         results = self.execute(placed, outs if any(o is not None for o in outs) else None)
-        arrays = {j: g for j, g in enumerate(given) if isinstance(g, np.ndarray)}
+        arrays = {j: cast("Array", g) for j, g in enumerate(given) if isinstance(g, np.ndarray)}
         for j, array in arrays.items():
             self._check_target(array, results[j], self._target(j))
             if any(np.may_share_memory(array, arrays[k]) for k in arrays if k < j):
@@ -195,7 +197,8 @@ class Program:
 
     def _given(self, result: Any, given: list[Any]) -> list[Any]:
         """The ``_result=`` argument as destinations, in the order of results that have none yet."""
-        wanted = list(result) if isinstance(result, (tuple, list)) and len(self.elements) > 1 else [result]
+        several = isinstance(result, (tuple, list)) and len(self.elements) > 1
+        wanted: list[Any] = list(cast("Sequence[Any]", result)) if several else [result]
         free = [j for j, g in enumerate(given) if g is None]
         if len(wanted) > len(free):
             raise ArgumentError(
@@ -231,7 +234,7 @@ class Program:
             if not given.flags.writeable:
                 raise ShapeError(
                     f"{self.graph.name}: {name} is read-only",
-                    saw=f"{given.dtype}{list(given.shape)}",
+                    saw=f"{given.dtype}{list(np.shape(given))}",
                     hint="pass a writable array",
                 )
             return None
@@ -303,8 +306,3 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 def _inner(value: Any) -> Any:
     return value.value if isinstance(value, Mapped) else value
-
-
-def hand_back(results: list[Any]) -> Any:
-    """Results as Python functions return them: nothing, one value, or a tuple."""
-    return None if not results else results[0] if len(results) == 1 else tuple(results)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fusepy.backend.runtime import Device
 from fusepy.backend.source import ModuleSource
 from fusepy.caller import Caller
-from fusepy.compile import Recording, hand_back
+from fusepy.compile import Recording
 from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.mapping import Mapped
 from fusepy.resolution import Resolved, resolved_call
+from fusepy.results import hand_back
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace
 from fusepy.traced import Traced
@@ -32,8 +33,6 @@ class Function(Caller):
         >>> m.add([10, 20, 30], 20)
         [30.0, 40.0, 50.0]
     """
-
-    _device: Device
 
     def __init__(self, device: Device, source: ModuleSource, name: str):
         super().__init__()
@@ -89,7 +88,8 @@ class Function(Caller):
                 passed.append(trace.argument(slots[i].name, inner, said))
             cut = sum(i < len(args) for i in inputs)
             found = trace.call(alias, self.__name__, passed[:cut], dict(zip(kwargs, passed[cut:])), inherit=False)
-        results = [] if found is None else list(found) if isinstance(found, tuple) else [found]
+        several = cast("tuple[Traced, ...]", found if isinstance(found, tuple) else (found,))
+        results = [] if found is None else list(several)
         outs, keep = self._destinations(slots, given, len(results))
         return Recording(trace.finish(results), trace, given, inputs, hand_back, outs, keep, [p.name for p in slots])
 

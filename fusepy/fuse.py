@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
-from fusepy.compile import Recording, hand_back
+from fusepy.compile import Recording
 from fusepy.errors import ArgumentError, did_you_mean
-from fusepy.ir.argmap import UNSAID
 from fusepy.mapping import Mapped
+from fusepy.results import flatten
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace, entered, user_line
 from fusepy.traced import Traced
@@ -39,6 +38,7 @@ class FusedFunction(Caller):
                 raise ArgumentError(f"static: {self.__name__}() has no parameter {name!r}", hint=did_you_mean(name, names))
         self._static = frozenset(static)
         self._values: dict[str, Any] = {}  # of the static arguments, once they are known
+        self._variants: dict[Any, FusedFunction] = {}  # by the values of the static arguments
         self._device = device
         plain = all(p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in self._parameters.parameters.values())
         self._plain_count = len(names) if plain and not static else -1
@@ -105,10 +105,10 @@ class FusedFunction(Caller):
                     hint="pass a number, string or tuple; a static argument is part of the program's identity",
                 ) from None
         # the type is part of the key, since 1 == 1.0 == True
-        key = ("static", tuple((k, type(v), v) for k, v in static.items()))
-        found: Any = self._programs.get(key)
+        key: Any = tuple((k, cast("Any", type(v)), v) for k, v in static.items())
+        found = self._variants.get(key)
         if found is None:
-            found = self._programs[key] = self._configured(_values=dict(static))
+            found = self._variants[key] = self._configured(_values=dict(static), _variants={})
         return found
 
     def _record(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
@@ -124,7 +124,7 @@ class FusedFunction(Caller):
                     passed[name] = trace.argument(name, inner, said)
             result = self._function(**passed, **self._values)
             leaves: list[Any] = []
-            rebuild = _flatten(result, leaves, self.__name__)
+            rebuild = flatten(result, leaves, self.__name__)
             outputs = [v if isinstance(v, Traced) else Traced(trace, trace.lift(v), None) for v in leaves]
             for output in outputs:
                 output.check(trace)
@@ -175,51 +175,5 @@ def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | N
         [40.0, 80.0]
     """
     if function is None:
-        return lambda f: FusedFunction(f, static, device)
+        return functools.partial(FusedFunction, static=static, device=device)
     return FusedFunction(function, static, device)
-
-
-def _flatten(result: Any, leaves: list[Any], name: str) -> Callable[[list[Any]], Any]:
-    """Collects the leaves of a result and returns what puts new leaves into the same structure."""
-    if result is None:
-        return lambda values: None
-    if isinstance(result, (list, tuple)):
-        cuts, parts = _children(result, leaves, name)
-        kind = type(result)
-        if hasattr(kind, "_fields"):  # a named tuple
-            return lambda values: kind(*_apply(cuts, parts, values))
-        return lambda values: kind(_apply(cuts, parts, values))
-    if isinstance(result, dict):
-        cuts, parts = _children(list(result.values()), leaves, name)
-        keys = list(result)
-        return lambda values: dict(zip(keys, _apply(cuts, parts, values)))
-    if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        names = [f.name for f in dataclasses.fields(result) if f.init]
-        cuts, parts = _children([getattr(result, n) for n in names], leaves, name)
-        cls = type(result)
-        return lambda values: cls(**dict(zip(names, _apply(cuts, parts, values))))
-    if not isinstance(result, (Traced, bool, int, float)) and not hasattr(result, "shape"):
-        raise ArgumentError(
-            f"{name}() returns a {type(result).__name__}",
-            saw=repr(result)[:60],
-            expected="traced values, numbers, or tuples, lists, dicts and dataclasses of them",
-            hint="return what the Slang calls returned",
-        )
-    leaves.append(result)
-    return hand_back
-
-
-def _children(items: Sequence[Any], leaves: list[Any], name: str) -> tuple[list[int], list[Callable[[list[Any]], Any]]]:
-    cuts, parts = [0], []
-    start = len(leaves)
-    for item in items:
-        parts.append(_flatten(item, leaves, name))
-        cuts.append(len(leaves) - start)
-    return cuts, parts
-
-
-def _apply(cuts: Sequence[int], parts: Sequence[Callable[[list[Any]], Any]], values: list[Any]) -> list[Any]:
-    return [part(values[a:b]) for part, a, b in zip(parts, cuts, cuts[1:])]
-
-
-__all__ = ["UNSAID", "FusedFunction", "fuse"]

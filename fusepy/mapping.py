@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -103,7 +103,9 @@ def spec_of(spec: Any) -> ArgMap | None:
     if spec is None or isinstance(spec, ArgMap):
         return spec
     if isinstance(spec, (int, tuple, list)):
-        raise ArgumentError("declare() takes mappings and types", saw=spec, hint=f"write vmapping({spec})")
+        raise ArgumentError(
+            "declare() takes mappings and types", saw=repr(cast("Any", spec)), hint=f"write vmapping({cast('Any', spec)!r})"
+        )
     return ArgMap(None, type_of(spec))
 
 

@@ -109,7 +109,8 @@ class Tensor:
         Args:
             array: any shape, strides and byte order that is native.
             dtype: the Slang type of an element; by default the scalar of the array's dtype. A vector or matrix takes the
-                trailing axes: ``(100, 3)`` floats as ``float3`` make a tensor of shape ``(100,)``. A struct takes a structured array.
+                trailing axes: ``(100, 3)`` floats as ``float3`` make a tensor of shape ``(100,)``. A struct takes a structured
+                array.
 
         Raises:
             UnsupportedArgumentError: for a dtype that Slang does not have.
@@ -146,7 +147,7 @@ class Tensor:
         view: Array = np.lib.stride_tricks.as_strided(flat[-low:], self.shape + element.shape, steps)
         if element.stored != element.dtype:
             return view != 0
-        return view if self.linear else view.copy()
+        return view if self.linear else np.copy(view)
 
     def copy_from_numpy(self, array: Array) -> None:
         """Overwrites the contents.
@@ -279,7 +280,8 @@ def view(tensor: Tensor, index: Any) -> Tensor:
             shape.append(count)
             strides.append(stride * step)
         elif isinstance(item, (int, np.integer)) and not isinstance(item, bool):
-            at = int(item) + extent if item < 0 else int(item)
+            place = int(cast("int", item))
+            at = place + extent if place < 0 else place
             if not 0 <= at < extent:
                 raise ShapeError(
                     f"index {item} on axis {axis}", saw=tensor.shape, expected=f"below {extent}", hint="mind the extents"

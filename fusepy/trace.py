@@ -115,13 +115,14 @@ class Trace:
         if isinstance(value, Traced):
             value.check(self)
             return value._value  # pyright: ignore[reportPrivateUsage]
-        number: Any = value.item() if isinstance(value, np.generic) else value
+        number = cast("Any", value.item() if isinstance(value, np.generic) else value)
         if isinstance(number, (bool, int, float)):
             return self.constant(number)
-        found = self._captured.get(id(value))
+        captured = cast("Any", value)
+        found = self._captured.get(id(captured))
         if found is None:
-            found = self._captured[id(value)] = self._input(name, value)
-            self.captures.append(value)
+            found = self._captured[id(captured)] = self._input(name, captured)
+            self.captures.append(captured)
         return found
 
     def constant(self, value: float | bool, wanted: Type | None = None) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from fusepy.errors import LeakedTracerError, TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap
@@ -74,37 +74,37 @@ class Traced:
         """Operators between arrays and traced values come this way; other NumPy functions have no traced form."""
         name = _UFUNCS.get(ufunc.__name__)
         if name is None or method != "__call__" or kwargs:
-            self._refuse(
+            raise self._refuse(
                 f"numpy.{ufunc.__name__}()", "use fusepy's function of that meaning, e.g. fusepy.sin, or a Slang function"
             )
         return self._record(name, *inputs)
 
-    def _refuse(self, what: str, hint: str) -> NoReturn:
-        raise TraceError(f"{what} of a traced {self.type}", place=user_line(), saw=f"made at {self._loc}", hint=hint)
+    def _refuse(self, what: str, hint: str) -> TraceError:
+        return TraceError(f"{what} of a traced {self.type}", place=user_line(), saw=f"made at {self._loc}", hint=hint)
 
     def __bool__(self) -> bool:
-        self._refuse(
+        raise self._refuse(
             "the truth",
             "use fusepy.where(condition, a, b), or a Slang function for the branch; its value is known on the device only",
         )
 
     def __float__(self) -> float:
-        self._refuse("float()", "a traced value has no number yet; use vcast(value, 'float') to convert it")
+        raise self._refuse("float()", "a traced value has no number yet; use vcast(value, 'float') to convert it")
 
     def __int__(self) -> int:
-        self._refuse("int()", "a traced value has no number yet; use vcast(value, 'int') to convert it")
+        raise self._refuse("int()", "a traced value has no number yet; use vcast(value, 'int') to convert it")
 
     __index__ = __int__
 
     def __iter__(self) -> Iterator[Traced]:
         if self.type.kind is Kind.VECTOR:  # the components of a vector are known; the elements of a tensor are not
             return iter([self[i] for i in range(self.type.shape[0])])
-        self._refuse("iteration", "call Slang functions on the whole value; a loop over elements is what the grid does")
+        raise self._refuse("iteration", "call Slang functions on the whole value; a loop over elements is what the grid does")
 
     def __len__(self) -> int:
         if self.type.shape:
             return self.type.shape[0]
-        self._refuse("len()", "sizes are known when the function runs, not while it is traced")
+        raise self._refuse("len()", "sizes are known when the function runs, not while it is traced")
 
     def __pos__(self) -> Traced:
         return self

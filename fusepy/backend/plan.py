@@ -48,7 +48,8 @@ class Plan:
 
     __slots__ = (
         "__weakref__", "_build", "_disjoint", "_disjoint_shape", "_feeds", "_linear_kernel", "_memory", "_numbers", "_operands",
-        "_out_dims", "_recipes", "_steps", "_whole", "device", "elements", "kernels", "linear", "name", "positions", "rank", "region", "strict",
+        "_out_dims", "_recipes", "_steps", "_whole", "device", "elements", "kernels", "linear", "name",
+        "positions", "rank", "region", "strict",
     )  # fmt: skip
 
     def __init__(
@@ -78,7 +79,7 @@ class Plan:
         self._whole = len(mapped) != len(self._memory)
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self._out_dims)
         self.linear = self.linear and not any(o.container == "Grid" for o in self._operands)
-        # one step per memory operand: argument, whether it takes part in the shape, extents it consumes, bits its address must lack
+        # a step per memory operand: argument, whether it takes part in the shape, extents it consumes, bits its address must lack
         self._steps = [
             (
                 self.positions[o.position],

@@ -7,7 +7,7 @@ every result as it records, so a graph that breaks a rule never leaves it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.types import Type
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fusepy.ir.ops.base import Op
     from fusepy.ir.oracle import Oracle
 
-Attr = Union[str, int, float, bool, tuple[str, ...]]
+Attr = str | int | float | bool | tuple[str, ...]
 Dims = tuple["int | None", ...]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
         return _region(node, operands, grid, functions)
     if node.op.name == "slang.call":
         found = functions[node.text("function")](*operands)
-        results = list(found) if isinstance(found, tuple) else [found] if node.results else []
+        results: list[Any] = list(cast("tuple[Any, ...]", found)) if isinstance(found, tuple) else [found] if node.results else []
     else:
         results = node.op.evaluate(node, operands)
     spread: list[Array] = []
@@ -74,14 +74,14 @@ def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions:
     results: list[Array] = []
     for j, value in enumerate(node.body.outputs):
         full: Array = values[value]
-        full = full.reshape((1,) * (len(grid) + len(value.type.shape) - full.ndim) + full.shape)
+        full = np.reshape(full, (1,) * (len(grid) + len(value.type.shape) - full.ndim) + full.shape)
         keep = result_dims(node, j)
         for d in reversed(range(len(grid))):
             if d not in keep:
                 full = np.take(full, 0, axis=d)
         order = sorted(range(len(keep)), key=lambda i: keep[i])
         inverse = [order.index(i) for i in range(len(keep))]
-        results.append(full.transpose([*inverse, *range(len(keep), full.ndim)]))
+        results.append(np.transpose(full, [*inverse, *range(len(keep), full.ndim)]))
     return results
 
 
@@ -95,16 +95,16 @@ def load(array: Array, value: Value, map: ArgMap, rank: int) -> Array:
     batch = len(map.dims)
     want = map.type or value.type
     order = sorted(range(batch), key=lambda i: map.dims[i])  # type: ignore[index]
-    moved: Array = array.transpose([*order, *range(batch, array.ndim)])
+    moved = np.transpose(array, [*order, *range(batch, array.ndim)])
     index: list[Any] = [slice(None) if d in map.dims else None for d in range(rank)]
-    spread: Array = moved[tuple(index)]
+    spread = cast("Array", moved[tuple(index)])
     if want.kind is Kind.POINTER or want.dtype is None:
         return spread
     if spread.ndim - rank < len(want.shape):  # one number in every component
-        spread = np.broadcast_to(spread[(..., *(None,) * len(want.shape))], spread.shape[:rank] + want.shape)
+        spread = np.broadcast_to(np.reshape(spread, spread.shape + (1,) * len(want.shape)), spread.shape[:rank] + want.shape)
     if spread.shape[rank:] != want.shape:
         raise ShapeError(
             f"{spread.shape[rank:]} is no {want}", saw=spread.shape[rank:], expected=want.shape, hint="check the shapes"
         )
     with np.errstate(all="ignore"):
-        return spread.astype(want.dtype)
+        return cast("Array", spread.astype(want.dtype))

@@ -62,8 +62,8 @@ class Marshal(Protocol):
 class Field:
     """One member of the parameter block: Slang type and name, and where `Plan` takes its value from.
 
-    ``role`` is ``"pointer"``, ``"out"``, ``"count"``, ``"number"``, ``"extent"``, ``"base"``, ``"stride"``, ``"out_base"``, ``"out_stride"``,
-    ``"offset"`` or ``"step"``; ``source`` the operand, result or dimension; ``axis`` the axis of a stride.
+    ``role`` is ``"pointer"``, ``"out"``, ``"count"``, ``"number"``, ``"extent"``, ``"base"``, ``"stride"``, ``"out_base"``,
+    ``"out_stride"``, ``"offset"`` or ``"step"``; ``source`` the operand, result or dimension; ``axis`` the axis of a stride.
     """
 
     type: str

@@ -62,7 +62,9 @@ class Spelled(Intrinsic):
 
     def expression(self, node: Node, args: Sequence[str]) -> str:
         want = node.results[0].type
-        spelling = self.spelling if want.is_float else "{0}" if want.dtype.kind in "ub" else self.integers
+        spelling = (
+            self.spelling if want.is_float else "{0}" if want.dtype is not None and want.dtype.kind in "ub" else self.integers
+        )
         return spelling.format(convert(args[0], node.operands[0].type, want), t=want)
 
 

@@ -101,7 +101,7 @@ class Cast(Op):
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         have, want = node.maps[0].type or node.operands[0].type, node.results[0].type
-        (wide,) = components(args, [have]) if have.shape else (args[0].reshape(args[0].shape + (1,) * len(want.shape)),)
+        (wide,) = components(args, [have]) if have.shape else (np.reshape(args[0], args[0].shape + (1,) * len(want.shape)),)
         with np.errstate(all="ignore"):
             return [np.broadcast_to(wide.astype(want.dtype), args[0].shape[: args[0].ndim - len(have.shape)] + want.shape)]
 
@@ -243,7 +243,7 @@ class Select(Op):
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         if not node.operands[1].type.is_numeric:
-            test = args[0].reshape(args[0].shape + (1,) * len(node.operands[1].type.shape))
+            test = np.reshape(args[0], args[0].shape + (1,) * len(node.operands[1].type.shape))
             return [np.where(test.astype(bool), args[1], args[2])]
         test, a, b = components(args, [v.type for v in node.operands])
         dtype = node.results[0].type.dtype

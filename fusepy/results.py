@@ -1,0 +1,63 @@
+"""Structures of results: what a fused function returns may be nested tuples, lists, dicts and dataclasses."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from fusepy.errors import ArgumentError
+from fusepy.traced import Traced
+
+Rebuild = Callable[[list[Any]], Any]
+
+
+def flatten(result: Any, leaves: list[Any], name: str) -> Rebuild:
+    """Collects the leaves of a result and returns what puts new leaves into the same structure.
+
+    Raises:
+        ArgumentError: for a leaf that no kernel can produce.
+    """
+    if result is None:
+        return lambda values: None
+    if isinstance(result, (list, tuple)):
+        join = _children(cast("Sequence[Any]", result), leaves, name)
+        kind = cast("Any", type(cast("Any", result)))
+        if hasattr(kind, "_fields"):  # a named tuple
+            return lambda values: kind(*join(values))
+        return lambda values: kind(join(values))
+    if isinstance(result, dict):
+        given = cast("dict[Any, Any]", result)
+        keys = list(given)
+        join = _children(list(given.values()), leaves, name)
+        return lambda values: dict(zip(keys, join(values)))
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        names = [f.name for f in dataclasses.fields(result) if f.init]
+        join = _children([getattr(result, n) for n in names], leaves, name)
+        cls = type(result)
+        return lambda values: cls(**dict(zip(names, join(values))))
+    if not isinstance(result, (Traced, bool, int, float)) and not hasattr(result, "shape"):
+        raise ArgumentError(
+            f"{name}() returns a {type(result).__name__}",
+            saw=repr(result)[:60],
+            expected="traced values, numbers, or tuples, lists, dicts and dataclasses of them",
+            hint="return what the Slang calls returned",
+        )
+    leaves.append(result)
+    return hand_back
+
+
+def _children(items: Sequence[Any], leaves: list[Any], name: str) -> Callable[[list[Any]], list[Any]]:
+    """Flattens each item; what is returned rebuilds all of them from their leaves."""
+    cuts = [0]
+    parts: list[Rebuild] = []
+    start = len(leaves)
+    for item in items:
+        parts.append(flatten(item, leaves, name))
+        cuts.append(len(leaves) - start)
+    return lambda values: [part(values[a:b]) for part, a, b in zip(parts, cuts, cuts[1:])]
+
+
+def hand_back(results: list[Any]) -> Any:
+    """Results as Python functions return them: nothing, one value, or a tuple."""
+    return None if not results else results[0] if len(results) == 1 else tuple(results)
