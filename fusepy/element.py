@@ -41,7 +41,7 @@ class Element:
         return self is other or (self.type is other.type and self.dtype == other.dtype and self.nbytes == other.nbytes)
 
     def key(self, rank: object, device: object) -> object:
-        """One object per element, rank (or what is told of the shape) and device, cheap to hash: a tensor in the key of a call."""
+        """One object per element, rank (or what is told of the shape) and device, cheap to hash: a tensor in a call's key."""
         found = self._keys.get((rank, device))
         return self._keys.setdefault((rank, device), object()) if found is None else found
 
