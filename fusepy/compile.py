@@ -134,14 +134,15 @@ class Program:
                 raise ShapeError(
                     f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
                 )
-        results = self.execute(placed, outs if any(o is not None for o in outs) else None)
         arrays = {j: cast("Array", g) for j, g in enumerate(given) if isinstance(g, np.ndarray)}
-        for j, array in arrays.items():
-            self._check_target(array, results[j], self._target(j))
+        shapes = self.out_shapes([_shape(v) for v in placed]) if arrays else []
+        for j, array in arrays.items():  # before anything runs: a call that fails changes nothing
+            self._check_target(array, shapes[j], self.elements[j], self._target(j))
             if any(np.may_share_memory(array, arrays[k]) for k in arrays if k < j):
                 raise ShapeError(
                     f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
                 )
+        results = self.execute(placed, outs if any(o is not None for o in outs) else None)
         for j, array in arrays.items():
             array[...] = results[j].to_numpy()
         handed: list[Any] = []
@@ -184,6 +185,10 @@ class Program:
             return self.split
         return [self.plan]
 
+    def out_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """The shapes of the results for arguments of these shapes, without the components of an element."""
+        return [shape for plan in self.plans_for(shapes) for shape in plan.check(shapes).out_shapes]
+
     def hand_out(self, tensor: Tensor) -> Any:
         """A result in the container that the call returns."""
         if self.returns == "tensor":
@@ -200,7 +205,7 @@ class Program:
         several = isinstance(result, (tuple, list)) and len(self.elements) > 1
         wanted: list[Any] = list(cast("Sequence[Any]", result)) if several else [result]
         free = [j for j, g in enumerate(given) if g is None]
-        if len(wanted) > len(free):
+        if len(wanted) > len(free) or (several and len(wanted) != len(free)):
             raise ArgumentError(
                 f"{self.graph.name}: {len(wanted)} results are given, there are {len(free)}", hint="give one tensor per result"
             )
@@ -213,9 +218,9 @@ class Program:
         position = self.outs[j] if self.outs else None
         return "_result" if position is None else f"argument {self.recording.names[position]!r}"
 
-    def _check_target(self, target: np.ndarray[Any, Any], tensor: Tensor, name: str) -> None:
+    def _check_target(self, target: Array, batch: tuple[int, ...], element: Element, name: str) -> None:
         """Raises `ShapeError` if an array that receives a result has another shape or dtype."""
-        shape, dtype = tensor.shape + tensor.element.shape, tensor.element.dtype
+        shape, dtype = batch + element.shape, element.dtype
         if target.shape != shape or target.dtype != dtype:
             raise ShapeError(
                 f"{self.graph.name}: {name} does not fit the result",

@@ -52,7 +52,7 @@ def init_device(
         >>> init_device("vulkan").is_open
         True
     """
-    wanted = type if type is not None else os.environ.get("FUSEPY_DEVICE") or None
+    wanted = type if type is not None else os.environ.get("FUSEPY_DEVICE", "").lower() or None
     names = [_type_name(wanted)] if wanted is not None else list(_PREFERENCE)
     if not debug:
         _silence()

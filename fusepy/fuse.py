@@ -174,6 +174,8 @@ def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | N
         >>> look([1.0, 2.0], 10.0)
         [40.0, 80.0]
     """
+    if function is not None and not callable(function):
+        raise ArgumentError("fuse() takes a function", saw=repr(function)[:60], hint="write @fuse above a def, or fuse(f)")
     if function is None:
         return functools.partial(FusedFunction, static=static, device=device)
     return FusedFunction(function, static, device)

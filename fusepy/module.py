@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from fusepy.device import as_device, default_device
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
 from fusepy.function import Function
+from fusepy.ir.ops.structure import check_range
 from fusepy.ir.types import Kind, Type, check_function_name, check_identifier
 from fusepy.trace import current_trace
 from fusepy.traced import Traced, leaked
@@ -70,7 +72,7 @@ class Module:
         device: Any,
         name: str,
         source: str,
-        defines: Mapping[str, str] | None = None,
+        defines: Mapping[str, str | int | float] | None = None,
         options: Mapping[str, object] | None = None,
         *,
         strict_broadcasting: bool = False,
@@ -195,7 +197,22 @@ class SlangType:
         for value in args:
             if isinstance(value, Traced):
                 raise leaked(value)
-        return np.asarray(args, self.type.dtype).reshape(self.type.shape)
+        return self._of_numbers(args)
+
+    def _of_numbers(self, args: Sequence[Any]) -> np.ndarray[Any, Any]:
+        """One value from Python numbers, as an array of its components."""
+        count = math.prod(self.type.shape)
+        if not all(isinstance(a, (bool, int, float)) for a in args) or len(args) not in (1, count):
+            raise ArgumentError(
+                f"{self.type}() outside of a fused function takes {count} numbers",
+                saw=", ".join(type(a).__name__ for a in args),
+                hint="build vectors from arrays inside a function under @fuse",
+            )
+        for value in args:
+            if isinstance(value, float) and not self.type.is_float:
+                raise ArgumentError(f"{self.type}({value}) would cut a float", hint="round it first")
+            check_range(value, self.type, f"{self.type}({value})")
+        return np.resize(np.asarray(args, self.type.dtype), self.type.shape)
 
     def __eq__(self, other: object) -> bool:
         return other is self.type or (isinstance(other, SlangType) and other.type is self.type)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusepy.compile import Recording
+from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Value
 from fusepy.ir.offers import describe
 from fusepy.ir.ops.call import SlangCall
@@ -81,4 +82,9 @@ def resolve(function: Any, *args: Any, **kwargs: Any) -> Resolved:
         >>> resolve(m.f, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], 2.0).types
         [float3, float]
     """
-    return function.resolve(*args, **kwargs)
+    asked = getattr(function, "resolve", None)
+    if asked is None:
+        raise ArgumentError(
+            "resolve() takes one Slang function", saw=repr(function), hint="for a fused function look at .ir(…) and .explain(…)"
+        )
+    return asked(*args, **kwargs)

@@ -1,6 +1,7 @@
 """The key of one argument: all of it that decides about code, and nothing else. Read on every call.
 
-A key holds types, ranks and containers, never sizes and never the numbers themselves.
+A key holds types, ranks and containers, never the numbers themselves, and of sizes only trailing extents of 2 to 4, which a
+vector or matrix could take in. Kernels know no sizes at all: programs that differ in such an extent alone share one.
 """
 
 from __future__ import annotations

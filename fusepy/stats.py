@@ -1,11 +1,14 @@
-"""`stats` and `clear_cache`: what the default device has done, and forgetting it."""
+"""`stats` and `clear_cache`: what devices have done, and forgetting it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from fusepy.backend.runtime import open_devices
 from fusepy.device import as_device
+
+COUNTERS = ("dispatches", "kernels_compiled", "plan_hits", "plan_misses", "disk_hits", "disk_misses")
 
 
 @dataclass(frozen=True)
@@ -27,33 +30,27 @@ class Stats:
 
 
 def stats(device: Any = None) -> Stats:
-    """What a device (the default one) has done so far.
+    """What a device has done so far; without one, all open devices together. Opens none.
 
     Example:
         >>> stats().kernels_compiled >= 0
         True
     """
-    opened = as_device(device)
-    c, pool = opened.counters, opened.pool
+    devices = open_devices() if device is None else [as_device(device)]
     return Stats(
-        c.dispatches,
-        c.kernels_compiled,
-        c.plan_hits,
-        c.plan_misses,
-        c.disk_hits,
-        c.disk_misses,
-        pool.live_bytes,
-        pool.peak_bytes,
-        pool.reserved_bytes,
+        *(sum(getattr(d.counters, name) for d in devices) for name in COUNTERS),
+        pool_live_bytes=sum(d.pool.live_bytes for d in devices),
+        pool_peak_bytes=sum(d.pool.peak_bytes for d in devices),
+        pool_reserved_bytes=sum(d.pool.reserved_bytes for d in devices),
     )
 
 
 def clear_cache(disk: bool = False, device: Any = None) -> None:
-    """Drops compiled kernels and free memory of a device; with ``disk=True`` the disk cache as well.
+    """Drops compiled kernels and free memory of a device, or of all open ones; with ``disk=True`` the disk cache as well.
 
     Functions keep working and compile again when called.
     """
-    opened = as_device(device)
-    opened.forget()
-    if disk:
-        opened.cache.clear()
+    for opened in open_devices() if device is None else [as_device(device)]:
+        opened.forget()
+        if disk:
+            opened.cache.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -212,6 +212,9 @@ class Tensor:
             raise ShapeError("a 0-d tensor has no length", hint="read it with .to_numpy()")
         return self.shape[0]
 
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
     def __getitem__(self, index: Any) -> Tensor:
         return view(self, index)
 
@@ -263,8 +266,9 @@ def view(tensor: Tensor, index: Any) -> Tensor:
         ShapeError: for anything else, or past the end.
     """
     items: list[Any] = list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index]
-    if Ellipsis in items:
-        at = items.index(Ellipsis)
+    dots = [i for i, item in enumerate(items) if item is Ellipsis]
+    if dots:
+        at = dots[0]
         items[at : at + 1] = [slice(None)] * (tensor.ndim - len(items) + 1)
     items += [slice(None)] * (tensor.ndim - len(items))
     if len(items) > tensor.ndim:

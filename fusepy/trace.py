@@ -22,7 +22,7 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Builder, Graph, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import OUT
-from fusepy.ir.types import BOOL, FLOAT, INT, Type
+from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.mapping import Mapped
 from fusepy.place import user_line
 from fusepy.traced import Traced
@@ -50,6 +50,7 @@ class Trace:
     def __init__(self, name: str, device: Device | None):
         self._device = device
         self._oracle: SlangOracle | None = None
+        self._origins: list[ModuleSource] = []  # modules of structs among the inputs
         self.sources: dict[str, ModuleSource] = {}
         self.builder = Builder(name)
         self.captures: list[Any] = []
@@ -69,6 +70,8 @@ class Trace:
         """Answers about the modules that the trace has met."""
         if self._oracle is None:
             self._oracle = self.builder.oracle = self.device.oracle({})
+            for origin in self._origins:
+                self.module(origin, self.device)
         return self._oracle
 
     @contextmanager
@@ -96,8 +99,10 @@ class Trace:
         except FusepyError as error:
             error.what = f"{self.builder.name}: argument {name!r}: {error.what}"
             raise error.at(user_line()) from None
-        if described.origin is not None:
-            self.module(cast("ModuleSource", described.origin), self.device)  # its members are known without any call
+        if described.origin is not None:  # the members of a struct are known without any call, once the device is
+            self._origins.append(cast("ModuleSource", described.origin))
+            if self._oracle is not None:
+                self.module(self._origins[-1], self.device)
         taken = {v.name for v in self.builder.inputs}
         unique, count = name, 1
         while unique in taken:
@@ -142,6 +147,8 @@ class Trace:
         """One operation with one result."""
         loc = user_line()
         values = [self._typed(self.lift(v), loc) for v in operands]
+        if any(v.type.kind is Kind.NAMED for v in values):
+            assert self.oracle is self.builder.oracle  # asking for it tells the builder what the structs look like
         maps, inherited = self._common_map(values, [ArgMap(self.maps[v].dims) if v in self.maps else UNSAID for v in values])
         result = self.builder.add(OPS[op], values, maps, attrs, loc)[0]
         if inherited is not None:
@@ -180,8 +187,8 @@ class Trace:
             raise ShapeError(
                 f"module {source.alias!r} is on another device than the other arguments",
                 place=user_line(),
-                saw=device.name,
-                expected=self._device.name,
+                saw=f"{device.name}, opened as {id(device):#x}",
+                expected=f"{self._device.name}, opened as {id(self._device):#x}",
                 hint="load the module on the device of the tensors",
             )
         alias = self.builder.module(source.alias if source.alias.isidentifier() else source.name, source.closure)

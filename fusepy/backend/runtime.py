@@ -180,6 +180,11 @@ def _kind(sgl: spy.Device) -> str:
 _open: weakref.WeakSet[Device] = weakref.WeakSet()
 
 
+def open_devices() -> list[Device]:
+    """The devices of this process that are open."""
+    return [d for d in _open if d.is_open]
+
+
 def _after_fork() -> None:
     for device in list(_open):
         device.lose("it was opened before a fork, and a GPU context does not survive one in the child")

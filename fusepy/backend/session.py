@@ -23,7 +23,7 @@ from pathlib import Path
 import slangpy as spy
 
 from fusepy.backend.source import ModuleSource
-from fusepy.errors import CompileError
+from fusepy.errors import ArgumentError, CompileError
 
 KERNELS_PER_SESSION = 64
 
@@ -45,10 +45,17 @@ class _Session:
     def __init__(self, device: spy.Device, key: SessionKey, scratch: Path, binaries: Path | None):
         dirs, defines, options = key
         described = {"include_paths": [scratch, *dirs], "defines": dict(defines), **dict(options)}
-        self.sgl = device.create_slang_session(
-            compiler_options=described,  # pyright: ignore[reportArgumentType]  # a TypedDict that is built by key
-            cache_path=binaries,
-        )
+        try:
+            self.sgl = device.create_slang_session(
+                compiler_options=described,  # pyright: ignore[reportArgumentType]  # a TypedDict that is built by key
+                cache_path=binaries,
+            )
+        except TypeError:  # raised by the bindings for a key or value that is no compiler option
+            raise ArgumentError(
+                "the compiler options are not understood",
+                saw=", ".join(f"{k}={v!r}" for k, v in options),
+                hint="options are those of slangpy.SlangCompilerOptions",
+            ) from None
         self.scratch = scratch
         self.binaries = binaries
         self.kernels = 0

@@ -50,12 +50,12 @@ class ModuleSource:
         text: str,
         path: str = "",
         include_dirs: Sequence[str] = (),
-        defines: Mapping[str, str] | None = None,
+        defines: Mapping[str, str | int | float] | None = None,
         options: Mapping[str, object] | None = None,
     ) -> ModuleSource:
         """A source with its closure computed."""
         dirs = tuple(dict.fromkeys([str(Path(path).resolve().parent)] if path else [])) + tuple(include_dirs)
-        pairs = tuple(sorted((defines or {}).items()))
+        pairs = tuple(sorted((k, str(int(v)) if isinstance(v, bool) else str(v)) for k, v in (defines or {}).items()))
         extra = tuple(sorted((options or {}).items()))
         digest, cacheable, files = _closure(text, dirs, Path(path).parent if path else None)
         digest.update(repr((alias, pairs, extra)).encode())
@@ -73,7 +73,7 @@ class ModuleSource:
 
 def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> tuple[hashlib._Hash, bool, tuple[tuple[str, str], ...]]:  # pyright: ignore[reportPrivateUsage]
     """A digest over `text` and every file that it reaches, whether all imports could be read, and those files."""
-    digest = hashlib.sha256(text.encode())
+    digest = hashlib.sha256(text.encode(errors="surrogateescape"))
     cacheable = True
     seen: dict[Path, str] = {}
     pending: list[tuple[str, Path | None]] = [(text, own_dir)]

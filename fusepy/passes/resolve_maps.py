@@ -89,7 +89,8 @@ class _Resolver:
 
     def input(self, value: Value) -> Value:
         """An input with the storage type that its uses want and no sizes."""
-        type = self.types.get(value, value.type)
+        scalar = self.types.get(value)
+        type = value.type if scalar is None or scalar.scalar is None else value.type.with_scalar(scalar.scalar)
         fresh = Value(type, (None,) * value.rank, container=value.container, weak=value.weak, name=value.name)
         self.new[value] = fresh
         return fresh

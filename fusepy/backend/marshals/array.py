@@ -143,6 +143,8 @@ def _to_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
         raise ShapeError("a nested list is ragged", saw=repr(value)[:60], hint="give every row the same length") from None
     if array.size == 0:
         return array.astype(np.float64)
+    if array.dtype.kind == "O" and all(isinstance(n, int) for n in array.ravel().tolist()):
+        raise RangeError("a list holds a number beyond 64 bits", saw=repr(value)[:60], hint="no Slang integer is that wide")
     if array.dtype.kind not in "biuf":
         raise UnsupportedArgumentError(
             f"a list of {array.dtype} values", saw=repr(value)[:60], expected="numbers", hint="lists hold bool, int or float"

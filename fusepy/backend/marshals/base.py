@@ -42,7 +42,7 @@ class Marshal(Protocol):
     returns: str
 
     def key(self, value: Any) -> Hashable:
-        """All of `value` that decides about code: type, element, rank; never sizes. Called on every call, so cheap."""
+        """All of `value` that decides about code: type, element, rank, telling extents. Called on every call, so cheap."""
         ...
 
     def describe(self, value: Any) -> Description:

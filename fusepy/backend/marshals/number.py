@@ -51,12 +51,20 @@ def wider(value: int) -> Type:
     return UINT64 if value > 0x7FFFFFFFFFFFFFFF else INT64
 
 
-class NumPyScalarMarshal(NumberMarshal):
-    """``np.float32(2)`` and its kind, as the Python number of the same value."""
+class NumPyScalarMarshal:
+    """``np.float32(2)`` and its kind: the Python number of the same value. Its key is its own, since it is placed otherwise."""
+
+    returns = "scalar"
 
     def __init__(self, dtype: Any):
         kind = np.dtype(dtype).kind
-        super().__init__(BOOL if kind == "b" else FLOAT if kind == "f" else INT)
+        self._plain = NumberMarshal(BOOL) if kind == "b" else NumberMarshal(FLOAT) if kind == "f" else IntMarshal(INT)
+
+    def key(self, value: Any) -> Hashable:
+        return ("numpy", self._plain.key(value.item()))
+
+    def describe(self, value: Any) -> Description:
+        return self._plain.describe(value.item())
 
     def place(self, value: Any, type: Type, device: Device) -> Any:
         return value.item()
