@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.library import F32, OTHER, ramp, same
+from tests.functions import F32, OTHER, ramp, same
 
 INTEGERS = [f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.library import F32, OTHER, close, ramp, same
+from tests.functions import F32, OTHER, close, ramp, same
 
 RANDOM = np.random.default_rng(7)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusepy as fp
-from tests.library import F32
+from tests.functions import F32
 
 # Each operation: what it takes and gives ("s" one float, "v" a float3), in fusepy and in NumPy. In NumPy a vector has its
 # components on the last axis and a scalar has none, so `wide` puts one there where the two meet.

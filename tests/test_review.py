@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.library import F32, ramp, same
+from tests.functions import F32, ramp, same
 
 NUMBERS = [2, 2.0, True, np.float32(2), np.float64(2), np.int32(2), np.int64(2), np.uint8(2), np.bool_(True)]
 
 
-@pytest.mark.parametrize(("first", "second"), itertools.permutations(NUMBERS, 2), ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(("first", "second"), list(itertools.permutations(NUMBERS, 2)), ids=lambda v: type(v).__name__)
 def test_numbers_of_every_class_after_each_other(lib: Any, first: Any, second: Any) -> None:
     add = lib.find_function("add")
     assert add(first, 1.0) == float(first) + 1

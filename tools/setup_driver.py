@@ -83,7 +83,7 @@ def obstacle(probes: Sequence[probing.Probe], system: drivers.System) -> str | N
 
 def remedy(probes: Sequence[probing.Probe], system: drivers.System) -> str:
     """What a person must install."""
-    first = [drivers.library_advice(system)] if lacks_library(probes) else []
+    first = [drivers.advice_on_library(system)] if lacks_library(probes) else []
     return "\n".join([*first, drivers.advice(system)])
 
 

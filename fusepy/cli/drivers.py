@@ -117,7 +117,7 @@ def lacks_library(error: str | None) -> bool:
     return error is not None and "cannot open shared object file" in error
 
 
-def library_advice(system: System) -> str:
+def advice_on_library(system: System) -> str:
     """What to install when slangpy cannot be imported because a system library is missing."""
     if not system.family:
         return "install the system libraries libatomic and libX11"

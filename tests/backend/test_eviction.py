@@ -9,7 +9,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend import runtime, session
-from tests.library import ramp, same
+from tests.functions import ramp, same
 
 
 def functions(count: int, start: int) -> list[Any]:

@@ -14,7 +14,7 @@ import slangpy as spy
 import fusepy as fp
 from fusepy.backend import queue as queue_module
 from fusepy.backend.queue import LIMIT, Queue
-from tests.library import F32, ramp, same
+from tests.functions import F32, ramp, same
 
 
 class FakePass:

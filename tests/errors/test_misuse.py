@@ -18,7 +18,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.pool import Pool
-from tests.library import F32, ramp, same
+from tests.functions import F32, ramp, same
 
 HERE = os.path.basename(__file__)
 ROOT = Path(__file__).resolve().parents[2]
@@ -565,7 +565,7 @@ def test_row_17_failed_calls_say_the_same_twice(lib: Any) -> None:
 COLD_AND_WARM = """
 import numpy as np
 import fusepy as fp
-from tests.library import SOURCE
+from tests.functions import SOURCE
 
 m = fp.Module.load_from_source(fp.default_device(), "lib", SOURCE)
 calls = [
