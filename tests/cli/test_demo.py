@@ -188,8 +188,9 @@ def test_floats_are_scaled_and_nan_is_black(tmp_path: Path):
 def test_reads_every_mode(mode: str, tmp_path: Path):
     source = Image.open(CAT).convert("RGB").resize((40, 30))
     image = Image.fromarray(np.asarray(source)[..., 1].astype(np.uint16) * 257) if mode == "I;16" else source.convert(mode)
-    image.save(tmp_path / "in.tif")
-    found = picture.read(tmp_path / "in.tif")
+    path = tmp_path / ("in.jpg" if mode == "YCbCr" else "in.tif")  # Pillow 12 does not read back its own YCbCr TIFF
+    image.save(path)
+    found = picture.read(path)
     assert found.size == (40, 30)
     if mode not in ("1", "CMYK"):
         error = np.abs(found.floats() - np.asarray(source) / 255)[..., 1]
