@@ -1,6 +1,6 @@
 """fusepy: a lazy tracing and fusion compiler for functions written in the Slang shading language."""
 
-from fusepy.backend.marshals import Marshal, register
+from fusepy.backend.marshals import Marshal
 from fusepy.backend.runtime import Device
 from fusepy.device import default_device, init_device
 from fusepy.errors import (
@@ -73,6 +73,7 @@ from fusepy.math import (
 )
 from fusepy.module import Module, SlangType, load
 from fusepy.resolution import Resolved, resolve
+from fusepy.signature import register
 from fusepy.stats import Stats, clear_cache, stats
 from fusepy.tensor import Tensor
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from fusepy.backend.marshals import MARSHALS, marshal_of
+from fusepy.backend.marshals import MARSHALS, Marshal, marshal_of
 from fusepy.mapping import Mapped
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced, leaked
@@ -43,9 +43,7 @@ def signature(value: Any) -> Hashable:
     return found(value)
 
 
-def forget(type: type) -> None:
-    """Drops what was remembered about a class, after `register` has given it another marshal."""
+def register(type: type, marshal: Marshal) -> None:
+    """Makes values of the Python class `type` arguments of Slang functions; a class that had a marshal gets this one."""
+    MARSHALS[type] = marshal
     KEYS.pop(type, None)
-
-
-__all__ = ["KEYS", "MARSHALS", "forget", "signature"]

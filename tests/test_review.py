@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.backend.marshals.base import Description
+from fusepy.ir.types import Type
 from tests.functions import F32, ramp, same
 
 NUMBERS = [2, 2.0, True, np.float32(2), np.float64(2), np.int32(2), np.int64(2), np.uint8(2), np.bool_(True)]
@@ -97,3 +99,26 @@ def test_stats_count_all_open_devices(lib: Any, device: Any) -> None:
     lib.add(ramp(3), 1.0)
     assert fp.stats().dispatches == before + 1
     assert fp.stats()["dispatches"] >= fp.stats(device).dispatches
+
+
+def test_a_class_can_be_registered_again(lib: Any) -> None:
+    class Celsius(float):
+        pass
+
+    class Shifted:
+        """A number that is one more than it says."""
+
+        returns = "scalar"
+
+        def key(self, value: Any) -> Any:
+            return "shifted"
+
+        def describe(self, value: Any) -> Any:
+            return Description(Type.parse("float"), (), "", weak=True)
+
+        def place(self, value: Any, type: Any, device: Any) -> Any:
+            return float(value) + 1
+
+    assert lib.add(Celsius(2.0), 1.0) == 3  # as the float that it is
+    fp.register(Celsius, Shifted())
+    assert lib.add(Celsius(2.0), 1.0) == 4

@@ -197,20 +197,6 @@ class Plan:
         self._linear_kernel = None
 
     def _run_strided(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
-        recipe, results, values = self.prepare_strided(args, outs)
-        if recipe.count:
-            variant = Variant(False, self.rank, recipe.wide)
-            kernel = self._kernel(variant)
-            try:
-                kernel.launch(self.device, values, recipe.count)
-            except (struct.error, OverflowError, TypeError) as error:
-                raise self._bad_number(args, error) from error
-        return results
-
-    def prepare_strided(
-        self, args: Sequence[Any], outs: Sequence[Tensor | None] | None
-    ) -> tuple[Recipe, list[Tensor], list[Any]]:
-        """Everything of a strided call but the launch: extents and strides, results, and the values to pack."""
         recipe = self._recipe(args)
         results: list[Tensor] = []
         for j, (element, shape) in enumerate(zip(self.elements, recipe.out_shapes)):
@@ -218,12 +204,14 @@ class Plan:
             results.append(Tensor(self.device, element, shape) if given is None else self._checked(j, given, shape))
         if outs is not None:
             self._check_overlap(args, outs)
-        values: list[Any] = []
-        variant = Variant(False, self.rank, recipe.wide)
-        kernel = self._kernel(variant)
-        for field in kernel.fields:
-            values.append(self._value(field.role, field.source, field.axis, args, results, recipe))
-        return recipe, results, values
+        if recipe.count:
+            kernel = self._kernel(Variant(False, self.rank, recipe.wide))
+            values = [self._value(f.role, f.source, f.axis, args, results, recipe) for f in kernel.fields]
+            try:
+                kernel.launch(self.device, values, recipe.count)
+            except (struct.error, OverflowError, TypeError) as error:
+                raise self._bad_number(args, error) from error
+        return results
 
     def _recipe(self, args: Sequence[Any]) -> Recipe:
         key = tuple(

@@ -167,14 +167,6 @@ class Graph:
         for node in self.nodes:
             yield from node.results
 
-    def users(self) -> dict[Value, list[Node]]:
-        """For each value, the nodes that read it."""
-        found: dict[Value, list[Node]] = {v: [] for v in self.values()}
-        for node in self.nodes:
-            for operand in dict.fromkeys(node.operands):
-                found[operand].append(node)
-        return found
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graph) and self.canonical() == other.canonical()
 

@@ -31,10 +31,6 @@ class Signature:
     params: tuple[Param, ...]
     result: Type | None
 
-    @property
-    def is_concrete(self) -> bool:
-        return all(p.type is not None for p in self.params)
-
 
 @dataclass(frozen=True)
 class Answer:

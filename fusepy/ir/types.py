@@ -267,7 +267,6 @@ INT = Type.parse("int")
 UINT = Type.parse("uint")
 HALF = Type.parse("half")
 FLOAT = Type.parse("float")
-DOUBLE = Type.parse("double")
 
 # C's order with half below float; an integer meeting a float becomes that float
 _ORDER = ["bool", "int8_t", "uint8_t", "int16_t", "uint16_t", "int", "uint", "int64_t", "uint64_t", "half", "float", "double"]

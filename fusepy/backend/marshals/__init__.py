@@ -1,7 +1,7 @@
 """Argument kinds by Python type, and the ways that kernels reach them.
 
-`register` adds a kind: an object with the methods of `Marshal` for a Python type. What it places on the device is one of the
-containers below, so most kinds need no Slang of their own.
+`fusepy.register` adds a kind: an object with the methods of `Marshal` for a Python type. What it places on the device is one of
+the containers below, so most kinds need no Slang of their own.
 """
 
 from __future__ import annotations
@@ -35,11 +35,6 @@ MARSHALS: dict[type, Marshal] = {
 
 _memory = MemoryAccess()
 ACCESSES: dict[str, Access] = {"Tensor": _memory, "List": _memory, "Grid": GridAccess(), "": NumberAccess()}
-
-
-def register(type: type, marshal: Marshal) -> None:
-    """Makes values of the Python class `type` arguments of Slang functions."""
-    MARSHALS[type] = marshal
 
 
 def marshal_of(value: Any) -> Marshal:

@@ -80,11 +80,6 @@ def grid_rank(node: Node) -> int:
     return max((max(m.min_grid_rank, v.rank if m.dims is None else 0) for v, m in zip(node.operands, node.maps)), default=0)
 
 
-def spread(values: Sequence[Value], maps: Sequence[ArgMap]) -> int:
-    """Grid rank of operands under maps; unresolved maps align to the right."""
-    return max((max(m.min_grid_rank, v.rank if m.dims is None else 0) for v, m in zip(values, maps)), default=0)
-
-
 def computed(node: Node, type: Type, weak: bool = False) -> Value:
     """A result spread over the node's grid.
 
