@@ -81,7 +81,7 @@ class Caller:
         """The path of every call that runs now. Sizes are checked by the program, everything else is in the key."""
         keys = KEYS
         try:
-            key: Hashable = tuple([keys[a.__class__](a) for a in args])
+            key: Hashable = tuple([a.key if a.__class__ is Tensor else keys[a.__class__](a) for a in args])
         except (KeyError, FusepyError):  # the first argument of its class, or one that has no key
             key = tuple([self._key(a, i) for i, a in enumerate(args)])
         if kwargs:

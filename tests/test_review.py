@@ -63,11 +63,11 @@ def test_constructors_of_numbers(lib: Any) -> None:
 
 
 def test_defines_and_options(device: Any) -> None:
-    source = "float scaled(float x) { return x * N; }"
+    source = "float scaled(float x) { return x * FACTOR; }"
     for n in (4, "4", 4.0):
-        assert fp.Module.load_from_source(device, "defined", source, defines={"N": n}).scaled(2.0) == 8
+        assert fp.Module.load_from_source(device, "defined", source, defines={"FACTOR": n}).scaled(2.0) == 8
     with pytest.raises(fp.ArgumentError, match="nonsense"):
-        fp.Module.load_from_source(device, "optioned", source, defines={"N": 1}, options={"nonsense": 1})
+        fp.Module.load_from_source(device, "optioned", source, defines={"FACTOR": 1}, options={"nonsense": 1})
 
 
 def test_a_result_that_does_not_fit_changes_nothing(device: Any) -> None:

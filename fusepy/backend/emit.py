@@ -96,7 +96,7 @@ class _Kernel:
         self.shape = shape
         self.operands = region_operands(region, target.kind == "cuda")
         self.name = "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
-        self.grid = any(o.container == "Grid" for o in self.operands)
+        self.computed = any(accesses[o.container].kind == "computed" for o in self.operands)
 
     # ---- the parameter block ------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class _Kernel:
         outs = [Field(f"{self.pointee(v.type)}*", f"r_{j}", "out", j) for j, v in enumerate(self.body.outputs)]
         count = Field("uint64_t" if self.variant.wide else "uint", "count", "count")
         extents: list[Field] = []
-        if not self.variant.linear or self.grid:
+        if not self.variant.linear or self.computed:
             extents = [Field(self.variant.index, f"extent{d}", "extent", d) for d in range(self.variant.rank)]
         strides: list[Field] = []
         if not self.variant.linear:
@@ -218,7 +218,7 @@ class _Kernel:
 
     def coordinates(self) -> list[str]:
         """``d0, d1, …`` from the linear index, slowest first, where anything needs them."""
-        if self.variant.linear and not self.grid:
+        if self.variant.linear and not self.computed:
             return []
         index, rank = self.variant.index, self.variant.rank
         lines: list[str] = []

@@ -13,7 +13,8 @@ from typing import Any
 
 from fusepy.backend.emit import region_operands
 from fusepy.backend.kernel import Kernel
-from fusepy.backend.marshals.base import Operand, Variant
+from fusepy.backend.marshals import ACCESSES
+from fusepy.backend.marshals.base import Field, Operand, Variant
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
 from fusepy.element import Element
@@ -47,8 +48,8 @@ class Plan:
     """
 
     __slots__ = (
-        "__weakref__", "_build", "_disjoint", "_disjoint_shape", "_feeds", "_linear_kernel", "_memory", "_numbers", "_operands",
-        "_out_dims", "_recipes", "_steps", "_whole", "device", "elements", "kernels", "linear", "name",
+        "__weakref__", "_build", "_disjoint", "_disjoint_shape", "_feeds", "_linear_kernel", "_memory", "_operands",
+        "_out_dims", "_recipes", "_steps", "_uniforms", "_whole", "device", "elements", "kernels", "linear", "name",
         "positions", "rank", "region", "strict",
     )  # fmt: skip
 
@@ -74,11 +75,11 @@ class Plan:
         self._disjoint: list[int] = []  # addresses and shape of the last call with given results that was checked for overlap
         self._disjoint_shape: tuple[int, ...] = ()
         identity = tuple(range(self.rank))
-        self._memory = [o for o in self._operands if o.container in ("Tensor", "List")]
+        self._memory = [o for o in self._operands if ACCESSES[o.container].kind == "memory"]
         mapped = [o for o in self._memory if o.want.kind is not Kind.POINTER]
         self._whole = len(mapped) != len(self._memory)
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self._out_dims)
-        self.linear = self.linear and not any(o.container == "Grid" for o in self._operands)
+        self.linear = self.linear and not any(ACCESSES[o.container].kind == "computed" for o in self._operands)
         # a step per memory operand: argument, whether it takes part in the shape, extents it consumes, bits its address must lack
         self._steps = [
             (
@@ -89,7 +90,12 @@ class Plan:
             )
             for o in self._memory
         ]
-        self._numbers = [self.positions[o.position] for o in self._operands if o.container == ""]
+        self._uniforms = [
+            (self.positions[o.position], field.read)
+            for o in self._operands
+            if ACCESSES[o.container].kind == "uniform"
+            for field in ACCESSES[o.container].fields(o, Variant(True, self.rank))
+        ]
 
     # ---- the hot path -------------------------------------------------------------------------------------------
 
@@ -145,8 +151,8 @@ class Plan:
         if count == 0:
             return results
         values.append(count)
-        for position in self._numbers:
-            values.append(args[position])
+        for position, read in self._uniforms:
+            values.append(args[position] if read is None else read(args[position]))
         kernel = self._linear_kernel
         if kernel is None or count >= LINEAR_LIMIT:
             kernel = self._linear(count >= LINEAR_LIMIT)
@@ -206,7 +212,7 @@ class Plan:
             self._check_overlap(args, outs)
         if recipe.count:
             kernel = self._kernel(Variant(False, self.rank, recipe.wide))
-            values = [self._value(f.role, f.source, f.axis, args, results, recipe) for f in kernel.fields]
+            values = [self._value(f, args, results, recipe) for f in kernel.fields]
             try:
                 kernel.launch(self.device, values, recipe.count)
             except (struct.error, OverflowError, TypeError) as error:
@@ -239,7 +245,12 @@ class Plan:
             self._recipes[key] = found
         return found
 
-    def _value(self, role: str, source: int, axis: int, args: Sequence[Any], results: Sequence[Tensor], recipe: Recipe) -> Any:
+    def _value(self, field: Field, args: Sequence[Any], results: Sequence[Tensor], recipe: Recipe) -> Any:
+        role, source, axis = field.role, field.source, field.axis
+        if role == "number":
+            return args[self.positions[source]]
+        if field.read is not None:
+            return field.read(args[self.positions[source]])
         if role == "out":
             return results[source].low
         if role == "out_base":
@@ -251,18 +262,8 @@ class Plan:
             return recipe.count
         if role == "extent":
             return recipe.grid[source]
-        if role == "stride":
-            return recipe.strides[source][axis]
-        arg = args[self.positions[source]]
-        if role == "pointer":
-            return arg.low
-        if role == "base":
-            return arg.base
-        if role == "offset":
-            return arg.offset[axis]
-        if role == "step":
-            return arg.stride[axis] if arg.shape[axis] != 1 else 0
-        return arg  # a number
+        assert role == "stride", role
+        return recipe.strides[source][axis]
 
     def _checked(self, j: int, given: Tensor, shape: tuple[int, ...]) -> Tensor:
         """A result tensor that the caller gave."""
@@ -323,7 +324,8 @@ class Plan:
 def _alignment(operand: Operand) -> int:
     """Bytes that CUDA wants the address of one element aligned to: it loads vectors of two and four in one piece, or aborts."""
     scalar = operand.have.dtype
-    if not operand.consumed or scalar is None or operand.want.shape[-1] not in (2, 4):
+    pointer = operand.want.kind is Kind.POINTER  # its elements are the user's business
+    if pointer or not operand.consumed or scalar is None or operand.want.shape[-1] not in (2, 4):
         return 1
     return min(16, scalar.itemsize * operand.want.shape[-1])
 

@@ -595,7 +595,7 @@ print(m.add(1, 2), m.luma(np.ones((2, 3), "f4")))
 
 def child(program: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Runs a program in a process of its own, in the repository."""
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), **env}
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), **env}
     command = [sys.executable, "-c", textwrap.dedent(program)]
     run = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, timeout=120)
     # slang-rhi prints a line where there is no CUDA driver

@@ -8,8 +8,8 @@ arrays differ in Python only; on the device both are memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fusepy.ir.graph import Dims
@@ -62,8 +62,9 @@ class Marshal(Protocol):
 class Field:
     """One member of the parameter block: Slang type and name, and where `Plan` takes its value from.
 
-    ``role`` is ``"pointer"``, ``"out"``, ``"count"``, ``"number"``, ``"extent"``, ``"base"``, ``"stride"``, ``"out_base"``,
-    ``"out_stride"``, ``"offset"`` or ``"step"``; ``source`` the operand, result or dimension; ``axis`` the axis of a stride.
+    ``read`` takes the value from the placed argument of operand ``source``. Where it is ``None`` the value depends on the call as
+    a whole: ``role`` is then ``"out"``, ``"count"``, ``"extent"``, ``"stride"``, ``"out_base"`` or ``"out_stride"``, ``source``
+    the operand, result or dimension, and ``axis`` the axis of a stride; a ``"number"`` is the argument itself. Fields of role ``"pointer"`` stand first in the block.
     """
 
     type: str
@@ -71,6 +72,7 @@ class Field:
     role: str
     source: int = 0
     axis: int = 0
+    read: Callable[[Any], Any] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,14 @@ class Operand:
 
 
 class Access(Protocol):
-    """One container kind inside kernels."""
+    """One container kind inside kernels.
+
+    Attributes:
+        kind: ``"memory"``, elements of a `Tensor` by address and strides; ``"uniform"``, one value for all threads; or
+            ``"computed"`` from the coordinates of the thread, which takes a strided kernel.
+    """
+
+    kind: str
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         """Its members of the parameter block."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.marshals.base import BLOCK, Description, Field, Operand, Variant, convert
@@ -29,8 +29,18 @@ class GridMarshal:
         return value
 
 
+def _offset(axis: int) -> Callable[[Grid], int]:
+    return lambda grid: grid.offset[axis]
+
+
+def _step(axis: int) -> Callable[[Grid], int]:
+    return lambda grid: grid.stride[axis] if grid.shape[axis] != 1 else 0
+
+
 class GridAccess:
     """``offset + index * stride`` per dimension, reversed, so that ``.x`` runs along the fastest axis."""
+
+    kind = "computed"
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         name = f"a_{operand.name}"
@@ -38,8 +48,8 @@ class GridAccess:
             field
             for axis in range(operand.rank)
             for field in (
-                Field("int", f"{name}_o{axis}", "offset", operand.position, axis),
-                Field("int", f"{name}_t{axis}", "step", operand.position, axis),
+                Field("int", f"{name}_o{axis}", "offset", operand.position, axis, _offset(axis)),
+                Field("int", f"{name}_t{axis}", "step", operand.position, axis, _step(axis)),
             )
         ]
 

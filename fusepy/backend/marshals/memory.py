@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, parts, storage
 from fusepy.ir.types import HALF, Kind, Type
+
+
+_low, _base = attrgetter("low"), attrgetter("base")
 
 
 class MemoryAccess:
     """Reads elements through a raw pointer, linearly or by strides counted in elements."""
 
+    kind = "memory"
+
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
-        fields = [Field(f"{self.pointee(operand, variant)}*", f"a_{operand.name}", "pointer", operand.position)]
+        fields = [Field(f"{self.pointee(operand, variant)}*", f"a_{operand.name}", "pointer", operand.position, read=_low)]
         if not variant.linear and operand.want.kind is not Kind.POINTER:
-            fields.append(Field(variant.index, f"a_{operand.name}_b", "base", operand.position))
+            fields.append(Field(variant.index, f"a_{operand.name}_b", "base", operand.position, read=_base))
             fields += [
                 Field(variant.index, f"a_{operand.name}_s{axis}", "stride", operand.position, axis)
                 for axis in range(operand.rank)

@@ -73,6 +73,8 @@ class NumPyScalarMarshal:
 class NumberAccess:
     """A uniform number."""
 
+    kind = "uniform"
+
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         return [Field(str(storage(operand.have)), f"a_{operand.name}", "number", operand.position)]
 
