@@ -72,6 +72,7 @@ from fusepy.math import (
     where,
 )
 from fusepy.module import Module, SlangType, load
+from fusepy.nested import Batchable, is_batchable_like
 from fusepy.resolution import Resolved, resolve
 from fusepy.signature import register
 from fusepy.stats import Stats, clear_cache, stats
@@ -82,6 +83,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AmbiguousCallError",
     "ArgumentError",
+    "Batchable",
     "CacheWarning",
     "CompileError",
     "Device",
@@ -131,6 +133,7 @@ __all__ = [
     "fuse",
     "grid",
     "init_device",
+    "is_batchable_like",
     "length",
     "lerp",
     "load",

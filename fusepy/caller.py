@@ -14,6 +14,7 @@ from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, 
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.mapping import spec_of
+from fusepy.nested import flat
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
 from fusepy.trace import user_line
@@ -99,7 +100,7 @@ class Caller:
             else:
                 program.device.counters.plan_hits += 1
             try:
-                return program(args, result)
+                return program(flat(args) if program.nested else args, result)
             except TrailingMismatch:
                 # another trailing extent than the one that Slang's answer was made for: ask again, which may raise
                 return self._again(args, kwargs, returns, result)
@@ -120,7 +121,8 @@ class Caller:
 
     def _again(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None, result: Any) -> Any:
         try:
-            return self._compile(args, kwargs, returns)(args, result)
+            program = self._compile(args, kwargs, returns)
+            return program(flat(args) if program.nested else args, result)
         except TrailingMismatch as mismatch:
             raise ShapeError(
                 f"{self.__name__}: an argument's trailing axes do not hold the type that it is cast to",
@@ -184,7 +186,7 @@ class Caller:
         """The program of a call like this one, and its arguments."""
         target, args, kwargs = self._prepare(args, kwargs)
         values = (*args, *kwargs.values())
-        return target._compile(values, kwargs, None), values
+        return target._compile(values, kwargs, None), flat(values)
 
 
 def _container(container: Any) -> str:

@@ -37,7 +37,8 @@ class Recording:
     """What tracing a call gives: the graph, what its inputs are, and how results go back to Python.
 
     Attributes:
-        arguments: what the caller passed, in order.
+        arguments: what the caller passed, in order, nested arguments as their leaves.
+        nested: whether there are any of these.
         inputs: for each input of the graph the argument behind it; captured values follow.
         rebuild: makes the caller's structure (a tuple, a dict, …) from a list of results.
         outs: for each result the argument that it is written to, or ``None``; eager calls with ``out`` and ``inout`` arguments.
@@ -53,6 +54,7 @@ class Recording:
     outs: Sequence[int | None] = ()
     keep: Sequence[bool] = ()
     names: Sequence[str] = ()
+    nested: bool = False
 
 
 class Program:
@@ -63,6 +65,7 @@ class Program:
         device.check()
         self.recording = recording
         self.strict = strict
+        self.nested = recording.nested
         self.oracle: Oracle = recording.trace.oracle
         self.sources = [recording.trace.sources[alias] for alias, _ in recording.graph.modules]
         self.graph = run_pipeline(recording.graph, self.oracle)

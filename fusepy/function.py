@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import numpy as np
-
 from fusepy.backend.runtime import Device
 from fusepy.backend.source import ModuleSource
 from fusepy.caller import Caller
 from fusepy.compile import Recording
-from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
+from fusepy.errors import ArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.mapping import Mapped
+from fusepy.nested import is_nested, leaves_of
 from fusepy.resolution import Resolved, resolved_call
 from fusepy.results import hand_back
-from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace
 from fusepy.traced import Traced
+from fusepy.writeback import Output, Written, written_back
 
 
 class Function(Caller):
@@ -79,47 +78,39 @@ class Function(Caller):
         alias = trace.module(self._source, self._device)
         slots = _slots(trace.oracle.declared(alias, self.__name__), args, kwargs)
         given = [*args, *kwargs.values()]
+        leaves = [list(leaves_of(value, slot.name)) for value, slot in zip(given, slots)]
+        starts = [sum(map(len, leaves[:i])) for i in range(len(given))]
         inputs = [i for i, p in enumerate(slots) if p.direction != OUT]
         with trace.recording():
-            passed: list[Traced] = []
-            for i in inputs:
-                value, said = given[i], self._spec(i, slots[i].name)
-                inner, said = (value.value, value.map) if isinstance(value, Mapped) else (value, said)
-                passed.append(trace.argument(slots[i].name, inner, said))
+            passed = [trace.argument(slots[i].name, given[i], self._spec(i, slots[i].name)) for i in inputs]
             cut = sum(i < len(args) for i in inputs)
             found = trace.call(alias, self.__name__, passed[:cut], dict(zip(kwargs, passed[cut:])), inherit=False)
-        several = cast("tuple[Traced, ...]", found if isinstance(found, tuple) else (found,))
-        results = [] if found is None else list(several)
-        outs, keep = self._destinations(slots, given, len(results))
-        return Recording(trace.finish(results), trace, given, inputs, hand_back, outs, keep, [p.name for p in slots])
+            several = cast("tuple[Traced, ...]", found if isinstance(found, tuple) else (found,))
+            results = [] if found is None else list(several)
+            written = [Written(p, given[i], self._spec(i, p.name), leaves[i], starts[i]) for i, p in enumerate(slots)]
+            outputs = self._outputs(trace, written, results)
+        return Recording(
+            trace.finish([o.value for o in outputs]),
+            trace,
+            [leaf for found in leaves for _, leaf in found],
+            [starts[i] + k for i in inputs for k in range(len(leaves[i]))],
+            hand_back,
+            [o.target for o in outputs],
+            [o.target is None for o in outputs],
+            [path for found in leaves for path, _ in found],
+            any(map(is_nested, given)),
+        )
 
-    def _destinations(self, slots: Sequence[Param], given: Sequence[Any], count: int) -> tuple[list[int | None], list[bool]]:
-        """For each result the argument that it is written back to, if any, and whether it is returned."""
-        written = [i for i, p in enumerate(slots) if p.direction in (OUT, INOUT)]
-        if not any(p.direction == OUT for p in slots) and count > len(written) + 1:
-            return [], []  # out arguments were left away among the inputs: everything is returned
-        outs: list[int | None] = [None] * (count - len(written))
-        for i in written:
-            inner, said = given[i], self._spec(i, slots[i].name)
-            if isinstance(inner, Mapped):
-                inner, said = inner.value, inner.map
-            if said is not None and said.dims is not None and said.dims != tuple(range(len(said.dims))):
-                raise ShapeError(
-                    f"{self.__name__}: argument {slots[i].name!r} is written to, in the order of the grid",
-                    saw=said,
-                    expected=f"vmap{tuple(range(len(said.dims)))}",
-                    hint="leave it away and transpose what is returned",
-                )
-            writable = isinstance(inner, (Tensor, np.ndarray))
-            if not writable and slots[i].direction == OUT:
-                raise UnsupportedArgumentError(
-                    f"{self.__name__}: out argument {slots[i].name!r} cannot be written to a {type(inner).__name__}",
-                    saw=repr(inner)[:60],
-                    expected="a Tensor or a NumPy array",
-                    hint="leave the argument away to have it returned",
-                )
-            outs.append(i if writable else None)
-        return outs, [o is None for o in outs]
+    def _outputs(self, trace: Trace, slots: Sequence[Written], results: Sequence[Traced]) -> list[Output]:
+        """What the program computes: results to return, and those that are written back to arguments."""
+        written = [w for w in slots if w.param.direction in (OUT, INOUT)]
+        if not any(w.param.direction == OUT for w in written) and len(results) > len(written) + 1:
+            return [Output(r) for r in results]  # out arguments were left away among the inputs: everything is returned
+        cut = len(results) - len(written)
+        outputs = [Output(r) for r in results[:cut]]
+        for slot, result in zip(written, results[cut:]):
+            outputs += written_back(trace, self.__name__, slot, result)
+        return outputs
 
     def _parameter_names(self) -> list[str]:
         trace = Trace(self.__name__, self._device)

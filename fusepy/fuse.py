@@ -12,6 +12,7 @@ from fusepy.caller import Caller
 from fusepy.compile import Recording
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.mapping import Mapped
+from fusepy.nested import flat, is_nested
 from fusepy.results import flatten
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace, entered, user_line
@@ -119,9 +120,7 @@ class FusedFunction(Caller):
             passed: dict[str, Any] = {}
             for position, name in enumerate(self._parameters.parameters):
                 if name in dynamic:
-                    value, said = dynamic[name], self._spec(position, name)
-                    inner, said = (value.value, value.map) if isinstance(value, Mapped) else (value, said)
-                    passed[name] = trace.argument(name, inner, said)
+                    passed[name] = trace.argument(name, dynamic[name], self._spec(position, name))
             result = self._function(**passed, **self._values)
             leaves: list[Any] = []
             rebuild = flatten(result, leaves, self.__name__)
@@ -130,12 +129,16 @@ class FusedFunction(Caller):
                 output.check(trace)
             graph = trace.finish(outputs)
         order = [*args, *kwargs.values()]
-        inputs = {n: i for i, n in enumerate([*names[: len(args)], *kwargs])}
-        return Recording(graph, trace, order, [inputs[n] for n in passed], rebuild)
+        leaves_of = [flat([value]) for value in order]
+        starts = [sum(map(len, leaves_of[:i])) for i in range(len(order))]
+        inputs = {n: range(s, s + len(found)) for n, s, found in zip([*names[: len(args)], *kwargs], starts, leaves_of)}
+        arguments = [leaf for found in leaves_of for leaf in found]
+        positions = [i for n in passed for i in inputs[n]]
+        return Recording(graph, trace, arguments, positions, rebuild, nested=any(map(is_nested, order)))
 
     def _device_of(self, arguments: Mapping[str, Any]) -> Device | None:
         """The given device, else that of the first tensor among the arguments; ``None`` leaves it to the modules called."""
-        tensors = (v.value if isinstance(v, Mapped) else v for v in arguments.values())
+        tensors = (v.value if isinstance(v, Mapped) else v for v in flat(list(arguments.values())))
         return self._device or next((t.device for t in tensors if isinstance(t, Tensor)), None)
 
     def _parameter_names(self) -> list[str]:

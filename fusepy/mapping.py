@@ -7,9 +7,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.aos import as_structs
+from fusepy.element import Element
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.argmap import ArgMap, check_dims
-from fusepy.ir.types import Type
+from fusepy.ir.types import Kind, Type
+from fusepy.tensor import Tensor
 
 
 class Mapped:
@@ -48,14 +51,15 @@ def vmap(value: Any, dims: int | Sequence[int]) -> Any:
 def vcast(value: Any, type: Any) -> Any:
     """`value` as elements of `type`; its mapping is inferred.
 
-    A tensor of scalars gives its trailing axes to a vector or matrix; otherwise components are converted, as in C. On a
-    traced value the conversion is recorded.
+    A tensor of scalars gives its trailing axes to a vector or matrix; otherwise components are converted, as in C. Cast to a
+    struct, an array of numbers is read as an array of structs: ``(N, 6)``, ``(N, 2, 3)`` or ``(N*6,)`` floats are N rays of two
+    float3. On a traced value the conversion is recorded.
 
     Args:
         type: a type of a module (``m.float3``), a `Type`, or its name.
 
     Raises:
-        UnsupportedArgumentError: in the call, if `value` cannot become `type`.
+        UnsupportedArgumentError: if `value` cannot become `type`; mostly in the call.
 
     Example:
         >>> vcast(0.5, "half")
@@ -68,6 +72,13 @@ def vcast(value: Any, type: Any) -> Any:
     inner, map = _unwrap(value)
     if map.type is not None:
         raise ShapeError("a value is cast twice", saw=f"{map.type} and {wanted}", hint="write one vcast")
+    if wanted.kind is Kind.NAMED and isinstance(inner, (Tensor, np.ndarray, list)):
+        element = getattr(type, "element", None)
+        if not isinstance(element, Element):
+            raise ArgumentError(
+                f"vcast to {wanted} needs the struct itself", saw=repr(type), hint=f"pass the type of a module: m.{wanted}"
+            )
+        return Mapped(as_structs(inner, element), ArgMap(map.dims, wanted))
     return Mapped(inner, ArgMap(map.dims, wanted))
 
 

@@ -56,9 +56,9 @@ class Resolved:
 
 def resolved_call(recording: Recording) -> Resolved:
     """The answer behind a traced single call."""
-    node = recording.graph.nodes[-1]
+    node = next(n for n in reversed(recording.graph.nodes) if isinstance(n.op, SlangCall))
     assert isinstance(node.op, SlangCall)
-    answer = node.op.resolve(node, recording.trace.oracle)
+    answer = node.op.resolution(node, recording.trace.oracle)
     params = [p for p in answer.params if p.direction != OUT]
     values: list[Value] = list(node.operands)
     bindings = tuple(Binding(p.name, p.type or VOID, describe(v), m.dims or ()) for p, v, m in zip(params, values, answer.maps))

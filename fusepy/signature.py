@@ -6,11 +6,13 @@ vector or matrix could take in. Kernels know no sizes at all: programs that diff
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from fusepy.backend.marshals import MARSHALS, Marshal, marshal_of
+from fusepy.errors import FusepyError
 from fusepy.mapping import Mapped
+from fusepy.nested import ACCESSORS, TYPE, fields_of
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced, leaked
 
@@ -39,11 +41,35 @@ def signature(value: Any) -> Hashable:
     cls = value.__class__
     found = KEYS.get(cls)
     if found is None:
-        found = KEYS[cls] = marshal_of(value).key
+        accessor = fields_of(value)
+        found = KEYS[cls] = marshal_of(value).key if accessor is None else _of_fields(accessor)
     return found(value)
+
+
+def _of_fields(accessor: Callable[[Any], Mapping[str, Any]]) -> Callable[[Any], Hashable]:
+    """The key of a nested argument: its field names in order, with the keys of what they hold."""
+    keys = KEYS
+
+    def key(value: Any) -> Hashable:
+        parts: list[object] = ["fields"]
+        for name, leaf in accessor(value).items():
+            parts.append(name)
+            if name == TYPE:
+                parts.append(getattr(leaf, "type", leaf))
+                continue
+            known = keys.get(leaf.__class__)
+            try:
+                parts.append(signature(leaf) if known is None else known(leaf))
+            except FusepyError as error:
+                error.what = f"field {name!r}: {error.what}"
+                raise
+        return tuple(parts)
+
+    return key
 
 
 def register(type: type, marshal: Marshal) -> None:
     """Makes values of the Python class `type` arguments of Slang functions; a class that had a marshal gets this one."""
     MARSHALS[type] = marshal
     KEYS.pop(type, None)
+    ACCESSORS.pop(type, None)  # until now its values were nested arguments

@@ -235,6 +235,10 @@ class Tensor:
             )
         return Tensor(self.device, self.element, wanted, block=self._block, offset=self._origin)
 
+    def viewed(self, element: Element, shape: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
+        """The same memory as elements of another kind, with strides counted in these; the caller has checked that they fit."""
+        return Tensor(self.device, element, shape, block=self._block, offset=self._origin, strides=strides)
+
     @property
     def buffer(self) -> Any:
         """The sgl buffer that holds the memory, and with `offset` the raw way in; turns deferred submission off."""
@@ -316,8 +320,7 @@ def reinterpret(tensor: Tensor, element: Element) -> Tensor | None:
     if any(s % factor for s in tensor.strides[:-cut]):
         return None
     strides = tuple(s // factor for s in tensor.strides[:-cut])
-    block, origin = tensor._block, tensor._origin  # pyright: ignore[reportPrivateUsage]
-    return Tensor(tensor.device, element, tensor.shape[:-cut], block=block, offset=origin, strides=strides)
+    return tensor.viewed(element, tensor.shape[:-cut], strides)
 
 
 def _device(device: Any) -> Device:

@@ -24,6 +24,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import OUT
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.mapping import Mapped
+from fusepy.nested import Tree, rebuilt, struct_type
 from fusepy.place import user_line
 from fusepy.traced import Traced
 
@@ -84,14 +85,31 @@ class Trace:
             _current.reset(token)
             self.active = False
 
-    def argument(self, name: str, value: Any, map: ArgMap | None = UNSAID) -> Traced:
-        """An input of the traced function, under the mapping that every use of it takes; ``None`` is "one for all threads"."""
+    def argument(self, name: str, value: Any, map: ArgMap | None = UNSAID) -> Any:
+        """An argument of the traced function, under the mapping that every use of it takes; ``None`` is "one for all threads".
+
+        A nested argument comes back as the same structure of traced leaves, each an input named by its path.
+        """
+        tree = Tree.of(value, name)
+        if tree is not None:
+            return self._tree(name, value, tree, map)
+        if isinstance(value, Mapped):
+            value, map = value.value, value.map
         made = self._input(name, value)
         if map is None:
             map = ArgMap(()) if made.container else UNSAID
         if map is not UNSAID:
             self.maps[made] = map
         return Traced(self, made, user_line())
+
+    def _tree(self, name: str, value: Any, tree: Tree, map: ArgMap | None) -> Any:
+        if map is not None and map.dims is not None:
+            value = Mapped(value, ArgMap(map.dims))
+            tree = Tree.of(value, name) or tree
+        leaves = [self.argument(path, leaf, UNSAID if map is not None else None) for path, leaf in tree.leaves(name)]
+        made = rebuilt(value, iter(leaves))
+        wanted = (map.type.name if map is not None and map.type is not None else None) or tree.type
+        return made if wanted is None else Mapped(made, ArgMap(None, Type.parse(wanted)))
 
     def _input(self, name: str, value: Any) -> Value:
         try:
@@ -203,13 +221,13 @@ class Trace:
         Raises:
             ArgumentError, ResolveError: if the arguments do not fit.
         """
-        names = [p.name for p in self.oracle.declared(alias, function)[0].params if p.direction != OUT]
+        declared = [[p for p in s.params if p.direction != OUT] for s in self.oracle.declared(alias, function)]
         operands: list[Value] = []
         maps: list[ArgMap] = []
         explicit = False
         for i, value in enumerate(bind(self.oracle, alias, function, args, kwargs)):
-            inner, map = (value.value, value.map) if isinstance(value, Mapped) else (value, UNSAID)
-            operand = self.lift(inner, names[i] if i < len(names) else f"arg{i}")
+            slots = [params[i] for params in declared if i < len(params)]
+            operand, map = self.operand(value, slots[0].name if slots else f"arg{i}", [p.type for p in slots])
             operands.append(operand)
             maps.append(map if map is not UNSAID else self.maps.get(operand, UNSAID))
             explicit |= map.dims is not None
@@ -223,6 +241,35 @@ class Trace:
             self.maps.update(dict.fromkeys(values, inherited))
         results = [Traced(self, v, loc) for v in values]
         return None if not results else results[0] if len(results) == 1 else tuple(results)
+
+    def operand(self, value: Any, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
+        """An argument of a call and what was said about it; a nested one becomes a struct, one of `candidates`.
+
+        Raises:
+            ArgumentError: if its fields are not those of a candidate.
+        """
+        tree = Tree.of(value, path)
+        if tree is not None:
+            return self._struct(tree, path, candidates)
+        inner, map = (value.value, value.map) if isinstance(value, Mapped) else (value, UNSAID)
+        return self.lift(inner, path), map
+
+    def _struct(self, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
+        loc = user_line()
+        type = struct_type(self.oracle, tree, path, candidates, loc)
+        members = {p.name: p.type for p in self.oracle.fields(type) or ()}
+        operands: list[Value] = []
+        maps: list[ArgMap] = []
+        for name, inner in tree.fields.items():
+            operand, map = self.operand(inner, f"{path}.{name}", [members.get(name)])
+            operands.append(operand)
+            maps.append(map if map is not UNSAID else self.maps.get(operand, UNSAID))
+        maps, outer = compressed(operands, maps)
+        attrs: dict[str, Attr] = {"type": type.name, "fields": tuple(tree.fields), "path": path}
+        value = self.builder.add(OPS["struct"], operands, maps, attrs, loc)[0]
+        if outer is not None:
+            self.maps[value] = outer
+        return value, UNSAID
 
     def finish(self, outputs: Sequence[Traced]) -> Graph:
         return self.builder.finish([o._value for o in outputs])  # pyright: ignore[reportPrivateUsage]
@@ -254,6 +301,19 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
         else:
             return [*args, *(kwargs[n] for n in filled)]
     raise errors[0].at(user_line())
+
+
+def compressed(operands: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
+    """Maps of the leaves of a struct over a grid of its own, and how that runs along the grid of the call.
+
+    A struct whose leaves run along d1 only is computed over one dimension, and the call takes it under ``vmap(d1)``.
+    """
+    spread = [m for v, m in zip(operands, maps) if v.rank and m.dims != ()]
+    if not spread or any(m.dims is None for m in spread):
+        return list(maps), None
+    outer = tuple(sorted({d for m in spread for d in m.dims or ()}))
+    own = {d: i for i, d in enumerate(outer)}
+    return [m if m.dims is None else ArgMap(tuple(own[d] for d in m.dims), m.type) for m in maps], ArgMap(outer)
 
 
 _tracing: ContextVar[tuple[Any, ...]] = ContextVar("fusepy_tracing", default=())

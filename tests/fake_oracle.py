@@ -161,6 +161,12 @@ class FakeOracle:
             return ""
         return f"no overload for '{function}' applicable to arguments of type ({', '.join(map(str, types))})"
 
+    def fields(self, type: Type) -> Sequence[Param] | None:
+        if type.kind is Kind.VECTOR:
+            return [Param(name, type.element) for name in "xyzw"[: type.shape[0]]]
+        found = self.structs.get(type)
+        return None if found is None else [Param(name, member) for name, member in found]
+
     def layout(self, type: Type) -> Layout | None:
         if type not in self.structs:
             return None

@@ -36,7 +36,7 @@ def settle(graph: Graph, oracle: Oracle = ORACLE) -> Graph:
         maps = [ArgMap(m.dims, None if m.type is v.type else m.type) for v, m in zip(node.operands, _settled(node, oracle))]
         attrs = dict(node.attrs)
         if isinstance(node.op, SlangCall):
-            answer = node.op.resolve(node, oracle)
+            answer = node.op.resolution(node, oracle)
             attrs["dirs"] = tuple(p.direction for p in answer.params)
             attrs["returns"] = any(name == "return" for name, _ in answer.results)
         nodes.append(Node(node.op, [new[v] for v in node.operands], maps, node.results, attrs, node.loc))
@@ -52,7 +52,7 @@ def run_node(node: Node, arrays: Mapping[Value, Any], functions: Functions, orac
 
 def _settled(node: Node, oracle: Oracle) -> Sequence[ArgMap]:
     if isinstance(node.op, SlangCall):
-        return node.op.resolve(node, oracle).maps
+        return node.op.resolution(node, oracle).maps
     if node.op.name == "cast":
         value, map, want = node.operands[0], node.maps[0], node.results[0].type
         consumed = len(want.shape) if value.container and value.type.kind is Kind.SCALAR else 0

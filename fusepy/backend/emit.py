@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, is_split, parts, storage, to_storage
@@ -20,7 +20,7 @@ from fusepy.ir.ops.region import result_dims
 from fusepy.ir.printer import value_type
 from fusepy.ir.types import HALF, Kind, Type
 
-EMITTER_VERSION = 8  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 9  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,26 @@ class Target:
 def region_operands(region: Node, cuda: bool = False) -> list[Operand]:
     """The operands of a region as kernels see them."""
     assert region.body is not None
+    names = identifiers([v.name or f"x{i}" for i, v in enumerate(region.body.inputs)])
     return [
-        Operand(i, inner.name or f"x{i}", value.container, value.type, inner.type, map.dims or (), value.rank, cuda)
+        Operand(i, names[i], value.container, value.type, inner.type, map.dims or (), value.rank, cuda, inner.name or names[i])
         for i, (value, map, inner) in enumerate(zip(region.operands, region.maps, region.body.inputs))
     ]
+
+
+def identifiers(labels: Sequence[str]) -> list[str]:
+    """An identifier for each label, each its own: ``ray.x`` becomes ``ray_x``, or ``ray_x_2`` beside another ``ray_x``."""
+    taken = {label for label in labels if "." not in label}
+    names: list[str] = []
+    for label in labels:
+        name = plain = label.replace(".", "_")
+        count = 1
+        while "." in label and name in taken:
+            count += 1
+            name = f"{plain}_{count}"
+        taken.add(name)
+        names.append(name)
+    return names
 
 
 def emit(
@@ -137,7 +153,7 @@ class _Kernel:
 
     def trampoline(self) -> list[str]:
         """The user's program on single elements."""
-        names: dict[Value, str] = {v: f"a_{v.name}" for v in self.body.inputs}
+        names: dict[Value, str] = {v: f"a_{o.name}" for v, o in zip(self.body.inputs, self.operands)}
         params = [declare(v.type, names[v]) for v in self.body.inputs]
         params += [f"out {declare(v.type, f'r_{j}')}" for j, v in enumerate(self.body.outputs)]
         lines = [f"void fz_{self.name}({', '.join(params)})", "{"]

@@ -81,6 +81,15 @@ class SlangOracle:
         question = f"{function}({','.join(t.name for t in types)})"
         return self._facts[module].get("diagnosed", question, lambda: self._diagnose(module, function, types))
 
+    def fields(self, type: Type) -> Sequence[Param] | None:
+        if type.kind is Kind.VECTOR:
+            return [Param(name, type.element) for name in "xyzw"[: type.shape[0]]]
+        for module in self._sources:
+            raw = self._facts[module].get("fields", type.name, lambda module=module: self._members(module, type))
+            if raw is not None:
+                return [Param(name, Type.parse(found) if found else None) for name, found in raw]
+        return None
+
     def layout(self, type: Type) -> Layout | None:
         for module in self._sources:
             raw = self._facts[module].get("layouts", type.name, lambda module=module: self._layout(module, type))
@@ -161,6 +170,12 @@ class SlangOracle:
         call = f"{function}({', '.join(f'a{i}' for i in range(len(types)))})"
         text = f"import {source.name};\nvoid probe()\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
         return self._compiler.probe(text, [source]) or ""
+
+    def _members(self, module: str, type: Type) -> list[Any] | None:
+        found = _found(self._module(module).layout.find_type_by_name(type.name))
+        if found is None or found.kind != _K.struct:
+            return None
+        return [[f.name, _type_name(f.type)] for f in found.fields]
 
     def _layout(self, module: str, type: Type) -> list[Any] | None:
         layout = self._module(module).layout

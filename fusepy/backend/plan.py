@@ -233,7 +233,7 @@ class Plan:
                     raise TrailingMismatch(extents, consumed)
                 if not mapped and not args[position].linear:
                     raise ShapeError(
-                        f"{self.name}: argument {operand.name!r} is passed whole and must be contiguous",
+                        f"{self.name}: argument {operand.label!r} is passed whole and must be contiguous",
                         saw=f"strides {args[position].strides}",
                         hint="copy the view first",
                     )
@@ -300,7 +300,7 @@ class Plan:
                 same = same and ((tensor.linear and out.linear) or tensor.strides == out.strides)
                 if operand.want.kind is Kind.POINTER or not same or operand.dims != self._out_dims[j]:
                     raise ShapeError(
-                        f"{self.name}: the result overlaps argument {operand.name!r}, which other threads still read",
+                        f"{self.name}: the result overlaps argument {operand.label!r}, which other threads still read",
                         saw="shared memory at different positions",
                         hint="write into another tensor, or exactly over the argument",
                     )
@@ -313,7 +313,7 @@ class Plan:
                     struct.pack(_CODES[operand.have.dtype.kind, operand.have.dtype.itemsize], args[position])
                 except (struct.error, OverflowError):
                     return RangeError(
-                        f"{self.name}: argument {operand.name!r} does not fit {operand.have}",
+                        f"{self.name}: argument {operand.label!r} does not fit {operand.have}",
                         saw=args[position],
                         expected=operand.have,
                         hint="use a wider type in the Slang function, or a number in range",

@@ -88,7 +88,7 @@ def output_feeds(region: Node) -> list[frozenset[int]]:
 
 def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], name: str, strict: bool) -> ShapeError:
     """The error for two arguments, naming the axis on which they disagree where there is one."""
-    saw = f"{a.name} {shapes[a.position]} and {b.name} {shapes[b.position]}"
+    saw = f"{a.label} {shapes[a.position]} and {b.label} {shapes[b.position]}"
     for d in sorted(set(a.dims) & set(b.dims), reverse=True):
         axis_a, axis_b = a.dims.index(d), b.dims.index(d)
         m, n = shapes[a.position][axis_a], shapes[b.position][axis_b]
@@ -96,7 +96,7 @@ def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], name: s
             saw += f": {m} on axis {axis_a} against {n} on axis {axis_b}"
             break
     return ShapeError(
-        f"{name}: arguments {a.name!r} and {b.name!r} do not broadcast",
+        f"{name}: arguments {a.label!r} and {b.label!r} do not broadcast",
         saw=saw,
         expected="identical shapes (strict broadcasting)" if strict else "equal extents, or 1",
         hint="reshape one of them, or map its axes elsewhere with vmap",

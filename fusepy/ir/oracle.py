@@ -83,6 +83,13 @@ class Oracle(Protocol):
         """The compiler's own words about a call that it did not accept."""
         ...
 
+    def fields(self, type: Type) -> Sequence[Param] | None:
+        """The members of a struct or vector, in order; a type is ``None`` where only a value can tell it.
+
+        ``None`` if `type` has no members. Asked only below a nested argument.
+        """
+        ...
+
     def layout(self, type: Type) -> Layout | None:
         """The memory layout of a struct type, ``None`` if no module of the graph declares it."""
         ...

@@ -10,6 +10,7 @@ from fusepy.ir.graph import Attr, Graph, Node, Value
 CONTAINERS = ("Tensor", "List", "Grid")
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*\Z")
+_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
 # a user's type that would read as a container or as the word `weak`
 _MISLEADING = re.compile(rf"({'|'.join(CONTAINERS)})<.*\]\Z|weak\Z")
 
@@ -25,7 +26,7 @@ def print_node(graph: Graph, node: Node) -> str:
     """One node of `graph` on one line, without its body; values that the graph does not define show as ``%?``."""
     printer = _Printer()
     for value in graph.inputs:
-        printer.names[value] = f"%{symbol(value.name or '?')}"
+        printer.names[value] = f"%{path(value.name or '?')}"
     for other in graph.nodes:
         if other is node:
             break
@@ -53,7 +54,7 @@ class _Printer:
     def graph(self, graph: Graph, keyword: str, indent: str) -> list[str]:
         for value in graph.inputs:
             assert value.name is not None, "an input has a name"
-            self.names[value] = f"%{symbol(value.name)}"
+            self.names[value] = f"%{path(value.name)}"
         header = ", ".join(f"{self.names[v]}: {value_type(v)}" for v in graph.inputs)
         results = ", ".join(value_type(v) for v in graph.outputs)
         lines = [f"{indent}{keyword} @{symbol(graph.name)}({header}) -> ({results}) {{"]
@@ -106,3 +107,8 @@ def _attr(value: Attr) -> str:
     if isinstance(value, float):
         return repr(value) if value == value and abs(value) != float("inf") else f"float({str(value)!r})".replace("'", '"')
     return repr(value)
+
+
+def path(name: str) -> str:
+    """The name of an input, which is a path (``ray.position``) where it is a part of a nested argument."""
+    return name if _PATH.match(name) else json.dumps(name)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.errors import AmbiguousCallError, ArgumentError, NoMatchError, ResolveError
+from fusepy.errors import AmbiguousCallError, ArgumentError, NoMatchError, ResolveError, did_you_mean
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.offers import Offer, describe, exact, fill, show
 from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, Type
 
 
 def count_error(declared: Sequence[Signature], function: str, given: int, place: str | None) -> ArgumentError:
@@ -112,4 +112,34 @@ def ambiguous(
         saw="\n            ".join(shown[:8]),
         expected="one",
         hint=f"choose for {name!r}: " + " or ".join(f"fp.vcast({name}, m.{c})" for c in choices),
+    )
+
+
+def wrong_members(type: Type, known: Sequence[str], given: Sequence[str], path: str, place: str | None) -> ArgumentError:
+    """Members that are missing or that the struct does not have."""
+    unknown = [n for n in given if n not in known]
+    missing = [n for n in known if n not in given]
+    what = f"{path} has no member {unknown[0]!r}" if unknown else f"{path} misses {', '.join(map(repr, missing))}"
+    if not known:
+        what = f"{path} is given by members, and {type} has none"
+    return ArgumentError(
+        what,
+        place=place,
+        saw=", ".join(given) or "nothing",
+        expected=f"{type} {{ {', '.join(known)} }}",
+        hint=did_you_mean(unknown[0], missing or known) if unknown else f"give every member of {type}",
+    )
+
+
+def member_refused(
+    value: Value, map: ArgMap, param: Param, offers: Sequence[Offer], path: str, place: str | None
+) -> NoMatchError:
+    """A leaf of a nested argument that is not what its member is."""
+    binds = f"can bind as {' or '.join(str(o.type) for o in offers)}" if offers else f"under {map} binds as nothing"
+    return NoMatchError(
+        f"{path}.{param.name} does not fit",
+        place=place,
+        saw=f"{describe(value)}, which {binds}",
+        expected=f"{param.type or 'a value whose type is known'}",
+        hint=_binding_hint(value, param) if offers else _mapping_hint(value, map),
     )

@@ -16,7 +16,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.offers import Offer, exact, fill, fitting, offers_of, whole_offers
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
-from fusepy.ir.refusals import ambiguous, count_error, no_match
+from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
 from fusepy.ir.types import VOID, Kind, Type
 
 MAX_QUESTIONS = 4096
@@ -72,6 +72,30 @@ def resolve_call(
         raise ambiguous(function, names, list(found.values()), place)
     ((choice, answer),) = found.values()
     return _settle(answer, choice, operands, maps, function, names, place)
+
+
+def resolve_members(
+    oracle: Oracle,
+    type: Type,
+    names: Sequence[str],
+    operands: Sequence[Value],
+    maps: Sequence[ArgMap],
+    path: str,
+    place: str | None = None,
+) -> Resolution:
+    """Binds one operand to each named member of `type`; `path` is what the user calls the whole.
+
+    Raises:
+        ArgumentError: missing or unknown members.
+        NoMatchError: an operand that is not what its member is; names the path of the member.
+        ShapeError: a mapping that does not fit its operand.
+    """
+    known = {p.name: p for p in oracle.fields(type) or ()}
+    if set(names) != set(known):
+        raise wrong_members(type, list(known), names, path, place)
+    params = [known[name] for name in names]
+    choice = [member_offer(oracle, value, map, param, path, place) for value, map, param in zip(operands, maps, params)]
+    return _settle(Answer(tuple(params), type), choice, operands, maps, path, names, place)
 
 
 def _ask(
@@ -154,3 +178,18 @@ def _settle(
             assert param.type is not None
             results.append((param.name, param.type))
     return Resolution(answer.params, tuple(settled), tuple(results), rank)
+
+
+def member_offer(oracle: Oracle, value: Value, map: ArgMap, param: Param, path: str, place: str | None) -> Offer:
+    """The one way in which `value` is what a member is.
+
+    Raises:
+        NoMatchError: if there is none.
+    """
+    offers = list(offers_of(value, map, path, param.name, place))
+    fits = [o for o in offers if exact(value, o, param, oracle)]
+    if not fits and param.type is not None and map.type is None:  # a whole array, only where no element fits
+        fits = list(fitting(whole_offers(value, param.type), value, map))
+    if len(fits) != 1:
+        raise member_refused(value, map, param, offers, path, place)
+    return fits[0]

@@ -14,6 +14,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import grid_rank
 from fusepy.ir.ops.call import SlangCall
+from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.printer import CONTAINERS, print_node, value_type
 from fusepy.ir.types import Kind
@@ -180,7 +181,7 @@ def _infers(scope: _Scope, node: Node) -> str | None:
 
 def _as_loaded(node: Node) -> Node:
     """`node` on operands of the types that its vcasts load, for operations that infer from types alone."""
-    if node.op.name in ("slang.call", "cast", "region") or all(m.type is None for m in node.maps):
+    if node.op.name in ("slang.call", "struct", "cast", "region") or all(m.type is None for m in node.maps):
         return node
     loaded: list[Value] = []
     for v, m in zip(node.operands, node.maps):
@@ -191,7 +192,7 @@ def _as_loaded(node: Node) -> Node:
 
 def _asks(node: Node) -> bool:
     """Whether only Slang knows what `node` gives."""
-    return isinstance(node.op, SlangCall) or (node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED)
+    return isinstance(node.op, (SlangCall, Struct)) or (node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED)
 
 
 # ---- resolved -------------------------------------------------------------------------------------------------------
@@ -242,7 +243,7 @@ def _directions(scope: _Scope, node: Node) -> str | None:
         return "a resolved call with several results needs dirs"
     if scope.oracle is None:
         return None
-    found = tuple(p.direction for p in node.op.resolve(node, scope.oracle).params)
+    found = tuple(p.direction for p in node.op.resolution(node, scope.oracle).params)
     said = node.attrs.get("dirs", (IN,) * len(found))
     return None if said == found else f"dirs are {' '.join(found)}"
 

@@ -13,6 +13,7 @@ from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import grid_rank
 from fusepy.ir.ops.call import SlangCall
+from fusepy.ir.ops.struct import Struct
 from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.types import Type
@@ -43,6 +44,11 @@ def _wanted(node: Node, i: int, map: ArgMap) -> Type | None:
     return map.type.scalar if map.type is not None else node.op.wanted(node, i)
 
 
+def _asks(node: Node) -> bool:
+    """Whether Slang has said what the operands are bound to."""
+    return isinstance(node.op, (SlangCall, Struct))
+
+
 class _Resolver:
     def __init__(self, graph: Graph, oracle: Oracle):
         self.graph = graph
@@ -71,8 +77,8 @@ class _Resolver:
 
     def settle(self, node: Node) -> tuple[Sequence[ArgMap], dict[str, Attr]]:
         """Resolved maps, and attributes to add."""
-        if isinstance(node.op, SlangCall):
-            answer = node.op.resolve(node, self.oracle)
+        answer = node.op.resolution(node, self.oracle)
+        if answer is not None:
             dirs = tuple(p.direction for p in answer.params)
             attrs: dict[str, Attr] = {}
             if any(d != IN for d in dirs):
@@ -103,7 +109,7 @@ class _Resolver:
             if scalar is not None and value in self.const_nodes:
                 operand = self.constant(value, scalar)
             # an operator converts by itself; what a call was promised must be said
-            wanted = map.type or (value.type if isinstance(node.op, SlangCall) else operand.type)
+            wanted = map.type or (value.type if _asks(node) else operand.type)
             operands.append(operand)
             final.append(ArgMap(map.dims, wanted if wanted is not operand.type else None))
         results = self.results(node, operands, final)
@@ -112,7 +118,7 @@ class _Resolver:
 
     def results(self, node: Node, operands: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[Value]:
         """The old results, unless a retyped number changes what the operation gives."""
-        if isinstance(node.op, SlangCall) or all(o.type is v.type for o, v in zip(operands, node.operands)):
+        if _asks(node) or all(o.type is v.type for o, v in zip(operands, node.operands)):
             return node.results
         return node.op.infer(Node(node.op, operands, maps, (), node.attrs, node.loc), self.oracle)
 

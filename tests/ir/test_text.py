@@ -35,9 +35,9 @@ graph @look(%img: Tensor<float>[?,3], %gain: weak float) -> (Tensor<float3>[?], 
 FUSED = """
 import @look = "9f0a"
 import @"my-look" = "11"
-graph @"two words"(%a: Tensor<float3>[?,?], %"ray.x": List<int>[?], %at: Grid<int2>[?,?], %p: Tensor<float>[], %s: Ray) -> (Tensor<float3>[?,?]) {
-  %0, %1 = region(%a vmap(d1,d0), %"ray.x" vmap() vcast(Ptr<int>)) {out_0 = ["d0", "d1"], out_1 = []} : Tensor<float3>[?,?], float
-  body @fused(%a: float3, %"ray.x": Ptr<int>) -> (float3, float) {
+graph @"two words"(%a: Tensor<float3>[?,?], %ray.x: List<int>[?], %at: Grid<int2>[?,?], %p: Tensor<float>[], %s: Ray) -> (Tensor<float3>[?,?]) {
+  %0, %1 = region(%a vmap(d1,d0), %ray.x vmap() vcast(Ptr<int>)) {out_0 = ["d0", "d1"], out_1 = []} : Tensor<float3>[?,?], float
+  body @fused(%a: float3, %ray.x: Ptr<int>) -> (float3, float) {
     %0 = slang.call @"my-look"."gf<float>"(%a vmap()) : float3  // look.py:3
     %1 = member(%0 vmap()) {name = "x"} : float
     return %0, %1

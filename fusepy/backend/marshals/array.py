@@ -71,7 +71,7 @@ class NumPyMarshal:
         if value.dtype.names is not None:
             element = struct_of(value.dtype)
             # where equal structs of several modules have this layout, only the call can tell which one is meant
-            origin = element.origin if len(Element.structs[value.dtype]) == 1 else None
+            origin = element.origin if value.dtype.metadata or len(Element.structs[value.dtype]) == 1 else None
             return Description(element.type, (None,) * value.ndim, "Tensor", origin=origin)
         return Description(scalar_type(value.dtype), telling(value.shape), "Tensor")
 
@@ -88,6 +88,8 @@ def struct_of(dtype: np.dtype[Any]) -> Element:
     Raises:
         UnsupportedArgumentError: otherwise.
     """
+    if dtype.metadata is not None and "slang" in dtype.metadata:  # vcast has said which
+        return dtype.metadata["slang"]
     found = Element.structs.get(dtype, [])
     if len({e.type for e in found}) != 1:
         known = " or ".join(sorted({e.type.name for e in found})) or "no struct of a loaded module"

@@ -62,9 +62,10 @@ class Marshal(Protocol):
 class Field:
     """One member of the parameter block: Slang type and name, and where `Plan` takes its value from.
 
-    ``read`` takes the value from the placed argument of operand ``source``. Where it is ``None`` the value depends on the call as
-    a whole: ``role`` is then ``"out"``, ``"count"``, ``"extent"``, ``"stride"``, ``"out_base"`` or ``"out_stride"``, ``source``
-    the operand, result or dimension, and ``axis`` the axis of a stride; a ``"number"`` is the argument itself. Fields of role ``"pointer"`` stand first in the block.
+    ``read`` takes the value from the placed argument of operand ``source``; a ``"number"`` is that argument itself. Where the
+    value depends on the call as a whole, ``role`` is ``"out"``, ``"count"``, ``"extent"``, ``"stride"``, ``"out_base"`` or
+    ``"out_stride"``, ``source`` the operand, result or dimension, and ``axis`` the axis of a stride. Fields of role
+    ``"pointer"`` stand first in the block.
     """
 
     type: str
@@ -93,7 +94,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand of a region: `name` as the user calls it, `have` as it is stored, `want` as the body reads it."""
+    """One operand of a region: `have` as it is stored, `want` as the body reads it.
+
+    `label` is what the user calls it (``ray.position``); `name` is an identifier made of that, unique in the kernel.
+    """
 
     position: int
     name: str
@@ -103,6 +107,7 @@ class Operand:
     dims: tuple[int, ...]
     rank: int
     cuda: bool = False
+    label: str = ""
 
     @property
     def consumed(self) -> int:

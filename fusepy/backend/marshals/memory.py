@@ -7,7 +7,6 @@ from operator import attrgetter
 from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, parts, storage
 from fusepy.ir.types import HALF, Kind, Type
 
-
 _low, _base = attrgetter("low"), attrgetter("base")
 
 

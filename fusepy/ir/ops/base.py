@@ -15,6 +15,7 @@ from fusepy.ir.types import Kind, Type
 
 if TYPE_CHECKING:
     from fusepy.ir.oracle import Oracle
+    from fusepy.ir.resolve import Resolution
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -41,6 +42,10 @@ class Op:
             FusepyError: if the operands do not fit the operation.
         """
         raise NotImplementedError
+
+    def resolution(self, node: Node, oracle: Oracle | None) -> Resolution | None:
+        """Slang's answer, for an operation that binds its operands to what Slang wants; else ``None``."""
+        return None
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         """The meaning in NumPy: each argument has the node's grid as leading axes (extent 1 where it does not vary)."""

@@ -21,7 +21,7 @@ class SlangCall(Op):
     name = "slang.call"
     needs = {"module": (str,), "function": (str,)}
 
-    def resolve(self, node: Node, oracle: Oracle | None) -> Resolution:
+    def resolution(self, node: Node, oracle: Oracle | None) -> Resolution:
         """Slang's answer for this node.
 
         Raises:
@@ -32,7 +32,7 @@ class SlangCall(Op):
         return resolve_call(oracle, node.text("module"), node.text("function"), node.operands, node.maps, node.loc)
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        answer = self.resolve(node, oracle)
+        answer = self.resolution(node, oracle)
         return [Value(type, (None,) * answer.grid_rank) for _, type in answer.results]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:

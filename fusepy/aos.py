@@ -1,0 +1,127 @@
+"""Arrays of numbers as arrays of structs: the same memory, read as elements of a Slang struct."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.element import Element
+from fusepy.errors import UnsupportedArgumentError
+from fusepy.ir.strides import contiguous_strides
+from fusepy.tensor import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def as_structs(value: Any, element: Element) -> Any:
+    """An array, list or `Tensor` of numbers as elements of the struct `element`, in place where memory allows it.
+
+    The numbers of one struct may fill one trailing axis, ``(N, 6)``, several, ``(N, 2, 3)``, or lie one behind the other,
+    ``(N*6,)``.
+
+    Raises:
+        UnsupportedArgumentError: if the struct is no plain sequence of such numbers, or the extents do not fit.
+    """
+    if isinstance(value, Tensor):
+        return value if value.element.same(element) else _of_tensor(value, element)
+    if isinstance(value, np.ndarray):
+        array = cast("Array", value)
+    else:
+        array = np.asarray(value, _scalar(element) or None)
+    if array.dtype == element.dtype:
+        return array.view(marked(element))
+    return _of_array(array, element)
+
+
+def marked(element: Element) -> np.dtype[Any]:
+    """The dtype of a struct that says which struct it is, where several have one layout."""
+    return np.dtype(element.dtype, metadata={"slang": element})  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+def _of_tensor(tensor: Tensor, element: Element) -> Tensor:
+    scalar = tensor.dtype.scalar
+    _check_packed(scalar.dtype if scalar is not None else None, element, f"a tensor of {tensor.dtype}")
+    cut, count = _split(tensor.shape, tensor.element.nbytes, element, f"a tensor of {tensor.dtype}{list(tensor.shape)}")
+    if tensor.strides[len(tensor.shape) - cut :] != contiguous_strides(tensor.shape[len(tensor.shape) - cut :]):
+        raise UnsupportedArgumentError(
+            f"the numbers of one {element.type} do not lie together",
+            saw=f"strides {tensor.strides}",
+            hint="copy the view first",
+        )
+    kept = len(tensor.shape) - cut
+    factor = element.nbytes // tensor.element.nbytes
+    strides = tensor.strides[:kept]
+    if factor == 0 or any(s % factor for s in strides):
+        raise UnsupportedArgumentError(
+            f"rows lie no whole number of {element.type} apart", saw=f"strides {tensor.strides}", hint="copy the view first"
+        )
+    return tensor.viewed(
+        element,
+        tensor.shape[:kept] + ((count,) if count is not None else ()),
+        tuple(s // factor for s in strides) + ((1,) if count is not None else ()),
+    )
+
+
+def _of_array(array: Array, element: Element) -> Array:
+    _check_packed(array.dtype, element, f"an array of {array.dtype}")
+    cut, count = _split(array.shape, array.itemsize, element, f"an array of shape {array.shape}")
+    batch = array.shape[: array.ndim - cut]
+    flat = np.reshape(array, (*batch, -1))
+    copied = not np.may_share_memory(flat, array)
+    flat = np.ascontiguousarray(flat) if flat.size and flat.strides[-1] != array.itemsize else flat
+    made = flat.view(marked(element))
+    made = made if count is not None else made[..., 0]
+    if copied or not np.may_share_memory(made, array):
+        made.flags.writeable = False  # what is written to a copy would be lost
+    return made
+
+
+def _split(shape: Sequence[int], nbytes: int, element: Element, what: str) -> tuple[int, int | None]:
+    """How many trailing axes go into structs, and how many structs the last of them holds where it holds several."""
+    unit, taken = element.nbytes, nbytes
+    for cut in range(len(shape) + 1):
+        if taken == unit:
+            return cut, None
+        if cut < len(shape):
+            taken *= shape[-1 - cut]
+    if shape and shape[-1] * nbytes % unit == 0:
+        return 1, shape[-1] * nbytes // unit
+    raise UnsupportedArgumentError(
+        f"{what} does not hold {element.type}",
+        saw=f"{math.prod(shape)} elements of {nbytes} bytes",
+        expected=f"trailing axes of {unit // max(nbytes, 1)} elements, or a multiple of them",
+        hint="reshape it to (…, components of one struct)",
+    )
+
+
+def _check_packed(dtype: np.dtype[Any] | None, element: Element, what: str) -> None:
+    scalar = _scalar(element)
+    if scalar is None or scalar != dtype:
+        holds = f"members of type {scalar}, one behind the other" if scalar else "members of several types, or gaps between them"
+        raise UnsupportedArgumentError(
+            f"{what} cannot be read as {element.type}",
+            saw=dtype,
+            expected=f"{element.type} has {holds}",
+            hint="convert the array with .astype" if scalar else "pass a structured array with dtype=m.Name.dtype",
+        )
+
+
+def _scalar(element: Element) -> np.dtype[Any] | None:
+    """The dtype that a struct consists of without gaps, ``None`` if there is no one such dtype."""
+    found: set[np.dtype[Any]] = set()
+    size = _leaves(element.dtype, found)
+    return found.pop() if len(found) == 1 and size == element.nbytes else None
+
+
+def _leaves(dtype: np.dtype[Any], found: set[np.dtype[Any]]) -> int:
+    """Collects the scalars of a dtype and returns the bytes that they take."""
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return _leaves(base, found) * math.prod(shape)
+    if dtype.fields is None:
+        found.add(dtype)
+        return dtype.itemsize
+    return sum(_leaves(field[0], found) for field in dtype.fields.values())

@@ -1,0 +1,67 @@
+"""``struct``: one value of a Slang struct, or of a vector, from its members; how nested arguments become one argument."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fusepy.errors import VerifyError
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.base import Array, Op, declare
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.resolve import Resolution, resolve_members
+from fusepy.ir.types import Type
+
+
+class Struct(Op):
+    """Puts one operand into each member named by the attribute ``fields``.
+
+    ``type`` is what is made; ``path`` is where the user wrote it (``ray.position``), for messages. Operands are bound to their
+    members as arguments to parameters: a tensor of scalars fills a vector, a Python number becomes what the member is.
+    """
+
+    name = "struct"
+    needs = {"type": (str,), "fields": (tuple,), "path": (str,)}
+
+    def resolution(self, node: Node, oracle: Oracle | None) -> Resolution:
+        if oracle is None:
+            raise VerifyError("a struct needs an oracle", place=node.loc, hint="build the graph with Builder(name, oracle)")
+        type = Type.parse(node.text("type"))
+        return resolve_members(oracle, type, members(node), node.operands, node.maps, node.text("path"), node.loc)
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        answer = self.resolution(node, oracle)
+        return [Value(type, (None,) * answer.grid_rank) for _, type in answer.results]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        type = node.results[0].type
+        shapes = [m.type.shape if m.type else v.type.shape for v, m in zip(node.operands, node.maps)]
+        grid = np.broadcast_shapes(*(a.shape[: a.ndim - len(s)] for a, s in zip(args, shapes)))
+        if type.dtype is not None:
+            return [np.stack([np.broadcast_to(a, grid).astype(type.dtype) for a in args], axis=-1)]
+        dtype = np.dtype([(name, a.dtype, s) for name, a, s in zip(members(node), args, shapes)])
+        made = np.empty(grid, dtype)
+        for name, a in zip(members(node), args):
+            made[name] = a
+        return [made]
+
+    def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
+        type = node.results[0].type
+        if type.dtype is not None:
+            return [f"{type} {results[0]} = {type}({', '.join(args)});"]
+        # members one by one: an initialiser list would call a constructor where the user has written one
+        return [f"{declare(type, results[0])};", *(f"{results[0]}.{m} = {a};" for m, a in zip(members(node), args))]
+
+    def verify(self, node: Node) -> str | None:
+        wrong = super().verify(node)
+        if wrong is None and len(members(node)) != len(node.operands):
+            return f"{len(node.operands)} operands for {len(members(node))} fields"
+        return wrong
+
+
+def members(node: Node) -> tuple[str, ...]:
+    """The names of the members that a ``struct`` fills, in the order of its operands."""
+    fields = node.attrs["fields"]
+    assert isinstance(fields, tuple)
+    return fields
