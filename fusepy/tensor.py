@@ -14,7 +14,7 @@ from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
 from fusepy.ir.types import FLOAT, INT, Kind, Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.pool import Block
+    from fusepy.backend.block import Block
     from fusepy.backend.runtime import Device
 
 Array = np.ndarray[Any, np.dtype[Any]]

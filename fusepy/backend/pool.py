@@ -13,104 +13,16 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Collection
-from typing import NoReturn
 
 import slangpy as spy
 
-from fusepy.errors import ArgumentError, OutOfDeviceMemory, ShapeError
+from fusepy.backend.block import ALIGNMENT, Block, Slab, Span, size_class
+from fusepy.errors import OutOfDeviceMemory
 
-ALIGNMENT = 256  # Every block starts at a multiple of it: the widest load, and whole cache lines, on every device we know.
 MAX_BUFFER_BYTES = 2**32 - 1  # The drivers refuse a buffer of 2**32 bytes (Vulkan: SLANG_FAIL).
 _Usage = spy.BufferUsage
 BUFFER_USAGE = _Usage.shader_resource | _Usage.unordered_access | _Usage.copy_source | _Usage.copy_destination
 _ALL_ONES = 2**64 - 1
-
-
-def size_class(nbytes: int) -> int:
-    """The capacity in bytes of a block that holds `nbytes`: the next size class.
-
-    Steps are 256 bytes up to 2 KiB, and an eighth of the power of two below from there on, so a large block wastes at most 1/8.
-
-    Raises:
-        ShapeError: `nbytes` is negative.
-
-    Example:
-        >>> size_class(0), size_class(257), size_class(2049), size_class(1_000_000)
-        (256, 512, 2304, 1048576)
-    """
-    if nbytes <= 8 * ALIGNMENT:
-        if nbytes < 0:
-            raise ShapeError("a block cannot have a negative size", saw=nbytes, expected=">= 0", hint="check the extents")
-        return (nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT or ALIGNMENT
-    shift = (nbytes - 1).bit_length() - 4
-    return (((nbytes - 1) >> shift) + 1) << shift
-
-
-class _Slab:
-    """One sgl buffer; `cursor` is the first byte that was never handed out."""
-
-    __slots__ = ("buffer", "cursor", "dedicated", "end", "start")
-
-    def __init__(self, buffer: spy.Buffer, dedicated: bool):
-        self.buffer = buffer
-        self.dedicated = dedicated
-        # CUDA's heap aligns to 128 bytes only and the cpu device to 16, hence the ALIGNMENT bytes that `Pool._create` adds.
-        self.start = self.cursor = -buffer.device_address % ALIGNMENT
-        self.end = buffer.size
-
-
-class _Span:
-    """A piece carved from a slab; it outlives the blocks that use it one after the other."""
-
-    __slots__ = ("address", "capacity", "offset", "slab")
-
-    def __init__(self, slab: _Slab, capacity: int):
-        self.slab = slab
-        self.offset = slab.cursor
-        self.capacity = capacity
-        self.address = slab.buffer.device_address + slab.cursor
-        slab.cursor += capacity
-
-
-class Block:
-    """A piece of device memory, freed when the last reference to it is dropped; made by `Pool.allocate` only.
-
-    `address` is the device pointer, a multiple of 256; `nbytes` is what was asked for, and may be 0.
-    """
-
-    __slots__ = ("__weakref__", "_freed", "_span", "address", "nbytes")
-
-    def __init__(self, span: _Span, nbytes: int, freed: list[_Span]):
-        self._freed = freed
-        self._span = span
-        self.address = span.address
-        self.nbytes = nbytes
-
-    @property
-    def capacity(self) -> int:
-        """The bytes that the block really holds: the size class of `nbytes`."""
-        return self._span.capacity
-
-    @property
-    def buffer(self) -> spy.Buffer:
-        """The large buffer that the block lies in."""
-        return self._span.slab.buffer
-
-    @property
-    def offset(self) -> int:
-        """Where the block starts in `buffer`, in bytes."""
-        return self._span.offset
-
-    def __del__(self) -> None:
-        # Runs on any thread, inside a collection and at interpreter exit: an append takes no lock and reads no module global.
-        self._freed.append(self._span)
-
-    def __reduce__(self) -> NoReturn:
-        hint = "allocate a second block and copy the contents"
-        raise ArgumentError("a copy of a block would free its memory twice", saw=repr(self), expected="one owner", hint=hint)
-
-    def __repr__(self) -> str:
-        return f"Block(address={self.address:#x}, nbytes={self.nbytes}, capacity={self.capacity})"
 
 
 class Pool:
@@ -154,9 +66,9 @@ class Pool:
         self._before_release = before_release or device.wait
         # Re-entrant, because a collection that starts inside `allocate` may run a finaliser that allocates.
         self._lock = lock or threading.RLock()
-        self._free: dict[int, list[_Span]] = {}
-        self._freed: list[_Span] = []
-        self._slabs: list[_Slab] = []
+        self._free: dict[int, list[Span]] = {}
+        self._freed: list[Span] = []
+        self._slabs: list[Slab] = []
         self._live = self._peak = self._reserved = 0
 
     def allocate(self, nbytes: int) -> Block:
@@ -177,7 +89,7 @@ class Pool:
                 span = self._take(capacity, nbytes)
         return Block(span, nbytes, freed)
 
-    def _take(self, capacity: int, nbytes: int) -> _Span:
+    def _take(self, capacity: int, nbytes: int) -> Span:
         spans = self._free.get(capacity)
         if not spans:
             self._collect()
@@ -225,28 +137,28 @@ class Pool:
             self._live -= span.capacity
             self._free[span.capacity].append(span)
 
-    def _grow(self, capacity: int, nbytes: int) -> _Span:
+    def _grow(self, capacity: int, nbytes: int) -> Span:
         self._free.setdefault(capacity, [])
         if capacity > self._slab_bytes // 4:
             self._bound_cache()
-            return _Span(self._create((capacity,), nbytes, dedicated=True), capacity)
+            return Span(self._create((capacity,), nbytes, dedicated=True), capacity)
         slab = self._slab_with_room(capacity)
         if slab is None:
             self._rewind()
             slab = self._slab_with_room(capacity) or self._create((self._slab_bytes, capacity), nbytes, dedicated=False)
-        return _Span(slab, capacity)
+        return Span(slab, capacity)
 
-    def _slab_with_room(self, capacity: int) -> _Slab | None:
+    def _slab_with_room(self, capacity: int) -> Slab | None:
         return next((slab for slab in self._slabs if slab.end - slab.cursor >= capacity), None)
 
-    def _create(self, sizes: Collection[int], nbytes: int, *, dedicated: bool) -> _Slab:
+    def _create(self, sizes: Collection[int], nbytes: int, *, dedicated: bool) -> Slab:
         """A buffer of the first of `sizes` that can be had, if need be after giving back all that is free."""
         refusal = ""
         for attempt in range(2):
             for size in sizes:
                 buffer, refusal = self._request(size + ALIGNMENT)
                 if buffer is not None:
-                    slab = _Slab(buffer, dedicated)
+                    slab = Slab(buffer, dedicated)
                     self._slabs.append(slab)
                     self._reserved += buffer.size
                     return slab
@@ -275,16 +187,16 @@ class Pool:
         # A driver without memory to spare may also return a buffer that has no address.
         return (None, "the driver gave no address") if buffer.device_address in (0, _ALL_ONES) else (buffer, "")
 
-    def _idle(self) -> set[_Slab]:
+    def _idle(self) -> set[Slab]:
         """The slabs in which no block is in use."""
         self._collect()
-        free: dict[_Slab, int] = {}
+        free: dict[Slab, int] = {}
         for spans in self._free.values():
             for span in spans:
                 free[span.slab] = free.get(span.slab, 0) + span.capacity
         return {slab for slab in self._slabs if slab.cursor - slab.start == free.get(slab, 0)}
 
-    def _forget_spans(self, slabs: Collection[_Slab]) -> None:
+    def _forget_spans(self, slabs: Collection[Slab]) -> None:
         for capacity, spans in self._free.items():
             self._free[capacity] = [span for span in spans if span.slab not in slabs]
 
@@ -299,14 +211,14 @@ class Pool:
         """Gives back free dedicated buffers, the sizes that came first before others, until at most `cache_bytes` are kept."""
         cached = [span.slab for spans in self._free.values() for span in spans if span.slab.dedicated]
         excess = sum(slab.buffer.size for slab in cached) - self._cache_bytes
-        victims: set[_Slab] = set()
+        victims: set[Slab] = set()
         for slab in cached:
             if excess > 0:
                 victims.add(slab)
                 excess -= slab.buffer.size
         self._release(victims)
 
-    def _release(self, slabs: set[_Slab]) -> int:
+    def _release(self, slabs: set[Slab]) -> int:
         if not slabs:
             return 0
         self._before_release()

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusepy.backend import cache as cache_module
+from fusepy.backend import cachefile
 from fusepy.backend.cache import DiskCache, Entry, default_folder
 from fusepy.errors import CacheWarning
 
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def no_warning_yet() -> None:
-    cache_module._warned = False
+    cachefile._warned = False
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -136,12 +136,12 @@ def test_a_foreign_file_is_a_miss_that_heals(junk: bytes, tail: bool):
 def test_another_version_or_layout_is_a_miss(folder: Path, monkeypatch: pytest.MonkeyPatch):
     cache = DiskCache(folder)
     with monkeypatch.context() as patch:
-        patch.setattr(cache_module, "_VERSION", 2)
+        patch.setattr(cachefile, "_VERSION", 2)
         cache.put("key", HEADER, PAYLOAD)
     assert cache.get("key") is None
     assert files_in(folder) == []
     with monkeypatch.context() as patch:  # another layout that kept the version: the digest is right, the JSON is not ours
-        patch.setattr(cache_module.json, "dumps", lambda *args, **kwargs: '{"header":{}}')
+        patch.setattr(cachefile.json, "dumps", lambda *args, **kwargs: '{"header":{}}')
         cache.put("key", HEADER, PAYLOAD)
     assert cache.get("key") is None
     assert files_in(folder) == []
@@ -285,7 +285,7 @@ def test_a_disk_that_runs_full_warns_once_and_leaves_nothing_behind(folder: Path
     cache = DiskCache(folder)
     cache.put("before", HEADER, PAYLOAD)
     full = OSError(errno.ENOSPC, "No space left on device")
-    monkeypatch.setattr(cache_module.os, "replace", lambda *paths: (_ for _ in ()).throw(full))
+    monkeypatch.setattr(cachefile.os, "replace", lambda *paths: (_ for _ in ()).throw(full))
     with pytest.warns(CacheWarning, match="No space left"):
         cache.put("0", HEADER, PAYLOAD)
     with warnings.catch_warnings():

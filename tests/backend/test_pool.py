@@ -20,7 +20,8 @@ import slangpy as spy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusepy.backend.pool import ALIGNMENT, MAX_BUFFER_BYTES, Block, Pool, size_class
+from fusepy.backend.block import ALIGNMENT, Block, size_class
+from fusepy.backend.pool import MAX_BUFFER_BYTES, Pool
 from fusepy.errors import OutOfDeviceMemory, ShapeError
 
 MIB = 1 << 20
