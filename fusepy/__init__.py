@@ -28,7 +28,8 @@ from fusepy.errors import (
 )
 from fusepy.function import Function
 from fusepy.fuse import FusedFunction, fuse
-from fusepy.generators import grid
+from fusepy.generate import call_id, grid, linspace, rand_float, thread_id, wang_hash
+from fusepy.generators import Shape
 from fusepy.inspection import Explanation
 from fusepy.mapping import vcast, vdim, vmap, vmapping
 from fusepy.math import (
@@ -104,6 +105,7 @@ __all__ = [
     "RangeError",
     "ResolveError",
     "Resolved",
+    "Shape",
     "ShapeError",
     "SlangType",
     "Stats",
@@ -118,6 +120,7 @@ __all__ = [
     "asin",
     "atan",
     "atan2",
+    "call_id",
     "ceil",
     "clear_cache",
     "clip",
@@ -136,6 +139,7 @@ __all__ = [
     "is_batchable_like",
     "length",
     "lerp",
+    "linspace",
     "load",
     "log",
     "log2",
@@ -144,6 +148,7 @@ __all__ = [
     "minimum",
     "normalize",
     "power",
+    "rand_float",
     "reflect",
     "register",
     "resolve",
@@ -159,10 +164,12 @@ __all__ = [
     "step",
     "tan",
     "tanh",
+    "thread_id",
     "trunc",
     "vcast",
     "vdim",
     "vmap",
     "vmapping",
+    "wang_hash",
     "where",
 ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.compile import Program, Recording
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
+from fusepy.extents import NoExtents, SizedByResult
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.mapping import spec_of
@@ -132,7 +133,10 @@ class Caller:
             ) from None
 
     def _program(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
-        program = self._compile(args, kwargs, returns)
+        try:
+            program = self._compile(args, kwargs, returns)
+        except NoExtents as cause:
+            program = cast("Program", SizedByResult(self, cause, tuple(kwargs)))
         program.device.counters.plan_misses += 1
         self._programs[key] = program
         return program
@@ -186,7 +190,10 @@ class Caller:
         """The program of a call like this one, and its arguments."""
         target, args, kwargs = self._prepare(args, kwargs)
         values = (*args, *kwargs.values())
-        return target._compile(values, kwargs, None), flat(values)
+        try:
+            return target._compile(values, kwargs, None), flat(values)
+        except NoExtents as cause:
+            raise cause.error("generators and single values").at(user_line()) from None
 
 
 def _container(container: Any) -> str:

@@ -14,8 +14,9 @@ from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.plan import Plan
 from fusepy.element import Element
-from fusepy.errors import ArgumentError, FusepyError, ShapeError
-from fusepy.generators import Grid
+from fusepy.errors import ArgumentError, FusepyError, ResolveError, ShapeError
+from fusepy.extents import NoExtents
+from fusepy.generators import Generator, Grid, Linspace
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import Oracle
@@ -29,7 +30,13 @@ from fusepy.trace import Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Place = Callable[[Any], Any]
-_LEADS = ("tensor", "numpy", "list", "scalar")  # the container of results follows the first of these among the arguments
+_LEADS = (
+    "tensor",
+    "numpy",
+    "list",
+    "vector",
+    "scalar",
+)  # the first of these among the arguments is what results become
 
 
 @dataclass
@@ -88,6 +95,8 @@ class Program:
             if v.container == "" and m.type is not None
         ]
         self.plan = self.plans(self.graph)[0] if self.graph.nodes else None
+        if self.plan is not None and self.plan.open:
+            raise NoExtents(self)
         self.split: list[Plan] | None = None
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
@@ -201,6 +210,8 @@ class Program:
             return array
         if array.dtype.names is not None:
             return array  # a list of tuples would no longer say which struct it holds
+        if array.ndim and self.returns == "vector":
+            return array
         return array.item() if array.ndim == 0 else array.tolist()
 
     def _given(self, result: Any, given: list[Any]) -> list[Any]:
@@ -276,7 +287,11 @@ class Program:
     def source(self, region: Node, variant: Variant) -> KernelSource:
         """The Slang of one region in one variant."""
         imports = {alias: self.recording.trace.sources[alias].name for alias, _ in self.graph.modules}
-        return emit(region, variant, self.device.target, ACCESSES, imports, self._widest(region))
+        try:
+            return emit(region, variant, self.device.target, ACCESSES, imports, self._widest(region))
+        except ResolveError as error:  # of a generator that fits no grid of this rank
+            error.what = f"{self.graph.name}: {error.what}"
+            raise
 
     def build(self, region: Node, variant: Variant) -> Kernel:
         return build_kernel(self.device, self.source(region, variant), self.sources)
@@ -309,7 +324,10 @@ class Program:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    return value.shape if isinstance(value, (Tensor, Grid)) else np.shape(value)
+    if isinstance(value, (Tensor, Grid, Generator, Linspace)):
+        return value.shape
+    extents = getattr(MARSHALS.get(value.__class__), "extents", None)  # of what is placed as a grid
+    return np.shape(value) if extents is None else extents(value)
 
 
 def _inner(value: Any) -> Any:

@@ -148,6 +148,10 @@ class Trace:
             self.captures.append(captured)
         return found
 
+    def captured(self, value: Any, name: str) -> Traced:
+        """A value of the enclosing scope as a traced one, so that it has operators and members."""
+        return Traced(self, self.lift(value, name), user_line())
+
     def constant(self, value: float | bool, wanted: Type | None = None) -> Value:
         """A Python number in the program, as a literal of the type that is wanted, or of its own."""
         if wanted is not None:

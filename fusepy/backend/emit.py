@@ -144,6 +144,8 @@ class _Kernel:
         lines += ["", "struct FzArguments", "{", *(f"    {f.type} {f.name};" for f in fields), "};"]
         if not self.target.entry_point_block:
             lines.append(f"uniform FzArguments {BLOCK};")
+        preludes = dict.fromkeys(self.accesses[o.container].prelude for o in self.operands)
+        lines += [line for text in preludes if text for line in ("", text.rstrip())]
         lines += ["", *self.trampoline(), "", *self.kernel(entry)]
         return KernelSource("\n".join(lines) + "\n", entry, fields, self.shape, tuple(self.shims.sources.items()))
 

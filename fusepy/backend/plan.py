@@ -19,6 +19,7 @@ from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
 from fusepy.element import Element
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
+from fusepy.ir.containers import GENERATORS
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.strides import contiguous_strides
@@ -50,7 +51,7 @@ class Plan:
     __slots__ = (
         "__weakref__", "_build", "_disjoint", "_disjoint_shape", "_feeds", "_linear_kernel", "_memory", "_operands",
         "_out_dims", "_recipes", "_steps", "_uniforms", "_whole", "device", "elements", "kernels", "linear", "name",
-        "positions", "rank", "region", "strict",
+        "open", "positions", "rank", "region", "strict",
     )  # fmt: skip
 
     def __init__(
@@ -79,7 +80,12 @@ class Plan:
         mapped = [o for o in self._memory if o.want.kind is not Kind.POINTER]
         self._whole = len(mapped) != len(self._memory)
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self._out_dims)
-        self.linear = self.linear and not any(ACCESSES[o.container].kind == "computed" for o in self._operands)
+        self.linear = self.linear and not any(
+            ACCESSES[o.container].kind == "computed" or (ACCESSES[o.container].kind == "index" and not _follows(o, identity))
+            for o in self._operands
+        )
+        # generators without memory beside them: what gives the call its extents must come with the result
+        self.open = not self.rank and any(o.container in GENERATORS for o in self._operands)
         # a step per memory operand: argument, whether it takes part in the shape, extents it consumes, bits its address must lack
         self._steps = [
             (
@@ -93,7 +99,7 @@ class Plan:
         self._uniforms = [
             (self.positions[o.position], field.read)
             for o in self._operands
-            if ACCESSES[o.container].kind == "uniform"
+            if ACCESSES[o.container].kind in ("uniform", "index")
             for field in ACCESSES[o.container].fields(o, Variant(True, self.rank))
         ]
 
@@ -183,10 +189,9 @@ class Plan:
         Raises:
             ShapeError: if they do not broadcast together.
         """
-        given = [shapes[p] if o.container else () for p, o in zip(self.positions, self._operands)]
+        given = [shapes[p] if o.rank else () for p, o in zip(self.positions, self._operands)]
         steps = [
-            strides[p] if strides and o.container else contiguous_strides(s)
-            for p, o, s in zip(self.positions, self._operands, given)
+            strides[p] if strides and o.rank else contiguous_strides(s) for p, o, s in zip(self.positions, self._operands, given)
         ]
         return make_recipe(self._operands, given, steps, self._out_dims, self._feeds, self.rank, self.name, self.strict)
 
@@ -223,7 +228,7 @@ class Plan:
         key = tuple(
             (args[p].shape, args[p].strides if isinstance(args[p], Tensor) else None)
             for p, o in zip(self.positions, self._operands)
-            if o.container
+            if o.rank
         )
         found = self._recipes.get(key)
         if found is None:
@@ -237,7 +242,7 @@ class Plan:
                         saw=f"strides {args[position].strides}",
                         hint="copy the view first",
                     )
-            shapes = [args[p].shape if o.container else () for p, o in zip(self.positions, self._operands)]
+            shapes = [args[p].shape if o.rank else () for p, o in zip(self.positions, self._operands)]
             strides = [args[p].strides if isinstance(args[p], Tensor) else () for p in self.positions]
             found = make_recipe(self._operands, shapes, strides, self._out_dims, self._feeds, self.rank, self.name, self.strict)
             if len(self._recipes) >= RECIPES:
@@ -319,6 +324,11 @@ class Plan:
                         hint="use a wider type in the Slang function, or a number in range",
                     )
         return CompileError(f"{self.name}: the parameter block cannot be packed", saw=error, hint="this is a bug of fusepy")
+
+
+def _follows(operand: Operand, identity: tuple[int, ...]) -> bool:
+    """Whether a generator is the index of the thread and no more."""
+    return operand.spread and operand.dims == identity
 
 
 def _alignment(operand: Operand) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.containers import COORDINATES, MEMORY, is_open
 from fusepy.ir.graph import Value
 from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature
 from fusepy.ir.types import Kind, Type
@@ -70,6 +71,8 @@ def _plain_offers(value: Value) -> Iterator[Offer]:
     yield Offer(value.type, 0)
     if not value.container or value.type.kind is not Kind.SCALAR:
         return
+    if is_open(value):
+        yield from (Offer(Type.vector(value.type, n), 0) for n in range(2, 5))
     *_, rows, cols = (None, None, *value.dims)
     if cols is not None and cols > 1:  # a vector of one is its element, which is offered already
         yield Offer(Type.vector(value.type, cols), 1)
@@ -83,7 +86,7 @@ def _cast_offers(value: Value, want: Type) -> Iterator[Offer]:
         yield Offer(want, 0, cast=True)
     elif have.kind is Kind.SCALAR and want.is_numeric:
         consumed = len(want.shape)
-        if not consumed or (not value.container and not value.rank):
+        if not consumed or is_open(value) or (not value.container and not value.rank):
             yield Offer(want, 0, cast=True)  # a conversion, or one number in every component
         elif value.container and value.rank >= consumed:
             yield Offer(want, consumed, cast=True)
@@ -95,7 +98,9 @@ def _cast_offers(value: Value, want: Type) -> Iterator[Offer]:
 
 def whole_offers(value: Value, type: Type) -> Iterator[Offer]:
     """A tensor as one argument for all threads (a pointer), or its last axis as an array of fixed extent."""
-    if not value.container or value.container == "Grid" or type.element is None:
+    if value.container in COORDINATES and type.kind is Kind.ARRAY and len(type.shape) == 1 and _is_integer(type):
+        yield Offer(type, 0)  # coordinates in the order of the dimensions, not turned round as in a vector
+    if value.container not in MEMORY or type.element is None:
         return
     if type.kind is Kind.POINTER:
         unpacked = value.type.kind is Kind.SCALAR and type.element.is_numeric and type.element.scalar is value.type
@@ -137,3 +142,7 @@ def show(function: str, params: Sequence[Param], result: Type | None = None) -> 
     """A signature on one line: ``tonemap(float3 color, float gain) -> float3``."""
     listed = ", ".join(f"{'' if p.direction == 'in' else p.direction + ' '}{p.type or 'generic'} {p.name}" for p in params)
     return f"{function}({listed})" + (f" -> {result}" if result else "")
+
+
+def _is_integer(type: Type) -> bool:
+    return type.dtype is not None and type.dtype.kind in "iu"

@@ -114,16 +114,24 @@ class Operand:
         """How many trailing axes `want` takes in."""
         return self.rank - len(self.dims)
 
+    @property
+    def spread(self) -> bool:
+        """Whether it differs along `dims` without having extents there, as generators do."""
+        return len(self.dims) > self.rank
+
 
 class Access(Protocol):
     """One container kind inside kernels.
 
     Attributes:
         kind: ``"memory"``, elements of a `Tensor` by address and strides; ``"uniform"``, one value for all threads; or
-            ``"computed"`` from the coordinates of the thread, which takes a strided kernel.
+            ``"computed"`` from the coordinates of the thread, which takes a strided kernel; or ``"index"``, computed from the
+            thread's place in its grid.
+        prelude: Slang functions that `load` calls.
     """
 
     kind: str
+    prelude: str
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         """Its members of the parameter block."""

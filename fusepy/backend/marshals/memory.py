@@ -14,6 +14,7 @@ class MemoryAccess:
     """Reads elements through a raw pointer, linearly or by strides counted in elements."""
 
     kind = "memory"
+    prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         fields = [Field(f"{self.pointee(operand, variant)}*", f"a_{operand.name}", "pointer", operand.position, read=_low)]
