@@ -11,14 +11,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, is_split, parts, storage, to_storage
+from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, is_split, parts, pointee, to_storage
 from fusepy.backend.shims import make_shims
 from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.printer import value_type
-from fusepy.ir.types import HALF, Kind, Type
+from fusepy.ir.types import Kind, Type
 
 EMITTER_VERSION = 9  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
@@ -110,7 +110,8 @@ class _Kernel:
         self.imports = imports
         self.shims = make_shims(self.body, imports)
         self.shape = shape
-        self.operands = region_operands(region, target.kind == "cuda")
+        self.cuda = target.kind == "cuda"
+        self.operands = region_operands(region, self.cuda)
         self.name = "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
         self.computed = any(accesses[o.container].kind == "computed" for o in self.operands)
 
@@ -119,7 +120,7 @@ class _Kernel:
     def fields(self) -> tuple[Field, ...]:
         """Pointers first, then the count, then the rest: most calls change only the front."""
         listed = [f for o in self.operands for f in self.accesses[o.container].fields(o, self.variant)]
-        outs = [Field(f"{self.pointee(v.type)}*", f"r_{j}", "out", j) for j, v in enumerate(self.body.outputs)]
+        outs = [Field(f"{pointee(v.type, self.cuda)}*", f"r_{j}", "out", j) for j, v in enumerate(self.body.outputs)]
         count = Field("uint64_t" if self.variant.wide else "uint", "count", "count")
         extents: list[Field] = []
         if not self.variant.linear or self.computed:
@@ -263,14 +264,15 @@ class _Kernel:
         guard = f"if ({' && '.join(first)}) " if first else ""
         return f"{guard}{self.assign(pointer, offset, name, value.type)}"
 
-    def pointee(self, type: Type) -> Type:
-        """What a result's pointer points at."""
-        return HALF if is_split(type, self.target.kind == "cuda") else storage(type)
-
     def assign(self, pointer: str, index: str, name: str, type: Type) -> str:
         """Writes one element."""
-        if not is_split(type, self.target.kind == "cuda"):
+        scalar = type.scalar
+        if scalar is None or not is_split(type, self.cuda):
             return f"{pointer}[{index}] = {to_storage(name, type)};"
         places = itertools.product(*(range(n) for n in type.shape))
         values = ["".join(f"[{c}]" for c in place) for place in places]
-        return "{ " + " ".join(f"{p} = {name}{v};" for p, v in zip(parts(pointer, index, type), values)) + " }"
+        return (
+            "{ "
+            + " ".join(f"{p} = {to_storage(f'{name}{v}', scalar)};" for p, v in zip(parts(pointer, index, type), values))
+            + " }"
+        )

@@ -24,6 +24,11 @@ _FORMATS = {
 }  # fmt: skip
 
 
+_UNBUILT = (
+    "update the driver; or use arrays of vectors for matrices of 8, 16 and 64-bit integers, of which Slang makes bad SPIR-V"
+)
+
+
 class Kernel:
     """A pipeline with its parameter block.
 
@@ -52,7 +57,7 @@ class Kernel:
         try:
             self.pipeline = device.raw.create_compute_pipeline(program.program)
         except RuntimeError as error:
-            raise CompileError(f"the driver cannot build kernel {program.name}", saw=error, hint="update the driver") from error
+            raise CompileError(f"the driver cannot build kernel {program.name}", saw=error, hint=_UNBUILT) from error
         self.fields = source.fields
         self.per_group = source.shape.per_group
         self.packer = struct.Struct(_layout(source.fields, offsets, size))

@@ -97,7 +97,7 @@ def _cast_offers(value: Value, want: Type) -> Iterator[Offer]:
 
 
 def whole_offers(value: Value, type: Type) -> Iterator[Offer]:
-    """A tensor as one argument for all threads (a pointer), or its last axis as an array of fixed extent."""
+    """A tensor as one argument for all threads (a pointer), or its last axes as an array of fixed extents."""
     if value.container in COORDINATES and type.kind is Kind.ARRAY and len(type.shape) == 1 and _is_integer(type):
         yield Offer(type, 0)  # coordinates in the order of the dimensions, not turned round as in a vector
     if value.container not in MEMORY or type.element is None:
@@ -106,8 +106,10 @@ def whole_offers(value: Value, type: Type) -> Iterator[Offer]:
         unpacked = value.type.kind is Kind.SCALAR and type.element.is_numeric and type.element.scalar is value.type
         if type.element is value.type or unpacked:
             yield Offer(type, value.rank)
-    elif type.kind is Kind.ARRAY and value.rank >= 1 and type.element is value.type:
-        yield Offer(type, 1)
+    elif type.kind is Kind.ARRAY:
+        axes = type.fills(value.type)
+        if axes is not None and axes <= value.rank:
+            yield Offer(type, axes)
 
 
 def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:

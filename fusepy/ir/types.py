@@ -148,6 +148,20 @@ class Type:
         """Whether Slang's operators apply componentwise: a scalar, a vector or a matrix."""
         return self.kind in (Kind.SCALAR, Kind.VECTOR, Kind.MATRIX)
 
+    def fills(self, have: Type) -> int | None:
+        """How many axes of elements of type `have` make one value of this type; ``None`` if they never do.
+
+        Example:
+            >>> Type.parse("float3[2]").fills(Type.parse("float")), Type.parse("float3[2]").fills(Type.parse("float3"))
+            (2, 1)
+        """
+        inner, axes = self, 0
+        while inner is not have and inner.kind is Kind.ARRAY and inner.element is not None:
+            inner, axes = inner.element, axes + 1
+        if inner is have:
+            return axes
+        return axes + len(inner.shape) if inner.is_numeric and inner.element is have else None
+
     def with_scalar(self, scalar: Type) -> Type:
         """This scalar, vector or matrix type with its components replaced by `scalar`."""
         if self.kind is Kind.VECTOR:

@@ -8,7 +8,7 @@ arrays differ in Python only; on the device both are memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -159,14 +159,35 @@ def to_storage(expression: str, type: Type) -> str:
 
 
 def is_split(type: Type, cuda: bool) -> bool:
-    """Whether elements lie packed in memory but Slang would step over them otherwise: three halfs are eight bytes on CUDA."""
-    return cuda and type.scalar is HALF and type.is_numeric and type.shape[-1:] == (3,)
+    """Whether elements lie packed in memory but Slang would step over them otherwise, so that each scalar is accessed by itself.
+
+    Three halfs are eight bytes on CUDA, and a bool in an array is one byte there.
+    """
+    if type.kind is Kind.ARRAY and type.scalar is BOOL:
+        return True
+    return cuda and type.scalar is HALF and type.shape[-1:] == (3,)
+
+
+def pointee(type: Type, cuda: bool) -> Type:
+    """What a pointer to elements of `type` is declared to point at."""
+    return storage(type.scalar or type) if is_split(type, cuda) else storage(type)
 
 
 def parts(pointer: str, index: str, type: Type) -> list[str]:
     """The components of element `index` behind a pointer to scalars, in C order."""
     count = math.prod(type.shape)
     return [f"{pointer}[({index}) * {count} + {c}]" for c in range(count)]
+
+
+def join(type: Type, have: Type, components: Iterator[str]) -> str:
+    """A value of `type` from elements of type `have`, in C order."""
+    if type is have:
+        return from_storage(next(components), have)
+    if type.kind is Kind.ARRAY and type.element is not None:
+        return "{ " + ", ".join(join(type.element, have, components) for _ in range(type.shape[0])) + " }"
+    stored = type.with_scalar(have)
+    together = f"{storage(stored)}({', '.join(next(components) for _ in range(math.prod(type.shape)))})"
+    return convert(from_storage(together, stored), stored, type)
 
 
 def convert(expression: str, have: Type, want: Type) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, parts, storage
-from fusepy.ir.types import HALF, Kind, Type
+from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, join, parts, pointee
+from fusepy.ir.types import Kind, Type
 
 _low, _base = attrgetter("low"), attrgetter("base")
 
@@ -36,8 +36,7 @@ class MemoryAccess:
         """What the pointer points at."""
         if operand.want.kind is Kind.POINTER:
             return operand.want.element or operand.have
-        element = self.element(operand, variant)
-        return HALF if is_split(element, operand.cuda) else storage(element)
+        return pointee(self.element(operand, variant), operand.cuda)
 
     def load(self, operand: Operand, variant: Variant) -> str:
         pointer = f"{BLOCK}.a_{operand.name}"
@@ -49,19 +48,14 @@ class MemoryAccess:
         if variant.linear:
             index = "i" if operand.dims else "0"
         elif operand.consumed:
-            return self.gather(operand, [f"{pointer}[{index}{offset}]" for offset in _component_offsets(operand, pointer)])
+            components = (f"{pointer}[{index}{offset}]" for offset in _component_offsets(operand, pointer))
+            return join(want, operand.have, components)
         element = self.element(operand, variant)
         if is_split(element, operand.cuda):
-            return convert(f"{element}({', '.join(parts(pointer, index, element))})", element, want)
+            scalar = element.scalar
+            assert scalar is not None
+            return convert(join(element, scalar, iter(parts(pointer, index, element))), element, want)
         return convert(from_storage(f"{pointer}[{index}]", element), element, want)
-
-    def gather(self, operand: Operand, components: list[str]) -> str:
-        """One element of `want` from scalars that may lie apart."""
-        want = operand.want
-        if want.kind is Kind.ARRAY:
-            return "{ " + ", ".join(from_storage(c, operand.have) for c in components) + " }"
-        stored = want.with_scalar(operand.have)
-        return convert(from_storage(f"{storage(stored)}({', '.join(components)})", stored), stored, want)
 
 
 def _component_offsets(operand: Operand, pointer: str) -> list[str]:
