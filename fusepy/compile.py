@@ -288,13 +288,18 @@ class Program:
         """The Slang of one region in one variant."""
         imports = {alias: self.recording.trace.sources[alias].name for alias, _ in self.graph.modules}
         try:
-            return emit(region, variant, self.device.target, ACCESSES, imports, self._widest(region))
+            return emit(region, variant, self.device.target, ACCESSES, imports, self._widest(region), self._functions())
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"
             raise
 
     def build(self, region: Node, variant: Variant) -> Kernel:
         return build_kernel(self.device, self.source(region, variant), self.sources)
+
+    def _functions(self) -> set[str]:
+        """Names of functions in the modules that kernels import."""
+        oracle = self.recording.trace.oracle
+        return {name for alias, _ in self.graph.modules for name in oracle.symbols(alias)["functions"]}
 
     def _widest(self, region: Node) -> int:
         """Bytes of the largest element that a thread of this region loads or stores."""

@@ -74,10 +74,11 @@ class Element:
             )
         found = cls._interned.get((layout, layout.origin))
         if found is None:
-            dtype = struct_dtype(layout, oracle)
+            dtype = struct_dtype(layout, oracle) if layout.scalar is None else SCALARS[layout.scalar.name]
             found = cls._interned[layout, layout.origin] = cls(type, layout.stride, dtype, dtype, ())
             found.origin = layout.origin
-            cls.structs.setdefault(dtype, []).append(found)
+            if layout.scalar is None:
+                cls.structs.setdefault(dtype, []).append(found)
         return found
 
 

@@ -11,6 +11,7 @@ from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
 from fusepy.compile import Recording
 from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.ir.refusals import none_error
 from fusepy.mapping import Mapped
 from fusepy.nested import flat, is_nested
 from fusepy.results import flatten
@@ -120,6 +121,8 @@ class FusedFunction(Caller):
             passed: dict[str, Any] = {}
             for position, name in enumerate(self._parameters.parameters):
                 if name in dynamic:
+                    if dynamic[name] is None:
+                        raise none_error(f"{self.__name__}: argument {name!r}", user_line())
                     passed[name] = trace.argument(name, dynamic[name], self._spec(position, name))
             result = self._function(**passed, **self._values)
             leaves: list[Any] = []

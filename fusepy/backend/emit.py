@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, is_split, parts, pointee, to_storage
@@ -81,14 +81,17 @@ def emit(
     accesses: Mapping[str, Access],
     imports: Mapping[str, str],
     element_bytes: int,
+    taken: Collection[str] = (),
 ) -> KernelSource:
     """The kernel of `region` in one indexing variant.
 
     Args:
         imports: the module names to import, by the aliases of the graph.
         element_bytes: size of the largest element that a thread touches, for the thread shape.
+        taken: names of functions in the imported modules, which hide Slang's own.
     """
-    return _Kernel(region, variant, target, accesses, imports, choose(target.kind, element_bytes, variant.linear)).build()
+    shape = choose(target.kind, element_bytes, variant.linear)
+    return _Kernel(region, variant, target, accesses, imports, shape, taken).build()
 
 
 class _Kernel:
@@ -100,6 +103,7 @@ class _Kernel:
         accesses: Mapping[str, Access],
         imports: Mapping[str, str],
         shape: Shape,
+        taken: Collection[str],
     ):
         assert region.body is not None
         self.region = region
@@ -108,7 +112,8 @@ class _Kernel:
         self.target = target
         self.accesses = accesses
         self.imports = imports
-        self.shims = make_shims(self.body, imports)
+        self.shims = make_shims(self.body, imports, taken)
+        self.taken = taken
         self.shape = shape
         self.cuda = target.kind == "cuda"
         self.operands = region_operands(region, self.cuda)
@@ -173,6 +178,11 @@ class _Kernel:
             if node in self.shims.names:
                 attrs = {**node.attrs, "function": self.shims.names[node]}
                 node = Node(node.op, node.operands, node.maps, node.results, attrs)
+            if node in self.shims.hidden:
+                given = ", ".join(names[v] for v in node.operands)
+                line = f"{declare(node.results[0].type, names[node.results[0]])} = {self.shims.hidden[node]}({given});"
+                lines.append(f"    {line}")
+                continue
             statements = node.op.emit(node, [names[v] for v in node.operands], [names[v] for v in node.results])
             lines += [f"    {s}" for s in statements]
         lines += [f"    r_{j} = {names[v]};" for j, v in enumerate(self.body.outputs)]
@@ -221,7 +231,9 @@ class _Kernel:
         lines = [f"    {declare(o.want, f'a_{o.name}')}[{steps}];" for o in self.operands]
         lines += [f"    {declare(v.type, f'r_{j}')}[{steps}];" for j, v in enumerate(self.body.outputs)]
         # past the end the last element is loaded again: user code never sees a value that is not in the data
-        lines += [loop, "    {", f"        {index} i = min(first + k * {threads}, {BLOCK}.count - 1);"]
+        at, last = f"first + k * {threads}", f"{BLOCK}.count - 1"
+        nearest = f"{at} < {last} ? {at} : {last}" if "min" in self.taken else f"min({at}, {last})"
+        lines += [loop, "    {", f"        {index} i = {nearest};"]
         lines += [f"        {line}" for line in self.coordinates()]
         lines += [f"        a_{o.name}[k] = {self.load(o)};" for o in self.operands]
         # and it is not called again for it: it may write through a pointer

@@ -13,13 +13,14 @@ import slangpy as spy
 
 from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
-from fusepy.errors import CompileError, InvalidNameError, UnknownNameError, did_you_mean
+from fusepy.errors import InvalidNameError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.oracle import IN, INOUT, OUT, Answer, Field, Layout, Param, Signature
-from fusepy.ir.types import VOID, Kind, Type, check_function_name
+from fusepy.ir.types import BOOL, VOID, Kind, Type, check_function_name
 
-FACTS_VERSION = 2  # part of the key of facts on disk; raise it when what is recorded changes
+FACTS_VERSION = 3  # part of the key of facts on disk; raise it when what is recorded changes
 _K = spy.TypeReflection.Kind
-_KNOWN_KINDS = (_K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct)
+_ENUM = "enum"
+_KNOWN_KINDS = (_ENUM, _K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct)
 
 
 _T = TypeVar("_T")
@@ -94,7 +95,7 @@ class SlangOracle:
         for module in self._sources:
             raw = self._facts[module].get("layouts", type.name, lambda module=module: self._layout(module, type))
             if raw is not None:
-                size, stride, alignment, fields = raw
+                size, stride, alignment, fields, scalar = raw
                 return Layout(
                     type,
                     size,
@@ -102,6 +103,7 @@ class SlangOracle:
                     alignment,
                     tuple(Field(n, Type.parse(t), o, s) for n, t, o, s in fields),
                     self._sources[module],
+                    Type.parse(scalar) if scalar else None,
                 )
         return None
 
@@ -145,6 +147,9 @@ class SlangOracle:
         if found is None:
             return []
         overloads = [found.overloads[i] for i in range(len(found.overloads))] if found.is_overloaded else [found]
+        own = _own(self._module(module), function)
+        if own and len(own) < len(overloads):
+            overloads = own  # the rest are Slang's own functions of that name, which the user's hide
         # a keyword such as `sample` is found as an overload set of nothing
         return [[[_param(p) for p in _parameters(f)], _declared_type(f.return_type)] for f in overloads if _found(f)]
 
@@ -180,14 +185,22 @@ class SlangOracle:
     def _layout(self, module: str, type: Type) -> list[Any] | None:
         layout = self._module(module).layout
         found = _found(layout.find_type_by_name(type.name))
-        if found is None or found.kind != _K.struct:
+        if found is None or _kind(found) not in (_K.struct, _ENUM):
             return None
         laid = layout.get_type_layout(found)
+        if _kind(found) == _ENUM:
+            return [laid.size, laid.stride, laid.alignment, [], layout.find_type_by_name(f"{type.name}.__Tag").full_name]
         fields = [laid.fields[i] for i in range(len(laid.fields))]
-        listed = [[f.name, _type_name(f.variable.type), f.offset, f.type_layout.size] for f in fields]
-        if any(name is None for _, name, _, _ in listed):
-            raise CompileError(f"struct {type} has a member that cannot live in memory", hint="keep resources out of it")
-        return [laid.size, laid.stride, laid.alignment, listed]
+        listed = [[*_member(type, i, f), f.offset, f.type_layout.size] for i, f in enumerate(fields)]
+        for name, kind, _, _ in listed:
+            if kind is None:
+                raise UnsupportedArgumentError(
+                    f"member {name!r} of struct {type} cannot live in memory",
+                    saw=fields[[n for n, *_ in listed].index(name)].variable.type.full_name,
+                    expected="numbers, vectors, matrices, arrays, enums, Optional, pointers, and structs of them",
+                    hint="keep resources out of it; for an interface, name the concrete struct, or make the struct generic",
+                )
+        return [laid.size, laid.stride, laid.alignment, listed, None]
 
 
 def _parameters(function: spy.FunctionReflection) -> list[spy.VariableReflection]:
@@ -198,9 +211,29 @@ def _param(variable: spy.VariableReflection, interfaces: bool = False) -> list[A
     """Name, type and direction of a parameter. An interface is a type in an answer only: declared, it is open like a generic."""
     # `inout` reports itself as out as well, so it is asked first
     direction = INOUT if variable.has_modifier(spy.ModifierID.inout) else OUT if variable.has_modifier(spy.ModifierID.out) else IN
-    if interfaces and variable.type.kind == _K.interface:
+    if interfaces and _kind(variable.type) == _K.interface:
         return [variable.name, Type.parse(variable.type.full_name).name, direction]
     return [variable.name, _declared_type(variable.type), direction]
+
+
+def _kind(type: spy.TypeReflection) -> object:
+    """What a type is made of."""
+    try:
+        return type.kind
+    except ValueError:  # the bindings know all kinds but this one
+        return _ENUM
+
+
+def _member(owner: Type, position: int, field: spy.VariableLayoutReflection) -> tuple[str, str | None]:
+    """Name and type of a member; those of ``Optional`` have neither in reflection."""
+    variable = _found(field.variable)
+    if variable is None:
+        return (
+            (f"item{position}", None)
+            if owner.optional is None
+            else [("value", owner.optional.name), ("hasValue", BOOL.name)][position]
+        )
+    return variable.name, _type_name(variable.type)
 
 
 def _declared_type(type: spy.TypeReflection | None) -> str | None:
@@ -211,9 +244,10 @@ def _declared_type(type: spy.TypeReflection | None) -> str | None:
 
 
 def _type_name(type: spy.TypeReflection) -> str | None:
-    if type.kind == _K.scalar or type.full_name == "void":
+    kind = _kind(type)
+    if kind == _K.scalar or type.full_name == "void":
         return Type.parse(type.full_name).name
-    if type.kind not in _KNOWN_KINDS:
+    if kind not in _KNOWN_KINDS:
         return None
     try:
         name = Type.parse(type.full_name)
@@ -222,11 +256,36 @@ def _type_name(type: spy.TypeReflection) -> str | None:
     bottom = name
     while bottom.element is not None:
         bottom = bottom.element
-    if type.kind in (_K.vector, _K.matrix) and name.scalar is None:
+    if kind in (_K.vector, _K.matrix) and name.scalar is None:
         return None  # vector<T, N> of a generic
-    if bottom.kind is Kind.NAMED and type.kind in (_K.vector, _K.matrix):
+    if bottom.kind is Kind.NAMED and kind in (_K.vector, _K.matrix):
         return None
     return name.name
+
+
+def _own(module: spy.SlangModule, function: str) -> list[spy.FunctionReflection]:
+    """The overloads of a function that the module itself declares at its top; none if one of them is generic."""
+    found: list[spy.FunctionReflection] = []
+    for i in range(len(module.module_decl)):
+        child = module.module_decl[i]
+        try:
+            kind = child.kind
+        except ValueError:  # a namespace or an enum
+            continue
+        if kind == spy.DeclReflection.Kind.func and child.name == function:
+            found.append(child.as_function())
+        elif kind == spy.DeclReflection.Kind.generic and any(
+            child[j].name == function for j in range(len(child)) if _is_func(child[j])
+        ):
+            return []
+    return found
+
+
+def _is_func(decl: spy.DeclReflection) -> bool:
+    try:
+        return decl.kind == spy.DeclReflection.Kind.func
+    except ValueError:
+        return False
 
 
 def _symbols(module: spy.SlangModule) -> dict[str, list[str]]:

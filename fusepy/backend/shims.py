@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fusepy.ir.graph import Graph, Node
@@ -20,22 +20,29 @@ from fusepy.ir.types import VOID, Type
 
 @dataclass
 class Shims:
-    """The shim modules of a kernel: their `sources` by name, and for each call the wrapper's `names`."""
+    """The shim modules of a kernel: their `sources` by name, and for each call the wrapper's `names`.
+
+    `hidden` names wrappers of operations whose Slang functions the user's own hide: in a module that imports none of these.
+    """
 
     sources: dict[str, str] = field(default_factory=dict[str, str])
     names: dict[Node, str] = field(default_factory=dict[Node, str])
+    hidden: dict[Node, str] = field(default_factory=dict[Node, str])
 
 
-def make_shims(body: Graph, imports: Mapping[str, str]) -> Shims:
+def make_shims(body: Graph, imports: Mapping[str, str], taken: Collection[str] = ()) -> Shims:
     """Shims for the calls of a region's body; none where it calls into one module only.
 
     Args:
         imports: the name under which each module alias is loaded.
+        taken: names of functions in these modules, which hide Slang's own.
     """
     calls = [n for n in body.nodes if n.op.name == "slang.call"]
-    if len({n.text("module") for n in calls}) < 2:
-        return Shims()
     shims = Shims()
+    if taken:
+        _unhide(body, frozenset(taken), shims)
+    if len({n.text("module") for n in calls}) < 2:
+        return shims
     wrappers: dict[str, dict[str, str]] = {}
     for node in calls:
         alias = node.text("module")
@@ -51,6 +58,24 @@ def make_shims(body: Graph, imports: Mapping[str, str]) -> Shims:
         source = "\n".join(lines) + "\n"
         shims.sources[f"shim_{hashlib.sha256(source.encode()).hexdigest()[:20]}"] = source
     return shims
+
+
+def _unhide(body: Graph, taken: frozenset[str], shims: Shims) -> None:
+    """Wraps operations such as ``sin`` where a user's module has a function ``sin`` as well."""
+    lines: list[str] = []
+    for node in body.nodes:
+        if node.op.name == "slang.call":
+            continue
+        names = [f"a{i}" for i in range(len(node.operands))]
+        value = node.op.expression(node, names)
+        if taken.isdisjoint(re.findall(r"\w+(?=\()", value)):
+            continue
+        params = ", ".join(declare(v.type, n) for v, n in zip(node.operands, names))
+        shims.hidden[node] = f"fz_{node.op.name}_{len(lines)}"
+        lines.append(f"public {node.results[0].type} {shims.hidden[node]}({params}) {{ return {value}; }}")
+    if lines:
+        source = "\n".join(lines) + "\n"
+        shims.sources[f"shim_{hashlib.sha256(source.encode()).hexdigest()[:20]}"] = source
 
 
 def _wrapper(node: Node) -> tuple[str, str]:

@@ -17,7 +17,7 @@ COORDINATES = ("Grid", "CallId")  # integers, one per dimension of a grid; the l
 _PLACES = ("CallId", "ThreadId", "WangHash", "RandFloat")
 GENERATORS = (*_PLACES, *(f"{name}1" for name in _PLACES))
 
-CONTAINERS = (*MEMORY, "Grid", "Linspace", "Uniform", *GENERATORS)
+CONTAINERS = (*MEMORY, "Grid", "Linspace", "Uniform", "None", *GENERATORS)
 
 
 def is_spread(value: Value) -> bool:

@@ -9,7 +9,7 @@ from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import COORDINATES, MEMORY, is_open
 from fusepy.ir.graph import Value
-from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature
+from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature, enum_scalar
 from fusepy.ir.types import Kind, Type
 
 
@@ -38,7 +38,9 @@ def fill(signature: Signature, count: int) -> tuple[Param, ...] | None:
     return None if left else tuple(taken)
 
 
-def offers_of(value: Value, map: ArgMap, function: str, name: str, place: str | None) -> Iterator[Offer]:
+def offers_of(
+    value: Value, map: ArgMap, function: str, name: str, place: str | None, oracle: Oracle | None = None
+) -> Iterator[Offer]:
     """What `value` can be presented as, given what the user said with vmap and vcast."""
     if map.dims is not None and len(map.dims) > value.rank:
         raise ShapeError(
@@ -48,7 +50,7 @@ def offers_of(value: Value, map: ArgMap, function: str, name: str, place: str | 
             hint="name one grid dimension per leading axis of the value",
         )
     if map.type is not None:
-        offers = list(_cast_offers(value, map.type))
+        offers = list(_cast_offers(value, map.type, oracle))
         if not offers:
             raise UnsupportedArgumentError(
                 f"{function}: argument {name!r}: {describe(value)} cannot be cast to {map.type}",
@@ -80,7 +82,7 @@ def _plain_offers(value: Value) -> Iterator[Offer]:
             yield Offer(Type.matrix(value.type, rows, cols), 2)
 
 
-def _cast_offers(value: Value, want: Type) -> Iterator[Offer]:
+def _cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Offer]:
     have = value.type
     if have is want:
         yield Offer(want, 0, cast=True)
@@ -90,10 +92,40 @@ def _cast_offers(value: Value, want: Type) -> Iterator[Offer]:
             yield Offer(want, 0, cast=True)  # a conversion, or one number in every component
         elif value.container and value.rank >= consumed:
             yield Offer(want, consumed, cast=True)
-    elif have.is_numeric and want.is_numeric and have.shape == want.shape:
+    elif (have.is_numeric and want.is_numeric and have.shape == want.shape) or _through_enum(have, want, oracle):
         yield Offer(want, 0, cast=True)
     else:
         yield from whole_offers(value, want)
+        if oracle is not None:
+            yield from named_offers(value, want, oracle)
+
+
+def named_offers(value: Value, type: Type, oracle: Oracle) -> Iterator[Offer]:
+    """A Python integer as an enum; a value, or none, as an ``Optional``."""
+    if type.kind is not Kind.NAMED or value.type is type:
+        return
+    inner = type.optional
+    if inner is not None:
+        if value.container == "None" or value.type is inner or (value.weak and _converts(value.type, inner)):
+            yield Offer(type, 0)
+    elif value.weak and _is_enum_number(value.type) and enum_scalar(oracle, type) is not None:
+        yield Offer(type, 0)
+
+
+def _through_enum(have: Type, want: Type, oracle: Oracle | None) -> bool:
+    """Whether one of the types is an enum and the other a scalar that it converts from or to."""
+    if _is_enum_number(have):
+        return enum_scalar(oracle, want) is not None
+    return want.kind is Kind.SCALAR and enum_scalar(oracle, have) is not None
+
+
+def _is_enum_number(type: Type) -> bool:
+    return type.kind is Kind.SCALAR and _is_integer(type)
+
+
+def _converts(have: Type, want: Type) -> bool:
+    """Whether a Python number becomes this scalar without losing what is behind its point."""
+    return want.kind is Kind.SCALAR and have.kind is Kind.SCALAR and (want.is_float or not have.is_float)
 
 
 def whole_offers(value: Value, type: Type) -> Iterator[Offer]:
@@ -133,6 +165,8 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
 def describe(value: Value) -> str:
     """A value as error messages name it: ``Tensor<float>[?,3]``, ``Python number (float)``, ``float3``."""
     dims = ",".join("?" if d is None else str(d) for d in value.dims)
+    if value.container == "None":
+        return "None"
     if value.container:
         return f"{value.container}<{value.type}>[{dims}]"
     if value.weak:

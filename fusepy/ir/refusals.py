@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.errors import AmbiguousCallError, ArgumentError, NoMatchError, ResolveError, did_you_mean
+from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, NoMatchError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.offers import Offer, describe, exact, fill, show
@@ -32,7 +32,7 @@ def no_match(
     declared: Sequence[Signature],
     offers: Sequence[Sequence[Offer]],
     place: str | None,
-) -> ResolveError:
+) -> FusepyError:
     signature = declared[0]
     params = fill(signature, len(operands)) or ()
     inputs = [p for p in params if p.direction != OUT]
@@ -43,7 +43,7 @@ def no_match(
         if all(t is not None for t in [*plain, *outs]) and (
             oracle.resolve(module, function, [p.type for p in params if p.type is not None]) is None
         ):
-            return ArgumentError(  # type: ignore[return-value]  # both derive from TypeError and FusepyError
+            return ArgumentError(
                 f"{function}() misses the argument {required[0]!r}",
                 place=place,
                 saw=f"{len(operands)} arguments",
@@ -54,6 +54,8 @@ def no_match(
     if len(declared) == 1 and wrong:
         i = wrong[0]
         value, param = operands[i], inputs[i]
+        if value.container == "None":
+            return none_error(f"{function}: argument {param.name!r}", place)
         binds = f"can bind as {' or '.join(str(o.type) for o in offers[i])}" if offers[i] else f"under {maps[i]} binds as nothing"
         return NoMatchError(
             f"{function}: argument {param.name!r} does not fit",
@@ -69,6 +71,17 @@ def no_match(
         saw=", ".join(describe(v) for v in operands),
         expected="; ".join(show(function, s.params, s.result) for s in declared[:6]),
         hint="convert with vcast(value, type), or say the mapping with vmap" + (f"\n  Slang says: {words}" if words else ""),
+    )
+
+
+def none_error(what: str, place: str | None) -> UnsupportedArgumentError:
+    """The error for ``None`` where no ``Optional`` is."""
+    return UnsupportedArgumentError(
+        f"{what}: a NoneType cannot be passed to Slang",
+        place=place,
+        saw="None",
+        expected="numbers, lists of numbers, NumPy arrays, Tensors; None for an Optional parameter only",
+        hint="leave the argument away where the parameter has a default; a fused function takes None as a static argument",
     )
 
 

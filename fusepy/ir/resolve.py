@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fusepy.errors import ResolveError, ShapeError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
-from fusepy.ir.offers import Offer, exact, fill, fitting, offers_of, whole_offers
+from fusepy.ir.offers import Offer, exact, fill, fitting, named_offers, offers_of, whole_offers
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
 from fusepy.ir.types import VOID, Kind, Type
@@ -59,7 +59,7 @@ def resolve_call(
     if not declared:
         raise count_error(oracle.declared(module, function), function, len(operands), place)
     names = [p.name for p in fill(declared[0], len(operands)) or () if p.direction != OUT]
-    offers = [list(offers_of(v, m, function, names[i], place)) for i, (v, m) in enumerate(zip(operands, maps))]
+    offers = [list(offers_of(v, m, function, names[i], place, oracle)) for i, (v, m) in enumerate(zip(operands, maps))]
     found: dict[tuple[object, ...], tuple[tuple[Offer, ...], Answer]] = {}
     for whole in (False, True):  # a whole array behind a pointer, or of fixed extent, only where no element fits
         for choice, answer in _ask(oracle, module, function, operands, maps, declared, offers, whole):
@@ -117,7 +117,7 @@ def _ask(
         for value, map, param, plain in zip(operands, maps, inputs, offers):
             pool = [*plain]
             if whole and param.type is not None and map.type is None:
-                pool += fitting(whole_offers(value, param.type), value, map)
+                pool += fitting([*whole_offers(value, param.type), *named_offers(value, param.type, oracle)], value, map)
             if param.type is not None:  # a question whose answer could not be exact is not worth asking
                 pool = [o for o in pool if exact(value, o, param, oracle)]
             pools.append(pool)
@@ -161,7 +161,8 @@ def _settle(
     for value, map, n, param in zip(operands, maps, batch, inputs):
         dims = map.dims if map.dims is not None else ArgMap.aligned(n, rank).dims
         # a struct that goes where an interface is asked for is loaded as itself
-        converts = param.type is not value.type and value.type.kind is not Kind.NAMED
+        named = value.type.kind is Kind.NAMED and param.type is not None and param.type.kind is Kind.NAMED
+        converts = param.type is not value.type and not named
         settled.append(ArgMap(dims, param.type if converts else None))
     covered = {d for m in settled for d in m.dims or ()}
     if len(covered) != rank:

@@ -148,6 +148,12 @@ class Type:
         """Whether Slang's operators apply componentwise: a scalar, a vector or a matrix."""
         return self.kind in (Kind.SCALAR, Kind.VECTOR, Kind.MATRIX)
 
+    @property
+    def optional(self) -> Type | None:
+        """What an ``Optional`` may hold; ``None`` for every other type."""
+        name = self.name
+        return Type.parse(name[len("Optional<") : -1]) if name.startswith("Optional<") and name.endswith(">") else None
+
     def fills(self, have: Type) -> int | None:
         """How many axes of elements of type `have` make one value of this type; ``None`` if they never do.
 

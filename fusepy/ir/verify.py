@@ -225,7 +225,9 @@ def _fillable(value: Value, map: ArgMap) -> tuple[int, ...]:
         return (0,)
     if want.kind is Kind.POINTER:
         return (value.rank,)
-    return (want.fills(value.type) or 0,)
+    if want.kind is Kind.ARRAY:
+        return (want.fills(value.type) or 0,)
+    return (len(want.shape),) if value.type.kind is Kind.SCALAR and want.is_numeric else (0,)
 
 
 def _covered(scope: _Scope, node: Node) -> str | None:

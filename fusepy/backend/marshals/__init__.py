@@ -15,6 +15,7 @@ from fusepy.backend.marshals.array import ListMarshal, NumPyMarshal, TensorMarsh
 from fusepy.backend.marshals.base import Access, Marshal
 from fusepy.backend.marshals.grid import GridAccess, GridMarshal, LinspaceAccess, LinspaceMarshal, RangeMarshal, ShapeMarshal
 from fusepy.backend.marshals.memory import MemoryAccess
+from fusepy.backend.marshals.nothing import NoneAccess, NoneMarshal
 from fusepy.backend.marshals.number import IntMarshal, NumberAccess, NumberMarshal, NumPyScalarMarshal
 from fusepy.backend.marshals.places import CallIdAccess, GeneratorMarshal, RandFloatAccess, ThreadIdAccess, WangHashAccess
 from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
@@ -32,6 +33,7 @@ MARSHALS: dict[type, Marshal] = {
     Shape: ShapeMarshal(),
     SlangpyShape: ShapeMarshal(),
     range: RangeMarshal(),
+    type(None): NoneMarshal(),
     Linspace: LinspaceMarshal(),
     CallId: GeneratorMarshal(INT),
     ThreadId: GeneratorMarshal(UINT),
@@ -58,6 +60,7 @@ ACCESSES: dict[str, Access] = {
     "Grid": GridAccess(),
     "Linspace": LinspaceAccess(),
     "Uniform": UniformAccess(),
+    "None": NoneAccess(),
     "": NumberAccess(),
     **_places,
     **{f"{name}1": access for name, access in _places.items()},

@@ -192,4 +192,6 @@ def join(type: Type, have: Type, components: Iterator[str]) -> str:
 
 def convert(expression: str, have: Type, want: Type) -> str:
     """`expression` as `want`, where the types differ."""
+    if have is not want and want.optional is not None:
+        return f"{want}({convert(expression, have, want.optional)})"
     return expression if have is want or want.kind is Kind.POINTER else f"{want}({expression})"
