@@ -178,7 +178,7 @@ class SlangOracle:
 
     def _members(self, module: str, type: Type) -> list[Any] | None:
         found = _found(self._module(module).layout.find_type_by_name(type.name))
-        if found is None or found.kind != _K.struct:
+        if found is None or _kind(found) != _K.struct or type.optional is not None:
             return None
         return [[f.name, _type_name(f.type)] for f in found.fields]
 

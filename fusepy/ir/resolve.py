@@ -187,10 +187,10 @@ def member_offer(oracle: Oracle, value: Value, map: ArgMap, param: Param, path: 
     Raises:
         NoMatchError: if there is none.
     """
-    offers = list(offers_of(value, map, path, param.name, place))
+    offers = list(offers_of(value, map, path, param.name, place, oracle))
     fits = [o for o in offers if exact(value, o, param, oracle)]
     if not fits and param.type is not None and map.type is None:  # a whole array, only where no element fits
-        fits = list(fitting(whole_offers(value, param.type), value, map))
+        fits = list(fitting([*whole_offers(value, param.type), *named_offers(value, param.type, oracle)], value, map))
     if len(fits) != 1:
         raise member_refused(value, map, param, offers, path, place)
     return fits[0]
