@@ -139,7 +139,9 @@ def whole_offers(value: Value, type: Type) -> Iterator[Offer]:
         if type.element is value.type or unpacked:
             yield Offer(type, value.rank)
     elif type.kind is Kind.ARRAY:
-        axes = type.fills(value.type)
+        scalar = type.scalar
+        weak = value.weak and scalar is not None and _converts(value.type, scalar)
+        axes = type.fills(scalar if weak and scalar is not None else value.type)
         if axes is not None and axes <= value.rank:
             yield Offer(type, axes)
 

@@ -169,7 +169,9 @@ class Type:
         return axes + len(inner.shape) if inner.is_numeric and inner.element is have else None
 
     def with_scalar(self, scalar: Type) -> Type:
-        """This scalar, vector or matrix type with its components replaced by `scalar`."""
+        """This scalar, vector, matrix, or array of these with its components replaced by `scalar`."""
+        if self.kind is Kind.ARRAY and self.element is not None:
+            return Type.array(self.element.with_scalar(scalar), self.shape[0])
         if self.kind is Kind.VECTOR:
             return Type.vector(scalar, self.shape[0])
         if self.kind is Kind.MATRIX:

@@ -226,7 +226,7 @@ def _fillable(value: Value, map: ArgMap) -> tuple[int, ...]:
     if want.kind is Kind.POINTER:
         return (value.rank,)
     if want.kind is Kind.ARRAY:
-        return (want.fills(value.type) or 0,)
+        return (want.fills(value.type) or (len(want.shape) if value.weak else 0),)
     return (len(want.shape),) if value.type.kind is Kind.SCALAR and want.is_numeric else (0,)
 
 

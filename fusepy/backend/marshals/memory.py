@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, join, parts, pointee
+from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, join, parts, storage
 from fusepy.ir.types import Kind, Type
 
 _low, _base = attrgetter("low"), attrgetter("base")
@@ -29,14 +29,21 @@ class MemoryAccess:
     def element(self, operand: Operand, variant: Variant) -> Type:
         """What is read in one piece: whole elements of `want` where trailing axes are known to be contiguous."""
         if operand.consumed and variant.linear:
-            return operand.want.with_scalar(operand.have) if operand.want.is_numeric else operand.want
+            scalars = operand.have.kind is Kind.SCALAR and operand.want.scalar is not None
+            return operand.want.with_scalar(operand.have) if scalars else operand.want
         return operand.have
+
+    def apart(self, operand: Operand, variant: Variant) -> Type | None:
+        """The scalar that is read one by one, where an element cannot be read, or not be converted, in one piece."""
+        element = self.element(operand, variant)
+        converted = element.kind is Kind.ARRAY and element is not operand.want
+        return element.scalar if converted or is_split(element, operand.cuda) else None
 
     def pointee(self, operand: Operand, variant: Variant) -> Type:
         """What the pointer points at."""
         if operand.want.kind is Kind.POINTER:
             return operand.want.element or operand.have
-        return pointee(self.element(operand, variant), operand.cuda)
+        return storage(self.apart(operand, variant) or self.element(operand, variant))
 
     def load(self, operand: Operand, variant: Variant) -> str:
         pointer = f"{BLOCK}.a_{operand.name}"
@@ -51,10 +58,9 @@ class MemoryAccess:
             components = (f"{pointer}[{index}{offset}]" for offset in _component_offsets(operand, pointer))
             return join(want, operand.have, components)
         element = self.element(operand, variant)
-        if is_split(element, operand.cuda):
-            scalar = element.scalar
-            assert scalar is not None
-            return convert(join(element, scalar, iter(parts(pointer, index, element))), element, want)
+        scalar = self.apart(operand, variant)
+        if scalar is not None:
+            return join(want, scalar, iter(parts(pointer, index, element)))
         return convert(from_storage(f"{pointer}[{index}]", element), element, want)
 
 
