@@ -43,7 +43,7 @@ class ShapeMarshal:
         return tuple(value)
 
     def key(self, value: Any) -> Hashable:
-        return ("grid", len(value))
+        return ("shape", len(value))  # not that of a grid: it is placed otherwise
 
     def describe(self, value: Any) -> Description:
         return _coordinates(len(value))

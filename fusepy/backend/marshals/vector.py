@@ -48,7 +48,10 @@ class VectorMarshal:
 
 
 class HalfMarshal(NumberMarshal):
-    """slangpy's ``float16_t``: the Python float of the same value."""
+    """slangpy's ``float16_t``: the Python float of the same value. Its key is its own, since it is placed otherwise."""
+
+    def key(self, value: Any) -> Hashable:
+        return "float16_t"
 
     def place(self, value: Any, type: Type, device: Device) -> float:
         return float(value)
