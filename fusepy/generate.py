@@ -119,7 +119,7 @@ def wang_hash(dim: int = -1, seed: int = SEED, warmup: int = 0, hash_seed: bool 
         >>> import fusepy as fp
         >>> m = fp.Module.load_from_source(fp.default_device(), "doc_hash", "uint f(uint r) { return r % 100; }")
         >>> m.f(wang_hash(seed=1), _result=np.empty(4, np.uint32))
-        array([21, 64, 83, 13], dtype=uint32)
+        array([90, 84, 31, 61], dtype=uint32)
     """
     number = check_seed(seed, hash_seed, "wang_hash")
     return _handed(WangHash(check_dims(dim, "wang_hash"), (), number, check_warmup(warmup, "wang_hash")), "wang_hash")

@@ -140,7 +140,8 @@ class Trace:
             return value._value  # pyright: ignore[reportPrivateUsage]
         number = cast("Any", value.item() if isinstance(value, np.generic) else value)
         if isinstance(number, (bool, int, float)):
-            return self.constant(number)
+            plain = type(number) in (bool, int, float)  # and not a subclass, such as a member of an IntEnum
+            return self.constant(number if plain else int(number) if isinstance(number, int) else float(number))
         captured = cast("Any", value)
         found = self._captured.get(id(captured))
         if found is None:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fusepy.ir.graph import Graph, Node
-from fusepy.ir.ops.base import declare
+from fusepy.ir.ops.base import Op, declare
 from fusepy.ir.oracle import IN, OUT
 from fusepy.ir.types import VOID, Type
 
@@ -64,7 +64,7 @@ def _unhide(body: Graph, taken: frozenset[str], shims: Shims) -> None:
     """Wraps operations such as ``sin`` where a user's module has a function ``sin`` as well."""
     lines: list[str] = []
     for node in body.nodes:
-        if node.op.name == "slang.call":
+        if type(node.op).emit is not Op.emit:  # a call or a struct, which are no expressions
             continue
         names = [f"a{i}" for i in range(len(node.operands))]
         value = node.op.expression(node, names)

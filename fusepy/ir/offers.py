@@ -105,10 +105,12 @@ def named_offers(value: Value, type: Type, oracle: Oracle) -> Iterator[Offer]:
     if type.kind is not Kind.NAMED or value.type is type:
         return
     inner = type.optional
-    if inner is not None:
-        if value.container == "None" or value.type is inner or (value.weak and _converts(value.type, inner)):
-            yield Offer(type, 0)
-    elif value.weak and _is_enum_number(value.type) and enum_scalar(oracle, type) is not None:
+    if inner is None:
+        fits = value.weak and _is_enum_number(value.type) and enum_scalar(oracle, type) is not None
+    else:
+        fits = value.container == "None" or value.type is inner or (value.weak and _converts(value.type, inner))
+        fits = fits or any(named_offers(value, inner, oracle))
+    if fits:
         yield Offer(type, 0)
 
 

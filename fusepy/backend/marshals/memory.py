@@ -5,7 +5,8 @@ from __future__ import annotations
 from operator import attrgetter
 
 from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, join, parts, storage
-from fusepy.ir.types import Kind, Type
+from fusepy.errors import UnsupportedArgumentError
+from fusepy.ir.types import BOOL, Kind, Type
 
 _low, _base = attrgetter("low"), attrgetter("base")
 
@@ -42,7 +43,7 @@ class MemoryAccess:
     def pointee(self, operand: Operand, variant: Variant) -> Type:
         """What the pointer points at."""
         if operand.want.kind is Kind.POINTER:
-            return operand.want.element or operand.have
+            return _whole(operand)
         return storage(self.apart(operand, variant) or self.element(operand, variant))
 
     def load(self, operand: Operand, variant: Variant) -> str:
@@ -62,6 +63,23 @@ class MemoryAccess:
         if scalar is not None:
             return join(want, scalar, iter(parts(pointer, index, element)))
         return convert(from_storage(f"{pointer}[{index}]", element), element, want)
+
+
+def _whole(operand: Operand) -> Type:
+    """What a pointer of the user's points at.
+
+    Raises:
+        UnsupportedArgumentError: where CUDA steps over it otherwise than it lies in memory.
+    """
+    element = operand.want.element or operand.have
+    if operand.cuda and (is_split(element, operand.cuda) or element.scalar is BOOL):
+        raise UnsupportedArgumentError(
+            f"argument {operand.label!r}: a pointer to {element} steps over other bytes on CUDA than the array has",
+            saw=operand.want,
+            expected="an element that lies in memory as in NumPy",
+            hint="take half* instead of half3*, and uint* instead of bool*",
+        )
+    return element
 
 
 def _component_offsets(operand: Operand, pointer: str) -> list[str]:

@@ -90,6 +90,8 @@ class Cast(Op):
             batch = value.rank - filled  # trailing axes become components
             return [Value(want, (None,) * max(map.min_grid_rank, batch))]
         named = enum_scalar(oracle, have) or enum_scalar(oracle, want)
+        if want.optional is not None and not filled:
+            return [computed(node, want)]
         if named is not None and not filled and (have.kind is Kind.SCALAR or want.kind is Kind.SCALAR):
             return [computed(node, want)]
         if filled or not (have.is_numeric and want.is_numeric and have.shape in ((), want.shape)):
