@@ -135,15 +135,9 @@ def test_matrices_both_ways_round(device: Any) -> None:
     )
     m = fp.Module.load_from_source(device, "both_ways", source)
 
-    def all_of(r: int, c: int) -> Any:
-        return fp.fuse(
-            lambda a, x, y, i, j: (
-                m[f"right{r}{c}"](a, x),
-                m[f"left{r}{c}"](y, a),
-                m[f"turned{r}{c}"](a),
-                m[f"at{r}{c}"](a, i, j),
-            )
-        )
+    def all_of(n: str) -> Any:
+        right, left, turned, at = m[f"right{n}"], m[f"left{n}"], m[f"turned{n}"], m[f"at{n}"]
+        return fp.fuse(lambda a, x, y, i, j: (right(a, x), left(y, a), turned(a), at(a, i, j)))
 
     for r in (2, 3, 4):
         for c in (2, 3, 4):
