@@ -2,7 +2,9 @@
 
 from fusepy.backend.marshals import Marshal
 from fusepy.backend.runtime import Device
+from fusepy.binding import CallContext
 from fusepy.device import default_device, init_device
+from fusepy.entry_point import Dispatch
 from fusepy.errors import (
     AmbiguousCallError,
     ArgumentError,
@@ -72,8 +74,9 @@ from fusepy.math import (
     trunc,
     where,
 )
-from fusepy.module import Module, SlangType, load
+from fusepy.module import Module, SlangType, get_function, load
 from fusepy.nested import Batchable, is_batchable_like
+from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
 from fusepy.signature import register
 from fusepy.stats import Stats, clear_cache, stats
@@ -86,10 +89,12 @@ __all__ = [
     "ArgumentError",
     "Batchable",
     "CacheWarning",
+    "CallContext",
     "CompileError",
     "Device",
     "DeviceError",
     "DeviceLostError",
+    "Dispatch",
     "Explanation",
     "Function",
     "FusedFunction",
@@ -134,6 +139,7 @@ __all__ = [
     "floor",
     "fract",
     "fuse",
+    "get_function",
     "grid",
     "init_device",
     "is_batchable_like",
@@ -151,6 +157,7 @@ __all__ = [
     "rand_float",
     "reflect",
     "register",
+    "reload_all",
     "resolve",
     "round",
     "rsqrt",

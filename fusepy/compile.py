@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -12,6 +13,7 @@ from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
+from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, FusepyError, ResolveError, ShapeError
@@ -67,12 +69,14 @@ class Recording:
 class Program:
     """A compiled call: places arguments, runs its plan, and hands results back in the container that the caller expects."""
 
-    def __init__(self, recording: Recording, returns: str | None, strict: bool):
+    def __init__(self, recording: Recording, returns: str | None, strict: bool, options: Options = NO_OPTIONS):
+        self.home: tuple[dict[Any, Program], Any] = ({}, None)  # the table that holds it, from which a reload takes it
         device = self.device = recording.trace.device
         device.check()
         self.recording = recording
         self.strict = strict
         self.nested = recording.nested
+        self.options = options.joined(recording.trace.options, recording.graph.name)
         self.oracle: Oracle = recording.trace.oracle
         self.sources = [recording.trace.sources[alias] for alias, _ in recording.graph.modules]
         self.graph = run_pipeline(recording.graph, self.oracle)
@@ -109,6 +113,13 @@ class Program:
 
     # ---- running ------------------------------------------------------------------------------------------------
 
+    def placed(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments, and what was captured, as they are passed to the plan."""
+        if self.ready:
+            return args
+        values = [*args, *self.captures] if self.captures else args
+        return [value if place is None else place(value) for place, value in zip(self.places, values)]
+
     def __call__(self, args: Sequence[Any], result: Any = None) -> Any:
         """Runs the program on the arguments of its inputs."""
         device = self.device
@@ -130,6 +141,35 @@ class Program:
                 self.plan.run(placed, (result,))
                 return result
         return self._general(args, placed, result)
+
+    def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
+        """Like a call, for work that somebody else submits later; what it uses is put into `keep`.
+
+        Raises:
+            ArgumentError: if a result would have to be read back.
+        """
+        written = [_inner(args[o]) for o in self.recording.outs if o is not None]
+        wanted: list[Any] = list(cast("Sequence[Any]", result)) if isinstance(result, (tuple, list)) else [result]
+        for given in [*written, *wanted]:
+            if isinstance(given, np.ndarray):
+                raise ArgumentError(
+                    f"{self.graph.name}.append_to(): a result cannot be written to a NumPy array before it is computed",
+                    saw=f"an array of shape {np.shape(cast('Array', given))}",
+                    expected="a Tensor",
+                    hint="pass a Tensor, and read it after you have submitted the encoder",
+                )
+        placed = self.placed(args)
+        if self.checks:
+            self._check_numbers(placed)
+        handed = self._general(args, placed, result)
+        keep += (placed, handed, result)
+        return handed
+
+    @cached_property
+    def global_names(self) -> list[str]:
+        """The globals of all modules that are called."""
+        oracle = self.recording.trace.oracle
+        return [name for alias, _ in self.recording.graph.modules for name in oracle.globals(alias)]
 
     def _check_numbers(self, placed: Sequence[Any]) -> None:
         """Numbers that the kernel converts for one of their uses must fit there too; packing checks what they are stored as."""
@@ -281,14 +321,16 @@ class Program:
         for region in fused.nodes:
             elements = [Element.of(v.type, self.oracle) for v in region.results]
             positions = [position[v] for v in region.operands]
-            plans.append(Plan(self.device, region, positions, elements, self.build, self.strict))
+            plans.append(Plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile))
         return plans
 
     def source(self, region: Node, variant: Variant) -> KernelSource:
         """The Slang of one region in one variant."""
         imports = {alias: self.recording.trace.sources[alias].name for alias, _ in self.graph.modules}
         try:
-            return emit(region, variant, self.device.target, ACCESSES, imports, self._widest(region), self._functions())
+            return emit(
+                region, variant, self.device.target, ACCESSES, imports, self._widest(region), self._functions(), self.options
+            )
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"
             raise

@@ -12,7 +12,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, is_split, parts, pointee, to_storage
+from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.shims import make_shims
+from fusepy.backend.tiles import tiled_kernel
 from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import declare
@@ -25,13 +27,18 @@ EMITTER_VERSION = 9  # part of every cache key; raise it with any change to emit
 
 @dataclass(frozen=True)
 class KernelSource:
-    """A generated kernel: its text, entry point, parameter block, thread shape, and the shim modules that it imports."""
+    """A generated kernel: its text, entry point, parameter block, thread shape, and the shim modules that it imports.
+
+    `conformances` are linked in; `name` is what the user calls the function.
+    """
 
     text: str
     entry_point: str
     fields: tuple[Field, ...]
     shape: Shape
     shims: tuple[tuple[str, str], ...] = ()
+    conformances: tuple[tuple[str, str, int], ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,7 @@ def emit(
     imports: Mapping[str, str],
     element_bytes: int,
     taken: Collection[str] = (),
+    options: Options = NO_OPTIONS,
 ) -> KernelSource:
     """The kernel of `region` in one indexing variant.
 
@@ -89,9 +97,10 @@ def emit(
         imports: the module names to import, by the aliases of the graph.
         element_bytes: size of the largest element that a thread touches, for the thread shape.
         taken: names of functions in the imported modules, which hide Slang's own.
+        options: thread groups and link-time constants that the user asks for.
     """
-    shape = choose(target.kind, element_bytes, variant.linear)
-    return _Kernel(region, variant, target, accesses, imports, shape, taken).build()
+    shape = options.shape(variant.tile) or choose(target.kind, element_bytes, variant.linear)
+    return _Kernel(region, variant, target, accesses, imports, shape, taken, options).build()
 
 
 class _Kernel:
@@ -104,6 +113,7 @@ class _Kernel:
         imports: Mapping[str, str],
         shape: Shape,
         taken: Collection[str],
+        options: Options = NO_OPTIONS,
     ):
         assert region.body is not None
         self.region = region
@@ -115,6 +125,7 @@ class _Kernel:
         self.shims = make_shims(self.body, imports, taken)
         self.taken = taken
         self.shape = shape
+        self.options = options
         self.cuda = target.kind == "cuda"
         self.operands = region_operands(region, self.cuda)
         self.name = "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
@@ -147,13 +158,15 @@ class _Kernel:
         entry = f"{self.name}_kernel"  # never "main": on CUDA that name is rewritten and not found again
         lines = [f"// {self.signature()}, {self.variant}"]
         lines += [f"import {name};" for name in (*self.imports.values(), *self.shims.sources)]
+        lines += self.options.exports()
         lines += ["", "struct FzArguments", "{", *(f"    {f.type} {f.name};" for f in fields), "};"]
         if not self.target.entry_point_block:
             lines.append(f"uniform FzArguments {BLOCK};")
         preludes = dict.fromkeys(self.accesses[o.container].prelude for o in self.operands)
         lines += [line for text in preludes if text for line in ("", text.rstrip())]
-        lines += ["", *self.trampoline(), "", *self.kernel(entry)]
-        return KernelSource("\n".join(lines) + "\n", entry, fields, self.shape, tuple(self.shims.sources.items()))
+        lines += ["", *self.trampoline(), "", *(self.tiled(entry) if self.variant.tile else self.kernel(entry))]
+        shims, linked = tuple(self.shims.sources.items()), self.options.conformances
+        return KernelSource("\n".join(lines) + "\n", entry, fields, self.shape, shims, linked, self.body.name)
 
     def signature(self) -> str:
         given = ", ".join(f"{i.name}: {value_type(v)}" for i, v in zip(self.body.inputs, self.region.operands))
@@ -187,6 +200,11 @@ class _Kernel:
             lines += [f"    {s}" for s in statements]
         lines += [f"    r_{j} = {names[v]};" for j, v in enumerate(self.body.outputs)]
         return [*lines, "}"]
+
+    def tiled(self, entry: str) -> list[str]:
+        """A kernel whose groups are tiles of the grid: neighbours in a group are neighbours in the last dimensions."""
+        block = f", uniform FzArguments {BLOCK}" if self.target.entry_point_block else ""
+        return tiled_kernel(entry, block, self.name, self.variant, self.element("    "))
 
     def kernel(self, entry: str) -> list[str]:
         block = f", uniform FzArguments {BLOCK}" if self.target.entry_point_block else ""
@@ -249,7 +267,7 @@ class _Kernel:
 
     def coordinates(self) -> list[str]:
         """``d0, d1, …`` from the linear index, slowest first, where anything needs them."""
-        if self.variant.linear and not self.computed:
+        if self.variant.tile or (self.variant.linear and not self.computed):
             return []
         index, rank = self.variant.index, self.variant.rank
         lines: list[str] = []

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import slangpy as spy
 
+from fusepy.backend.reads import reachable, texts_of
 from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
 from fusepy.errors import InvalidNameError, UnknownNameError, UnsupportedArgumentError, did_you_mean
@@ -114,6 +115,24 @@ class SlangOracle:
             return sub is not None and super_ is not None and layout.is_sub_type(sub, super_)
 
         return any(self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources)
+
+    def globals(self, module: str) -> dict[str, bool]:
+        """The globals of a module and of all that it imports; for each whether a kernel can write to it."""
+        return self._facts[module].get("globals", "", lambda: _globals(self._compiler.linked(self._sources[module])))
+
+    def writes(self, module: str, function: str) -> bool:
+        """Whether a function can reach a global that can be written, as far as the text of its modules tells."""
+        source = self._sources[module]
+
+        def ask() -> bool:
+            written = [name for name, writable in self.globals(module).items() if writable]
+            return bool(written) and not reachable(function, texts_of([source])).isdisjoint(written)
+
+        return self._facts[module].get("writes", function, ask)
+
+    def entry_points(self, module: str) -> dict[str, list[int]]:
+        """The entry points of a module that run as kernels, with their thread groups."""
+        return self._facts[module].get("entries", "", lambda: _entries(self._module(module)))
 
     # ---- names --------------------------------------------------------------------------------------------------
 
@@ -307,6 +326,29 @@ def _symbols(module: spy.SlangModule) -> dict[str, list[str]]:
             elif kind == spy.DeclReflection.Kind.struct:
                 names["types"].append(child.name)
     return {k: sorted({n for n in v if n and not n.startswith("$")}) for k, v in names.items()}
+
+
+def _globals(program: spy.ShaderProgram) -> dict[str, bool]:
+    parameters = program.layout.parameters
+    listed = [parameters[i] for i in range(len(parameters))]
+    return {p.name: _can_write(p.type_layout) for p in listed}
+
+
+def _can_write(layout: spy.TypeLayoutReflection) -> bool:
+    """Whether memory can be written through a parameter: a writable resource, or a pointer."""
+    if layout.kind == _K.resource:
+        read = (spy.TypeReflection.ResourceAccess.read, spy.TypeReflection.ResourceAccess.none)
+        return layout.type.resource_access not in read
+    if layout.kind == _K.struct:
+        return any(_can_write(layout.fields[i].type_layout) for i in range(len(layout.fields)))
+    if layout.kind in (_K.array, _K.parameter_block, _K.constant_buffer):
+        return _can_write(layout.element_type_layout)
+    return layout.kind == _K.pointer
+
+
+def _entries(module: spy.SlangModule) -> dict[str, list[int]]:
+    found = [e for e in module.entry_points if e.stage == spy.ShaderStage.compute]
+    return {e.name: [*e.layout.compute_thread_group_size] for e in found}
 
 
 def _read_param(raw: Sequence[Any]) -> Param:

@@ -17,6 +17,7 @@ from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import Field, Operand, Variant
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
+from fusepy.backend.tiles import covered
 from fusepy.element import Element
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
 from fusepy.ir.containers import GENERATORS
@@ -51,17 +52,25 @@ class Plan:
     __slots__ = (
         "__weakref__", "_build", "_disjoint", "_disjoint_shape", "_feeds", "_linear_kernel", "_memory", "_operands",
         "_out_dims", "_recipes", "_steps", "_uniforms", "_whole", "device", "elements", "kernels", "linear", "name",
-        "open", "positions", "rank", "region", "strict",
+        "open", "positions", "rank", "region", "strict", "tile",
     )  # fmt: skip
 
     def __init__(
-        self, device: Device, region: Node, positions: Sequence[int], elements: Sequence[Element], build: Build, strict: bool
+        self,
+        device: Device,
+        region: Node,
+        positions: Sequence[int],
+        elements: Sequence[Element],
+        build: Build,
+        strict: bool,
+        tile: tuple[int, ...] = (),
     ):
         self.device = device
         self.region = region
         self.positions = tuple(positions)
         self.elements = tuple(elements)
         self.strict = strict
+        self.tile = tile
         self._build = build
         assert region.body is not None
         self.name = region.body.name
@@ -80,9 +89,13 @@ class Plan:
         mapped = [o for o in self._memory if o.want.kind is not Kind.POINTER]
         self._whole = len(mapped) != len(self._memory)
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self._out_dims)
-        self.linear = self.linear and not any(
-            ACCESSES[o.container].kind == "computed" or (ACCESSES[o.container].kind == "index" and not _follows(o, identity))
-            for o in self._operands
+        self.linear = (
+            self.linear
+            and not tile
+            and not any(
+                ACCESSES[o.container].kind == "computed" or (ACCESSES[o.container].kind == "index" and not _follows(o, identity))
+                for o in self._operands
+            )
         )
         # generators without memory beside them: what gives the call its extents must come with the result
         self.open = not self.rank and any(o.container in GENERATORS for o in self._operands)
@@ -164,6 +177,8 @@ class Plan:
             kernel = self._linear(count >= LINEAR_LIMIT)
         try:
             kernel.launch(device, values, count)
+        except FusepyError:  # about a global: some are TypeErrors, too
+            raise
         except (struct.error, OverflowError, TypeError) as error:
             raise self._bad_number(args, error) from error
         return results
@@ -216,10 +231,13 @@ class Plan:
         if outs is not None:
             self._check_overlap(args, outs)
         if recipe.count:
-            kernel = self._kernel(Variant(False, self.rank, recipe.wide))
+            kernel = self._kernel(Variant(False, self.rank, recipe.wide, self.tile))
+            count = covered(self.tile, recipe.grid, kernel.per_group) if self.tile else recipe.count
             values = [self._value(f, args, results, recipe) for f in kernel.fields]
             try:
-                kernel.launch(self.device, values, recipe.count)
+                kernel.launch(self.device, values, count)
+            except FusepyError:
+                raise
             except (struct.error, OverflowError, TypeError) as error:
                 raise self._bad_number(args, error) from error
         return results

@@ -10,6 +10,7 @@ and failures are remembered: the same source fails twice with the same text and 
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import re
 import shutil
@@ -27,6 +28,7 @@ from fusepy.errors import ArgumentError, CompileError
 
 KERNELS_PER_SESSION = 64
 
+Conformances = Sequence[tuple[str, str, int]]  # interface, type, id
 SessionKey = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str, object], ...]]
 
 
@@ -99,7 +101,13 @@ class Compiler:
             return self._load(self._session([source]), source)
 
     def compile(
-        self, name: str, text: str, shims: Sequence[tuple[str, str]], sources: Sequence[ModuleSource], entry_point: str
+        self,
+        name: str,
+        text: str,
+        shims: Sequence[tuple[str, str]],
+        sources: Sequence[ModuleSource],
+        entry_point: str,
+        conformances: Conformances = (),
     ) -> Program:
         """Compiles and links one generated kernel that imports `sources` and `shims`, generated too, by their names.
 
@@ -114,12 +122,19 @@ class Compiler:
             for shim, content in shims:
                 self._attempt(session, shim, content, f"shim {shim}")
             module = self._attempt(session, name, text, f"kernel {name}")
-            program = _link(session.sgl, module, entry_point)
+            program = _link(session.sgl, module, entry_point, conformances)
         return Program(
             program, module.name, lambda: _collect(session, [module.name, *(n for n, _ in shims), *(s.name for s in sources)])
         )
 
-    def load_binary(self, name: str, binaries: dict[str, bytes], sources: Sequence[ModuleSource], entry_point: str) -> Program:
+    def load_binary(
+        self,
+        name: str,
+        binaries: dict[str, bytes],
+        sources: Sequence[ModuleSource],
+        entry_point: str,
+        conformances: Conformances = (),
+    ) -> Program:
         """Links a kernel from serialised modules, skipping Slang's front end.
 
         Raises:
@@ -137,7 +152,28 @@ class Compiler:
                 module = session.sgl.load_module(name)
             except spy.SlangCompileError as error:
                 raise CompileError(f"a cached kernel does not load: {error}", hint="it is compiled again") from error
-            return Program(_link(session.sgl, module, entry_point), name, dict)
+            return Program(_link(session.sgl, module, entry_point, conformances), name, dict)
+
+    def link_existing(
+        self, source: ModuleSource, entry_point: str, text: str = "", conformances: Conformances = ()
+    ) -> spy.ShaderProgram:
+        """Links an entry point that the user has written, with a generated module `text` of constants.
+
+        Raises:
+            CompileError: with Slang's diagnostics.
+        """
+        with self._lock:
+            session = self._session([source])
+            session.kernels += 1
+            module = self._load(session, source)
+            others = [self._attempt(session, digest_name("c", text), text, "the constants")] if text else []
+            return _link(session.sgl, module, entry_point, conformances, others)
+
+    def linked(self, source: ModuleSource) -> spy.ShaderProgram:
+        """A module linked with all that it imports, without an entry point: its layout lists every global."""
+        with self._lock:
+            session = self._session([source])
+            return session.sgl.link_program([self._load(session, source)], [])
 
     def probe(self, text: str, sources: Sequence[ModuleSource]) -> str | None:
         """Compiles `text` for its diagnostics only; ``None`` where there is nothing to complain about."""
@@ -211,13 +247,31 @@ def _session_key(sources: Sequence[ModuleSource]) -> SessionKey:
     return tuple(dirs), tuple(sorted(defines.items())), tuple(sorted(options.items()))
 
 
-def _link(session: spy.SlangSession, module: spy.SlangModule, entry_point: str) -> spy.ShaderProgram:
+def _link(
+    session: spy.SlangSession,
+    module: spy.SlangModule,
+    entry_point: str,
+    conformances: Conformances = (),
+    others: Sequence[spy.SlangModule] = (),
+) -> spy.ShaderProgram:
     try:
-        return session.link_program([module], [module.entry_point(entry_point)])
+        wanted = [spy.TypeConformance(*c) for c in conformances]
+        return session.link_program([module, *others], [module.entry_point(entry_point, wanted)])
     except spy.SlangCompileError as error:
         raise CompileError(
             f"Slang cannot link kernel {module.name}\n{clean(str(error))}", hint="see Slang's words above"
         ) from error
+    except RuntimeError as error:  # a conformance to a type that does not exist, or does not conform
+        raise CompileError(
+            f"Slang cannot link kernel {module.name}: {str(error).splitlines()[0]}",
+            saw="; ".join(f"{t} : {i}" for i, t, _ in conformances) or None,
+            hint="give type_conformances({interface: [types]}) by the names that Slang uses",
+        ) from error
+
+
+def digest_name(prefix: str, text: str) -> str:
+    """A module name made from its text: one session cannot hold two sources of one name."""
+    return f"{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
 def _collect(session: _Session, modules: Sequence[str]) -> dict[str, bytes]:

@@ -96,6 +96,11 @@ def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> tuple[hash
     return digest, cacheable, tuple((str(path), content) for path, content in seen.items())
 
 
+def bare(text: str) -> str:
+    """A source without its comments."""
+    return _COMMENT.sub(lambda m: m[1] or " ", text)
+
+
 def imports(text: str) -> tuple[list[str], bool]:
     """File names that a source imports or includes, relative, and whether none can be hidden behind a macro.
 
@@ -103,15 +108,15 @@ def imports(text: str) -> tuple[list[str], bool]:
         >>> imports('import a.b; // import c;\\n#include "d.slangh"')
         (['a/b.slang', 'd.slangh'], True)
     """
-    bare = _COMMENT.sub(lambda m: m[1] or " ", text)
-    readable = not _MACRO_IMPORT.search(bare)
+    plain = bare(text)
+    readable = not _MACRO_IMPORT.search(plain)
     found: list[str] = []
-    for match in _IMPORT.finditer(bare):
+    for match in _IMPORT.finditer(plain):
         name = match[1].strip('"')
         if not match[1].startswith('"'):
             name = name.replace(".", "/")
         found.append(name if name.endswith(".slang") else f"{name}.slang")
-    for match in _INCLUDE.finditer(bare):
+    for match in _INCLUDE.finditer(plain):
         operand = match[1].strip()
         if operand[0] in '"<' and len(operand) > 2:
             found.append(operand.strip('"<>'))

@@ -15,6 +15,7 @@ from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
+from fusepy.passes.effects import is_pure
 
 Dims = tuple[int, ...]
 
@@ -29,13 +30,25 @@ def fuse_chains(graph: Graph, oracle: Oracle) -> Graph:
 
 def split_outputs(graph: Graph) -> Graph:
     """One region per result: for results whose extents turn out not to share a grid."""
-    regions = [build_region(graph, [output]) for output in graph.outputs]
+    regions = [build_region(graph, [output], effects=j == 0) for j, output in enumerate(graph.outputs)]
     return graph.replace(nodes=regions, outputs=[r.results[0] for r in regions])
 
 
-def build_region(graph: Graph, outputs: Sequence[Value]) -> Node:
-    """The region that computes `outputs`, with everything that they need."""
-    return _Fuser(graph, outputs).region()
+def build_region(graph: Graph, outputs: Sequence[Value], effects: bool = True) -> Node:
+    """The region that computes `outputs`, with everything that they need, and with what is only called for its effect."""
+    return _Fuser(graph, outputs, unneeded_effects(graph) if effects else {}).region()
+
+
+def unneeded_effects(graph: Graph) -> dict[Node, None]:
+    """The nodes that write something and whose results, if they have any, no output needs."""
+    live: set[Value] = set(graph.outputs)
+    found: list[Node] = []
+    for node in reversed(graph.nodes):
+        if any(v in live for v in node.results):
+            live.update(node.operands)
+        elif not is_pure(node):
+            found.append(node)
+    return dict.fromkeys(reversed(found))
 
 
 def spread_values(graph: Graph) -> set[Value]:
@@ -48,13 +61,13 @@ def spread_values(graph: Graph) -> set[Value]:
 
 
 class _Fuser:
-    def __init__(self, graph: Graph, outputs: Sequence[Value]):
+    def __init__(self, graph: Graph, outputs: Sequence[Value], effects: dict[Node, None]):
         self.graph = graph
         self.outputs = outputs
-        self.rank = max((v.rank for v in outputs), default=max((n.grid_rank for n in graph.nodes), default=0))
+        self.effects = effects
+        self.rank = max([v.rank for v in outputs] + [n.grid_rank for n in effects], default=0)
         # the ways, as dimensions of the region's grid, in which each value is needed; dicts for their order
         self.needed: dict[Value, dict[Dims, None]] = {v: {} for v in graph.values()}
-        self.effects: dict[Node, None] = {}
         self.out_dims: list[Dims] = [()] * len(outputs)
         self.instances: dict[tuple[Value, Dims], Value] = {}
         self.body_nodes: list[Node] = []
@@ -85,11 +98,7 @@ class _Fuser:
             self.needed[value][tuple(range(self.rank))] = None
         for node in reversed(self.graph.nodes):
             self.place_outputs(node.results)
-            wanted = self.node_dims(node)
-            if not node.results and not wanted:  # called for its effect: it runs over its own grid
-                wanted = {self.effect_dims(node): None}
-                self.effects[node] = None
-            for dims in wanted:
+            for dims in self.node_dims(node):
                 for value, map in zip(node.operands, node.maps):
                     self.needed[value][self.inner(value, map, dims)] = None
         self.place_outputs(self.graph.inputs)
@@ -112,14 +121,13 @@ class _Fuser:
         return dims if value in self.spread else map.compose(dims).dims or ()
 
     def node_dims(self, node: Node) -> dict[Dims, None]:
-        """The ways in which any result of `node` is needed."""
-        if node in self.effects:
-            return {self.effect_dims(node): None}
-        return {dims: None for v in node.results for dims in self.needed[v]}
+        """The ways in which any result of `node` is needed; one that is called for its effect runs over its own grid."""
+        wanted = {dims: None for v in node.results for dims in self.needed[v]}
+        return wanted if wanted or node not in self.effects else {self.effect_dims(node): None}
 
     def effect_dims(self, node: Node) -> Dims:
-        """The grid of a call that returns nothing: its own, at the end of the region's; all of it if it has only generators."""
-        rank = max((m.min_grid_rank for m in node.maps), default=0)
+        """The grid of a call for its effect: its own, at the end of the region's; all of it if it has only generators."""
+        rank = node.grid_rank
         if not rank and any(v in self.spread for v in node.operands):
             rank = self.rank
         return tuple(range(self.rank - rank, self.rank))

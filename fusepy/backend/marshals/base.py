@@ -78,18 +78,23 @@ class Field:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to index: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit."""
+    """One way to index: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit.
+
+    `tile` is the size of a thread group along the last two or three dimensions, last one first, where the user has asked for it.
+    """
 
     linear: bool
     rank: int
     wide: bool = False
+    tile: tuple[int, ...] = ()
 
     @property
     def index(self) -> str:
         return "int64_t" if self.wide else "int"
 
     def __str__(self) -> str:
-        return ("linear" if self.linear else f"strided{self.rank}") + ("_64" if self.wide else "")
+        way = "linear" if self.linear else f"strided{self.rank}"
+        return way + ("_64" if self.wide else "") + (f", tiles of {'x'.join(map(str, self.tile))}" if self.tile else "")
 
 
 @dataclass(frozen=True)
