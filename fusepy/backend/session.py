@@ -22,8 +22,9 @@ from pathlib import Path
 
 import slangpy as spy
 
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.source import ModuleSource, imports
 from fusepy.errors import ArgumentError, CompileError
+from fusepy.ir.whole import LIBRARIES
 
 KERNELS_PER_SESSION = 64
 
@@ -162,6 +163,11 @@ class Compiler:
             try:
                 found = self._attempt(session, source.name, text, source.label)
             except CompileError as error:
+                imported = set(imports(source.text)[0])
+                if {f"{name}.slang" for name in LIBRARIES} <= imported:
+                    error.hint = (
+                        f"the module imports {' and '.join(LIBRARIES)}, whose types have the same names: import one of them"
+                    )
                 self._failed[source.closure] = error
                 session.modules.clear()  # whatever was half loaded stays with the session, which is left behind
                 self._sessions = {k: s for k, s in self._sessions.items() if s is not session}
@@ -244,6 +250,6 @@ def clean(words: str) -> str:
 
 def _advice(words: str, session: _Session) -> str:
     if "cannot open file" in words or "include file not found" in words:
-        paths = ", ".join(str(p) for p in list(session.sgl.desc.compiler_options.include_paths)[1:]) or "none"
+        paths = ", ".join(str(p) for p in list(session.sgl.desc.compiler_options.include_paths)[1:])
         return f"paths searched: {paths}; add others with init_device(include_paths=[…])"
     return "mend the Slang source and load it again"
