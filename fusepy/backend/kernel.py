@@ -128,7 +128,11 @@ def _from_slang(device: Device, source: KernelSource, sources: Sequence[ModuleSo
     name = f"k_{hashlib.sha256(source.text.encode()).hexdigest()[:20]}"
     program = device.compiler.compile(name, source.text, source.shims, sources, source.entry_point)
     offsets, size = reflected_layout(device, program.program)
-    kernel = Kernel(device, program, source, offsets, size)
+    try:
+        kernel = Kernel(device, program, source, offsets, size)
+    except CompileError as error:
+        device.compiler.remember(name, error)
+        raise
     device.counters.kernels_compiled += 1
     if all(s.cacheable for s in sources):
         device.cache.put_async(key, {"name": name, "offsets": offsets, "size": size}, program.binaries)

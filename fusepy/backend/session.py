@@ -108,6 +108,8 @@ class Compiler:
             CompileError: with Slang's diagnostics.
         """
         with self._lock:
+            if name in self._failed:
+                raise self._failed[name]
             session = self._session(sources)
             session.kernels += 1
             for source in sources:
@@ -119,6 +121,10 @@ class Compiler:
         return Program(
             program, module.name, lambda: _collect(session, [module.name, *(n for n, _ in shims), *(s.name for s in sources)])
         )
+
+    def remember(self, name: str, failure: CompileError) -> None:
+        """Makes `compile` refuse the kernel `name` in the same words: Slang has fewer for what it has compiled before."""
+        self._failed[name] = failure
 
     def load_binary(self, name: str, binaries: dict[str, bytes], sources: Sequence[ModuleSource], entry_point: str) -> Program:
         """Links a kernel from serialised modules, skipping Slang's front end.
