@@ -15,6 +15,7 @@ from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
+from fusepy.detours import Detours
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, FusepyError, ResolveError, ShapeError
 from fusepy.extents import NoExtents
@@ -101,12 +102,17 @@ class Program:
         self.plan = self.plans(self.graph)[0] if self.graph.nodes else None
         if self.plan is not None and self.plan.open:
             raise NoExtents(self)
+        self.detours = self._detours(values)
         self.split: list[Plan] | None = None
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
         # the short way, for one tensor that is returned by itself and not in a tuple or dict of one
         self.simple = (
-            self.outs is None and self.returns == "tensor" and recording.rebuild is hand_back and len(self.elements) == 1
+            self.outs is None
+            and self.returns == "tensor"
+            and recording.rebuild is hand_back
+            and len(self.elements) == 1
+            and self.detours is None
         )
         for source in self.sources:
             device.save_facts(source)
@@ -194,7 +200,12 @@ class Program:
                 raise ShapeError(
                     f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
                 )
-        results = self.execute(placed, outs if any(o is not None for o in outs) else None)
+        ran = placed
+        if self.detours is not None:
+            ran = self.detours.enter([*args, *self.captures], placed, [*outs, *arrays.values()])
+        results = self.execute(ran, outs if any(o is not None for o in outs) else None)
+        if self.detours is not None:
+            self.detours.leave([*args, *self.captures], placed, ran)
         for j, array in arrays.items():
             array[...] = results[j].to_numpy()
         handed: list[Any] = []
@@ -307,6 +318,14 @@ class Program:
     def shapes(self, args: Sequence[Any]) -> list[tuple[int, ...]]:
         """The shapes that the arguments, and what was captured, have on the device."""
         return [_shape(_inner(v)) for v in (*args, *self.captures)]
+
+    def _detours(self, values: Sequence[Any]) -> Detours | None:
+        """Of arguments that user code takes as whole arrays, those that may have to lie elsewhere."""
+        if self.plan is None or not any(m.type is not None and m.type.kind is Kind.WHOLE for m in self.plan.region.maps):
+            return None
+        operands = region_operands(self.plan.region, self.device.target.kind == "cuda")
+        whole = [(o, p) for o, p in zip(operands, self.plan.positions) if o.want.kind is Kind.WHOLE]
+        return Detours.of(self.graph.name, [o for o, _ in whole], [p for _, p in whole], values)
 
     # ---- compiling ----------------------------------------------------------------------------------------------
 

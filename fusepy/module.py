@@ -176,7 +176,7 @@ class Module:
             InvalidNameError: if `name` cannot name a type.
             UnknownNameError: if there is none; names the nearest.
         """
-        type = Type.parse(name)
+        type = self._type(name)
         if type.kind is Kind.NAMED and not self._oracle.is_type(self._source.alias, type.name):
             known = [*self._symbols["types"], *_BUILTIN]
             raise UnknownNameError(f"module {self.name!r} has no type {name!r}", hint=did_you_mean(name, known))
@@ -192,7 +192,7 @@ class Module:
         if name.startswith("operator"):
             return self.find_function(name)
         check_function_name(name)
-        type = Type.parse(name)
+        type = self._type(name)
         if type.kind is not Kind.NAMED or self._oracle.is_type(self.name, type.name):
             return SlangType(self, type)
         try:
@@ -202,6 +202,11 @@ class Module:
             raise UnknownNameError(
                 f"module {self.name!r} has neither a function nor a type {name!r}", hint=did_you_mean(name, known)
             ) from None
+
+    def _type(self, name: str) -> Type:
+        """The type of this name; an array of a Slang library as such."""
+        type = Type.parse(name)
+        return (self._oracle.array_type(self.name, type.name) if "<" in name else None) or type
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

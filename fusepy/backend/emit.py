@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from fusepy.backend.arraynames import ArrayNames
 from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, is_split, parts, pointee, to_storage
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.shims import make_shims
@@ -22,7 +23,7 @@ from fusepy.ir.ops.region import result_dims
 from fusepy.ir.printer import value_type
 from fusepy.ir.types import Kind, Type
 
-EMITTER_VERSION = 9  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 10  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,10 @@ def region_operands(region: Node, cuda: bool = False) -> list[Operand]:
     assert region.body is not None
     names = identifiers([v.name or f"x{i}" for i, v in enumerate(region.body.inputs)])
     return [
-        Operand(i, names[i], value.container, value.type, inner.type, map.dims or (), value.rank, cuda, inner.name or names[i])
+        Operand(
+            *(i, names[i], value.container, value.type, inner.type, map.dims or (), value.rank, cuda),
+            *(inner.name or names[i], region.body.name),
+        )
         for i, (value, map, inner) in enumerate(zip(region.operands, region.maps, region.body.inputs))
     ]
 
@@ -128,6 +132,9 @@ class _Kernel:
         self.options = options
         self.cuda = target.kind == "cuda"
         self.operands = region_operands(region, self.cuda)
+        self.whole = [o for o in self.operands if o.want.kind is Kind.WHOLE]  # the same for all threads and steps
+        self.loaded = [o for o in self.operands if o.want.kind is not Kind.WHOLE]
+        self.arrays = ArrayNames([o.want for o in self.whole], self.shims, imports)
         self.name = "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
         self.computed = any(accesses[o.container].kind == "computed" for o in self.operands)
 
@@ -157,7 +164,7 @@ class _Kernel:
         fields = self.fields()
         entry = f"{self.name}_kernel"  # never "main": on CUDA that name is rewritten and not found again
         lines = [f"// {self.signature()}, {self.variant}"]
-        lines += [f"import {name};" for name in (*self.imports.values(), *self.shims.sources)]
+        lines += [f"import {name};" for name in (*self.imports.values(), *self.arrays.imports, *self.shims.sources)]
         lines += self.options.exports()
         lines += ["", "struct FzArguments", "{", *(f"    {f.type} {f.name};" for f in fields), "};"]
         if not self.target.entry_point_block:
@@ -165,8 +172,9 @@ class _Kernel:
         preludes = dict.fromkeys(self.accesses[o.container].prelude for o in self.operands)
         lines += [line for text in preludes if text for line in ("", text.rstrip())]
         lines += ["", *self.trampoline(), "", *(self.tiled(entry) if self.variant.tile else self.kernel(entry))]
+        text = self.arrays.spell("\n".join(lines) + "\n")
         shims, linked = tuple(self.shims.sources.items()), self.options.conformances
-        return KernelSource("\n".join(lines) + "\n", entry, fields, self.shape, shims, linked, self.body.name)
+        return KernelSource(text, entry, fields, self.shape, shims, linked, self.body.name)
 
     def signature(self) -> str:
         given = ", ".join(f"{i.name}: {value_type(v)}" for i, v in zip(self.body.inputs, self.region.operands))
@@ -204,7 +212,11 @@ class _Kernel:
     def tiled(self, entry: str) -> list[str]:
         """A kernel whose groups are tiles of the grid: neighbours in a group are neighbours in the last dimensions."""
         block = f", uniform FzArguments {BLOCK}" if self.target.entry_point_block else ""
-        return tiled_kernel(entry, block, self.name, self.variant, self.element("    "))
+        return tiled_kernel(entry, block, self.name, self.variant, [*self.whole_arrays(), *self.element("    ")])
+
+    def whole_arrays(self) -> list[str]:
+        """Arrays that user code sees whole: the same for all threads and steps, so they are made once."""
+        return [f"    {declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.whole]
 
     def kernel(self, entry: str) -> list[str]:
         block = f", uniform FzArguments {BLOCK}" if self.target.entry_point_block else ""
@@ -216,6 +228,7 @@ class _Kernel:
             f"[numthreads({threads}, 1, 1)]",
             f"void {entry}(uint3 fz_group : SV_GroupID, uint fz_lane : SV_GroupIndex{block})",
             "{",
+            *self.whole_arrays(),
             f"    {index} first = {index}(fz_group.y * {GROUPS_PER_ROW} + fz_group.x) * {self.shape.per_group} + fz_lane;",
         ]
         if steps == 1:
@@ -236,7 +249,7 @@ class _Kernel:
     def element(self, indent: str) -> list[str]:
         """Load, compute and store one element."""
         lines = self.coordinates()
-        lines += [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.operands]
+        lines += [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.loaded]
         lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(self.body.outputs)]
         lines.append(self.call(lambda name: name))
         lines += [self.store(j, f"r_{j}") for j in range(len(self.body.outputs))]
@@ -246,14 +259,14 @@ class _Kernel:
         """All loads of a thread before its first store, so that they are in flight together: raw pointers may alias."""
         threads, steps = self.shape.threads, self.shape.per_thread
         loop = f"    [ForceUnroll] for (uint k = 0; k < {steps}; ++k)"
-        lines = [f"    {declare(o.want, f'a_{o.name}')}[{steps}];" for o in self.operands]
+        lines = [f"    {declare(o.want, f'a_{o.name}')}[{steps}];" for o in self.loaded]
         lines += [f"    {declare(v.type, f'r_{j}')}[{steps}];" for j, v in enumerate(self.body.outputs)]
         # past the end the last element is loaded again: user code never sees a value that is not in the data
         at, last = f"first + k * {threads}", f"{BLOCK}.count - 1"
         nearest = f"{at} < {last} ? {at} : {last}" if "min" in self.taken else f"min({at}, {last})"
         lines += [loop, "    {", f"        {index} i = {nearest};"]
         lines += [f"        {line}" for line in self.coordinates()]
-        lines += [f"        a_{o.name}[k] = {self.load(o)};" for o in self.operands]
+        lines += [f"        a_{o.name}[k] = {self.load(o)};" for o in self.loaded]
         # and it is not called again for it: it may write through a pointer
         lines += ["    }", loop, f"        if (first + k * {threads} < {BLOCK}.count)"]
         lines.append(f"            {self.call(lambda name: f'{name}[k]')}")
@@ -262,8 +275,9 @@ class _Kernel:
         return [*lines, "        }", "    }"]
 
     def call(self, spell: Callable[[str], str]) -> str:
-        names = [f"a_{o.name}" for o in self.operands] + [f"r_{j}" for j in range(len(self.body.outputs))]
-        return f"fz_{self.name}({', '.join(map(spell, names))});"
+        names = [f"a_{o.name}" if o.want.kind is Kind.WHOLE else spell(f"a_{o.name}") for o in self.operands]
+        names += [spell(f"r_{j}") for j in range(len(self.body.outputs))]
+        return f"fz_{self.name}({', '.join(names)});"
 
     def coordinates(self) -> list[str]:
         """``d0, d1, …`` from the linear index, slowest first, where anything needs them."""

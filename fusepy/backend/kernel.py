@@ -14,7 +14,7 @@ from fusepy.backend.emit import EMITTER_VERSION, KernelSource
 from fusepy.backend.globals import Bound, bound_globals, reads
 from fusepy.backend.marshals.base import BLOCK, Field
 from fusepy.backend.runtime import Device
-from fusepy.backend.session import Program
+from fusepy.backend.session import Program, clean
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.tuning import GROUPS_PER_ROW
 from fusepy.errors import ArgumentError, CompileError
@@ -71,6 +71,11 @@ class Kernel:
         try:
             self.pipeline = device.raw.create_compute_pipeline(program.program)
         except RuntimeError as error:
+            words = clean(str(error).partition("RHI messages:\n")[2].partition("\n/project/")[0])
+            if "error[E" in words:  # what Slang finds out only here: a static_assert of user code, a missing capability
+                raise CompileError(
+                    f"Slang cannot compile kernel {program.name}\n{words}", hint="mend the Slang source"
+                ) from error
             raise CompileError(f"the driver cannot build kernel {program.name}", saw=error, hint=_UNBUILT) from error
         self.fields = source.fields
         self.per_group = source.shape.per_group
@@ -172,7 +177,11 @@ def _from_slang(device: Device, source: KernelSource, sources: Sequence[ModuleSo
     name = f"k_{hashlib.sha256(source.text.encode()).hexdigest()[:20]}"
     program = device.compiler.compile(name, source.text, source.shims, sources, source.entry_point, source.conformances)
     offsets, size = reflected_layout(device, program.program)
-    kernel = Kernel(device, program, source, offsets, size, sources)
+    try:
+        kernel = Kernel(device, program, source, offsets, size, sources)
+    except CompileError as error:
+        device.compiler.remember(name, error)
+        raise
     device.counters.kernels_compiled += 1
     if all(s.cacheable for s in sources):
         device.cache.put_async(key, {"name": name, "offsets": offsets, "size": size}, program.binaries)
@@ -205,7 +214,7 @@ def _layout(fields: Sequence[Field], offsets: Sequence[int], size: int) -> str:
     """A `struct` format with explicit padding."""
     text, at = "<", 0
     for field, offset in zip(fields, offsets, strict=True):
-        code = "Q" if field.type.endswith("*") else _FORMATS[field.type]
+        code = "Q" if field.type.endswith(("*", ".Handle")) else _FORMATS[field.type]
         text += f"{offset - at}x" * (offset > at) + code
         at = offset + struct.calcsize(f"<{code}")
     return text + f"{size - at}x" * (size > at)

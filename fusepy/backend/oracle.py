@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 
 import slangpy as spy
 
+from fusepy.backend.libraries import array_name, is_array, seen
 from fusepy.backend.reads import reachable, texts_of
 from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
 from fusepy.errors import InvalidNameError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.oracle import IN, INOUT, OUT, Answer, Field, Layout, Param, Signature
 from fusepy.ir.types import BOOL, VOID, Kind, Type, check_function_name
+from fusepy.ir.whole import library, spelled
 
 FACTS_VERSION = 3  # part of the key of facts on disk; raise it when what is recorded changes
 _K = spy.TypeReflection.Kind
@@ -108,10 +110,25 @@ class SlangOracle:
                 )
         return None
 
+    def array_libraries(self, module: str) -> Sequence[str]:
+        return self._facts[module].get("libraries", "", lambda: seen(self._module(module).layout))
+
+    def array_type(self, module: str, name: str) -> Type | None:
+        """The whole array that `module` calls `name`, ``Tensor<float,2>``; ``None`` if that is something else."""
+
+        def ask() -> str | None:
+            layout = self._module(module).layout
+            found = _found(layout.find_type_by_name(name))
+            return array_name(found, layout) if found is not None and is_array(found) else None
+
+        found = self._facts[module].get("arrays", name, ask)
+        type = Type.parse(found) if found is not None else None
+        return type if type is not None and type.kind is Kind.WHOLE else None
+
     def conforms(self, type: Type, interface: Type) -> bool:
         def ask(module: str) -> bool:
             layout = self._module(module).layout
-            sub, super_ = _found(layout.find_type_by_name(type.name)), _found(layout.find_type_by_name(interface.name))
+            sub, super_ = _found(layout.find_type_by_name(spelled(type))), _found(layout.find_type_by_name(interface.name))
             return sub is not None and super_ is not None and layout.is_sub_type(sub, super_)
 
         return any(self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources)
@@ -170,36 +187,42 @@ class SlangOracle:
         if own and len(own) < len(overloads):
             overloads = own  # the rest are Slang's own functions of that name, which the user's hide
         # a keyword such as `sample` is found as an overload set of nothing
-        return [[[_param(p) for p in _parameters(f)], _declared_type(f.return_type)] for f in overloads if _found(f)]
+        layout = self._module(module).layout
+        return [
+            [[_param(p, layout) for p in _parameters(f)], _declared_type(f.return_type, layout)] for f in overloads if _found(f)
+        ]
 
     def _resolve(self, module: str, function: str, types: Sequence[Type]) -> list[Any] | None:
         found = self._find(module, function)
         layout = self._module(module).layout
-        asked = [_found(layout.find_type_by_name(t.name)) for t in types]
+        asked = [_found(layout.find_type_by_name(spelled(t))) for t in types]
         if found is None or any(t is None for t in asked):
             return None
         special = _found(found.specialize_with_arg_types([t for t in asked if t is not None]))
         if special is None:
             return None
-        params = [_param(p, interfaces=True) for p in _parameters(special)]
-        result = _declared_type(special.return_type)
+        params = [_param(p, layout, interfaces=True) for p in _parameters(special)]
+        result = _declared_type(special.return_type, layout)
         if result is None or any(p[1] is None for p in params[: len(types)]):
             return None  # something is still generic: Slang could not infer it from these types
         return [params, result]
 
     def _diagnose(self, module: str, function: str, types: Sequence[Type]) -> str:
         source = self._sources[module]
-        declared = "\n".join(f"    {t} a{i};" for i, t in enumerate(types) if t.kind is not Kind.POINTER)
+        declared = "\n".join(f"    {spelled(t)} a{i};" for i, t in enumerate(types) if t.kind is not Kind.POINTER)
         pointers = "\n".join(f"    Ptr<{t.element}> a{i} = {{}};" for i, t in enumerate(types) if t.kind is Kind.POINTER)
         call = f"{function}({', '.join(f'a{i}' for i in range(len(types)))})"
-        text = f"import {source.name};\nvoid probe()\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
+        libraries = dict.fromkeys(library(t) for t in types if t.kind is Kind.WHOLE)
+        imports = "\n".join(f"import {name};" for name in (source.name, *libraries))
+        text = f"{imports}\nvoid probe()\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
         return self._compiler.probe(text, [source]) or ""
 
     def _members(self, module: str, type: Type) -> list[Any] | None:
-        found = _found(self._module(module).layout.find_type_by_name(type.name))
+        layout = self._module(module).layout
+        found = _found(layout.find_type_by_name(type.name))
         if found is None or _kind(found) != _K.struct or type.optional is not None:
             return None
-        return [[f.name, _type_name(f.type)] for f in found.fields]
+        return [[f.name, _type_name(f.type, layout)] for f in found.fields]
 
     def _layout(self, module: str, type: Type) -> list[Any] | None:
         layout = self._module(module).layout
@@ -210,7 +233,7 @@ class SlangOracle:
         if _kind(found) == _ENUM:
             return [laid.size, laid.stride, laid.alignment, [], layout.find_type_by_name(f"{type.name}.__Tag").full_name]
         fields = [laid.fields[i] for i in range(len(laid.fields))]
-        listed = [[*_member(type, i, f), f.offset, f.type_layout.size] for i, f in enumerate(fields)]
+        listed = [[*_member(type, i, f, layout), f.offset, f.type_layout.size] for i, f in enumerate(fields)]
         for name, kind, _, _ in listed:
             if kind is None:
                 raise UnsupportedArgumentError(
@@ -226,13 +249,13 @@ def _parameters(function: spy.FunctionReflection) -> list[spy.VariableReflection
     return [function.parameters[i] for i in range(len(function.parameters))]
 
 
-def _param(variable: spy.VariableReflection, interfaces: bool = False) -> list[Any]:
+def _param(variable: spy.VariableReflection, layout: spy.ProgramLayout, interfaces: bool = False) -> list[Any]:
     """Name, type and direction of a parameter. An interface is a type in an answer only: declared, it is open like a generic."""
     # `inout` reports itself as out as well, so it is asked first
     direction = INOUT if variable.has_modifier(spy.ModifierID.inout) else OUT if variable.has_modifier(spy.ModifierID.out) else IN
     if interfaces and _kind(variable.type) == _K.interface:
         return [variable.name, Type.parse(variable.type.full_name).name, direction]
-    return [variable.name, _declared_type(variable.type), direction]
+    return [variable.name, _declared_type(variable.type, layout), direction]
 
 
 def _kind(type: spy.TypeReflection) -> object:
@@ -243,7 +266,7 @@ def _kind(type: spy.TypeReflection) -> object:
         return _ENUM
 
 
-def _member(owner: Type, position: int, field: spy.VariableLayoutReflection) -> tuple[str, str | None]:
+def _member(owner: Type, position: int, field: spy.VariableLayoutReflection, layout: spy.ProgramLayout) -> tuple[str, str | None]:
     """Name and type of a member; those of ``Optional`` have neither in reflection."""
     variable = _found(field.variable)
     if variable is None:
@@ -252,18 +275,20 @@ def _member(owner: Type, position: int, field: spy.VariableLayoutReflection) -> 
             if owner.optional is None
             else [("value", owner.optional.name), ("hasValue", BOOL.name)][position]
         )
-    return variable.name, _type_name(variable.type)
+    return variable.name, _type_name(variable.type, layout)
 
 
-def _declared_type(type: spy.TypeReflection | None) -> str | None:
+def _declared_type(type: spy.TypeReflection | None, layout: spy.ProgramLayout) -> str | None:
     """A type's canonical name; ``None`` where it is generic, an interface or a resource and only a call can tell."""
     if type is None:
         return VOID.name
-    return _type_name(type)
+    return _type_name(type, layout)
 
 
-def _type_name(type: spy.TypeReflection) -> str | None:
+def _type_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | None:
     kind = _kind(type)
+    if kind == _K.struct and is_array(type):
+        return array_name(type, layout)
     if kind == _K.scalar or type.full_name == "void":
         return Type.parse(type.full_name).name
     if kind not in _KNOWN_KINDS:

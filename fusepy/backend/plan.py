@@ -15,6 +15,7 @@ from fusepy.backend.emit import region_operands
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import Field, Operand, Variant
+from fusepy.backend.marshals.whole import check_written, written
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
 from fusepy.backend.tiles import covered
@@ -51,7 +52,7 @@ class Plan:
 
     __slots__ = (
         "__weakref__", "_build", "_disjoint", "_disjoint_shape", "_feeds", "_linear_kernel", "_memory", "_operands",
-        "_out_dims", "_recipes", "_steps", "_uniforms", "_whole", "device", "elements", "kernels", "linear", "name",
+        "_out_dims", "_recipes", "_steps", "_uniforms", "_whole", "_written", "device", "elements", "kernels", "linear", "name",
         "open", "positions", "rank", "region", "strict", "tile",
     )  # fmt: skip
 
@@ -86,7 +87,7 @@ class Plan:
         self._disjoint_shape: tuple[int, ...] = ()
         identity = tuple(range(self.rank))
         self._memory = [o for o in self._operands if ACCESSES[o.container].kind == "memory"]
-        mapped = [o for o in self._memory if o.want.kind is not Kind.POINTER]
+        mapped = [o for o in self._memory if not o.is_whole]
         self._whole = len(mapped) != len(self._memory)
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self._out_dims)
         self.linear = (
@@ -103,7 +104,7 @@ class Plan:
         self._steps = [
             (
                 self.positions[o.position],
-                o.want.kind is not Kind.POINTER,
+                not o.is_whole,
                 o.want.shape[: o.consumed] if o.consumed else (),
                 _alignment(o) - 1 if device.target.kind == "cuda" else 0,
             )
@@ -112,9 +113,11 @@ class Plan:
         self._uniforms = [
             (self.positions[o.position], field.read)
             for o in self._operands
-            if ACCESSES[o.container].kind in ("uniform", "index")
+            if ACCESSES[o.container].kind in ("uniform", "index") or o.is_whole
             for field in ACCESSES[o.container].fields(o, Variant(True, self.rank))
+            if field.role != "pointer"
         ]
+        self._written = [o for o in self._memory if written(o.want)]
 
     # ---- the hot path -------------------------------------------------------------------------------------------
 
@@ -125,6 +128,8 @@ class Plan:
             ShapeError, RangeError: if the arguments do not fit together or their parameters.
             TrailingMismatch: if the plan was made for other trailing extents.
         """
+        if self._written:
+            check_written(self._written, self._memory, self.positions, args)
         if not self.linear:
             return self._run_strided(args, outs)
         shape: tuple[int, ...] | None = None
@@ -254,7 +259,7 @@ class Plan:
                 extents = args[position].shape
                 if mapped and consumed and extents[len(extents) - len(consumed) :] != consumed:
                     raise TrailingMismatch(extents, consumed)
-                if not mapped and not args[position].linear:
+                if operand.want.kind is Kind.POINTER and not args[position].linear:
                     raise ShapeError(
                         f"{self.name}: argument {operand.label!r} is passed whole and must be contiguous",
                         saw=f"strides {args[position].strides}",
@@ -321,7 +326,7 @@ class Plan:
                     continue
                 same = tensor.address == out.address and tensor.size * tensor.element.nbytes == out.size * out.element.nbytes
                 same = same and ((tensor.linear and out.linear) or tensor.strides == out.strides)
-                if operand.want.kind is Kind.POINTER or not same or operand.dims != self._out_dims[j]:
+                if operand.is_whole or not same or operand.dims != self._out_dims[j]:
                     raise ShapeError(
                         f"{self.name}: the result overlaps argument {operand.label!r}, which other threads still read",
                         saw="shared memory at different positions",
@@ -352,8 +357,7 @@ def _follows(operand: Operand, identity: tuple[int, ...]) -> bool:
 def _alignment(operand: Operand) -> int:
     """Bytes that CUDA wants the address of one element aligned to: it loads vectors of two and four in one piece, or aborts."""
     scalar = operand.have.dtype
-    pointer = operand.want.kind is Kind.POINTER  # its elements are the user's business
-    if pointer or not operand.consumed or scalar is None or operand.want.shape[-1] not in (2, 4):
+    if operand.is_whole or not operand.consumed or scalar is None or operand.want.shape[-1] not in (2, 4):
         return 1
     return min(16, scalar.itemsize * operand.want.shape[-1])
 

@@ -23,8 +23,9 @@ from pathlib import Path
 
 import slangpy as spy
 
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.source import ModuleSource, imports
 from fusepy.errors import ArgumentError, CompileError
+from fusepy.ir.whole import LIBRARIES
 
 KERNELS_PER_SESSION = 64
 
@@ -115,6 +116,8 @@ class Compiler:
             CompileError: with Slang's diagnostics.
         """
         with self._lock:
+            if name in self._failed:
+                raise self._failed[name]
             session = self._session(sources)
             session.kernels += 1
             for source in sources:
@@ -126,6 +129,10 @@ class Compiler:
         return Program(
             program, module.name, lambda: _collect(session, [module.name, *(n for n, _ in shims), *(s.name for s in sources)])
         )
+
+    def remember(self, name: str, failure: CompileError) -> None:
+        """Makes `compile` refuse the kernel `name` in the same words: Slang has fewer for what it has compiled before."""
+        self._failed[name] = failure
 
     def load_binary(
         self,
@@ -198,6 +205,11 @@ class Compiler:
             try:
                 found = self._attempt(session, source.name, text, source.label)
             except CompileError as error:
+                imported = set(imports(source.text)[0])
+                if {f"{name}.slang" for name in LIBRARIES} <= imported:
+                    error.hint = (
+                        f"the module imports {' and '.join(LIBRARIES)}, whose types have the same names: import one of them"
+                    )
                 self._failed[source.closure] = error
                 session.modules.clear()  # whatever was half loaded stays with the session, which is left behind
                 self._sessions = {k: s for k, s in self._sessions.items() if s is not session}
@@ -298,6 +310,6 @@ def clean(words: str) -> str:
 
 def _advice(words: str, session: _Session) -> str:
     if "cannot open file" in words or "include file not found" in words:
-        paths = ", ".join(str(p) for p in list(session.sgl.desc.compiler_options.include_paths)[1:]) or "none"
+        paths = ", ".join(str(p) for p in list(session.sgl.desc.compiler_options.include_paths)[1:])
         return f"paths searched: {paths}; add others with init_device(include_paths=[…])"
     return "mend the Slang source and load it again"

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fusepy.backend.libraries import INCLUDE_DIRS
+
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*")', re.S)
 _IMPORT = re.compile(r"\b(?:import|__include|implementing|__exported\s+import)\s+([\w.]+|\"[^\"]+\")\s*;")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]+(\S.*)$", re.M)
@@ -54,7 +56,8 @@ class ModuleSource:
         options: Mapping[str, object] | None = None,
     ) -> ModuleSource:
         """A source with its closure computed."""
-        dirs = tuple(dict.fromkeys([str(Path(path).resolve().parent)] if path else [])) + tuple(include_dirs)
+        own = [str(Path(path).resolve().parent)] if path else []
+        dirs = tuple(dict.fromkeys([*own, *include_dirs, *INCLUDE_DIRS]))
         pairs = tuple(sorted((k, str(int(v)) if isinstance(v, bool) else str(v)) for k, v in (defines or {}).items()))
         extra = tuple(sorted((options or {}).items()))
         digest, cacheable, files = _closure(text, dirs, Path(path).parent if path else None)

@@ -11,6 +11,7 @@ from fusepy.ir.containers import COORDINATES, MEMORY, is_open
 from fusepy.ir.graph import Value
 from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature, enum_scalar
 from fusepy.ir.types import Kind, Type
+from fusepy.ir.whole import candidates, holds
 
 
 @dataclass(frozen=True)
@@ -130,12 +131,14 @@ def _converts(have: Type, want: Type) -> bool:
     return want.kind is Kind.SCALAR and have.kind is Kind.SCALAR and (want.is_float or not have.is_float)
 
 
-def whole_offers(value: Value, type: Type) -> Iterator[Offer]:
-    """A tensor as one argument for all threads (a pointer), or its last axes as an array of fixed extents."""
+def whole_offers(value: Value, type: Type, told: bool = False) -> Iterator[Offer]:
+    """A tensor as one argument for all threads (a pointer, a whole array), or its last axes as an array of fixed extents."""
     if value.container in COORDINATES and type.kind is Kind.ARRAY and len(type.shape) == 1 and _is_integer(type):
         yield Offer(type, 0)  # coordinates in the order of the dimensions, not turned round as in a vector
     if value.container not in MEMORY or type.element is None:
         return
+    if type.kind is Kind.WHOLE and holds(value, type, told):
+        yield Offer(type, value.rank)
     if type.kind is Kind.POINTER:
         unpacked = value.type.kind is Kind.SCALAR and type.element.is_numeric and type.element.scalar is value.type
         if type.element is value.type or unpacked:
@@ -146,6 +149,17 @@ def whole_offers(value: Value, type: Type) -> Iterator[Offer]:
         axes = type.fills(scalar if weak and scalar is not None else value.type)
         if axes is not None and axes <= value.rank:
             yield Offer(type, axes)
+
+
+def array_offers(value: Value, map: ArgMap, param: Param, libraries: Sequence[str]) -> Iterator[Offer]:
+    """A tensor as an argument for all threads where `param` wants, or could be, a whole array."""
+    if param.type is not None and param.type.kind is not Kind.WHOLE:
+        if map.type is None:
+            yield from whole_offers(value, param.type)
+        return
+    for type in [param.type] if param.type is not None else candidates(value, libraries):
+        if map.type is None or (map.type is type.element and param.type is not None):
+            yield from whole_offers(value, type, told=map.type is None)
 
 
 def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
@@ -163,7 +177,7 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
         if offer.type.shape == want.shape:
             return True
         return not value.container and offer.type.kind is Kind.SCALAR and not value.rank
-    return offer.type.kind is Kind.NAMED and want.kind is Kind.NAMED and oracle.conforms(offer.type, want)
+    return offer.type.kind in (Kind.NAMED, Kind.WHOLE) and want.kind is Kind.NAMED and oracle.conforms(offer.type, want)
 
 
 def describe(value: Value) -> str:

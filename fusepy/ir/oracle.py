@@ -107,6 +107,10 @@ class Oracle(Protocol):
         """The memory layout of a struct or enum, ``None`` if no module of the graph declares it."""
         ...
 
+    def array_libraries(self, module: str) -> Sequence[str]:
+        """Whose types for whole arrays the module sees: ``"fusepy"``, ``"slangpy"``, both or none."""
+        ...
+
     def conforms(self, type: Type, interface: Type) -> bool:
         """Whether `type` is `interface` or implements it."""
         ...

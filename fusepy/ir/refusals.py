@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, NoMatchError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.containers import MEMORY
 from fusepy.ir.graph import Value
 from fusepy.ir.offers import Offer, describe, exact, fill, show
 from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.types import Kind, Type
+from fusepy.ir.whole import holds, spelled, writes
 
 
 def count_error(declared: Sequence[Signature], function: str, given: int, place: str | None) -> ArgumentError:
@@ -65,6 +68,15 @@ def no_match(
             hint=_binding_hint(value, param) if offers[i] else _mapping_hint(value, maps[i]),
         )
     words = oracle.diagnose(module, function, [o[0].type if o else v.type for v, o in zip(operands, offers)]).strip()
+    unsized = re.search(r"'([\w<>, ]+)\[\]'", words)
+    if unsized:  # Slang passes such a parameter by value, which no pointer survives: read through one it gives garbage
+        return NoMatchError(
+            f"{function}: a parameter of type {unsized[1]}[] has no size, and cannot be passed",
+            place=place,
+            saw=", ".join(describe(v) for v in operands),
+            expected=f"a Tensor<{unsized[1]},1> parameter, after import fusepy; in Slang",
+            hint=f"declare it so, or as a pointer, Ptr<{unsized[1]}>, or with a size, {unsized[1]}[4]",
+        )
     return NoMatchError(
         f"{function}: no overload takes these arguments",
         place=place,
@@ -95,6 +107,8 @@ def _binding_hint(value: Value, param: Param) -> str:
     want = param.type
     if want is None:
         return "choose a type with vcast(value, type)"
+    if want.kind is Kind.WHOLE:
+        return _whole_hint(value, want)
     if (
         value.type.kind is Kind.SCALAR
         and want.kind in (Kind.VECTOR, Kind.MATRIX)
@@ -111,20 +125,37 @@ def _binding_hint(value: Value, param: Param) -> str:
     return f"pass a {want}, or vcast(value, m.{want.name})"
 
 
+def _whole_hint(value: Value, want: Type) -> str:
+    """What to pass for a whole array."""
+    if not value.container and value.rank:
+        return "a value that is computed in this kernel cannot be indexed in it: return it, and pass it to the next function"
+    if writes(want) and holds(value, want, told=True):
+        return "an array that is written is an argument by itself, not a member of one"
+    if value.container not in MEMORY:
+        return f"a {spelled(want)} is filled from a Tensor, a NumPy array or a list"
+    takes = f"a {spelled(want)} takes {want.rank} axes of {want.element}"
+    return f"{takes}; this has {value.rank} axes of {value.type}, of which trailing ones may become components"
+
+
+def _in_python(type: str) -> str:
+    """How a module spells a type in Python: ``m.float3``, ``m["Tensor<float,2>"]``."""
+    return f"m.{type}" if type.isidentifier() else f'm["{type}"]'
+
+
 def ambiguous(
     function: str, names: Sequence[str], found: Sequence[tuple[tuple[Offer, ...], Answer]], place: str | None
 ) -> AmbiguousCallError:
     shown = [f"{show(function, a.params, a.result)}" for _, a in found]
     first, second = found[0][0], found[1][0]
     differing = next((i for i, (a, b) in enumerate(zip(first, second)) if (a.type, a.consumed) != (b.type, b.consumed)), 0)
-    choices = sorted({c[differing].type.name for c, _ in found})
+    choices = sorted({spelled(c[differing].type) for c, _ in found})
     name = names[differing] if differing < len(names) else "value"
     return AmbiguousCallError(
         f"{function}: the arguments bind in {len(found)} ways",
         place=place,
         saw="\n            ".join(shown[:8]),
         expected="one",
-        hint=f"choose for {name!r}: " + " or ".join(f"fp.vcast({name}, m.{c})" for c in choices),
+        hint=f"choose for {name!r}: " + " or ".join(f"fp.vcast({name}, {_in_python(c)})" for c in choices),
     )
 
 

@@ -223,7 +223,7 @@ def _fillable(value: Value, map: ArgMap) -> tuple[int, ...]:
     want = map.type or value.type
     if want is value.type or value.container not in MEMORY or not value.rank:
         return (0,)
-    if want.kind is Kind.POINTER:
+    if want.kind in (Kind.POINTER, Kind.WHOLE):
         return (value.rank,)
     if want.kind is Kind.ARRAY:
         return (want.fills(value.type) or (len(want.shape) if value.weak else 0),)

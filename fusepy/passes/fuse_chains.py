@@ -15,7 +15,7 @@ from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
-from fusepy.passes.effects import is_pure
+from fusepy.passes.effects import check_writes, is_pure
 
 Dims = tuple[int, ...]
 
@@ -24,6 +24,7 @@ def fuse_chains(graph: Graph, oracle: Oracle) -> Graph:
     """One region over the broadcast grid of all results."""
     if not graph.outputs and not graph.nodes:
         return graph
+    check_writes(graph)
     region = build_region(graph, graph.outputs)
     return graph.replace(nodes=[region], outputs=region.results)
 

@@ -16,7 +16,7 @@ from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import IN, Oracle, number_type
-from fusepy.ir.types import Type
+from fusepy.ir.types import Kind, Type
 
 
 def resolve_maps(graph: Graph, oracle: Oracle) -> Graph:
@@ -41,7 +41,10 @@ def _storage(own: Type, wanted: set[Type]) -> Type:
 
 def _wanted(node: Node, i: int, map: ArgMap, oracle: Oracle) -> Type | None:
     """The scalar that a node takes operand `i` as: Slang's answer, or what an operator computes in."""
-    return number_type(oracle, map.type).scalar if map.type is not None else node.op.wanted(node, i)
+    if map.type is None:
+        return node.op.wanted(node, i)
+    loaded = map.type.element if map.type.kind is Kind.WHOLE and map.type.element is not None else map.type
+    return number_type(oracle, loaded).scalar
 
 
 def _asks(node: Node) -> bool:

@@ -101,7 +101,7 @@ class Variant:
 class Operand:
     """One operand of a region: `have` as it is stored, `want` as the body reads it.
 
-    `label` is what the user calls it (``ray.position``); `name` is an identifier made of that, unique in the kernel.
+    `label` is what the user's `function` calls it (``ray.position``); `name` is an identifier made of that, unique in the kernel.
     """
 
     position: int
@@ -113,6 +113,12 @@ class Operand:
     rank: int
     cuda: bool = False
     label: str = ""
+    function: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether user code indexes it by itself: a pointer, or an array of a Slang library."""
+        return self.want.kind is Kind.POINTER or self.want.kind is Kind.WHOLE
 
     @property
     def consumed(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, join, parts, storage
+from fusepy.backend.marshals.whole import whole_fields, whole_value
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import BOOL, Kind, Type
 
@@ -18,6 +19,8 @@ class MemoryAccess:
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        if operand.want.kind is Kind.WHOLE:
+            return whole_fields(operand)
         fields = [Field(f"{self.pointee(operand, variant)}*", f"a_{operand.name}", "pointer", operand.position, read=_low)]
         if not variant.linear and operand.want.kind is not Kind.POINTER:
             fields.append(Field(variant.index, f"a_{operand.name}_b", "base", operand.position, read=_base))
@@ -49,6 +52,8 @@ class MemoryAccess:
     def load(self, operand: Operand, variant: Variant) -> str:
         pointer = f"{BLOCK}.a_{operand.name}"
         want = operand.want
+        if want.kind is Kind.WHOLE:
+            return whole_value(operand)
         if want.kind is Kind.POINTER:
             return pointer
         # the pointer is to the lowest element, so that no offset is negative: NVIDIA's Vulkan driver takes offsets as unsigned
