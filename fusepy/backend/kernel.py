@@ -73,9 +73,10 @@ class Kernel:
         except RuntimeError as error:
             words = clean(str(error).partition("RHI messages:\n")[2].partition("\n/project/")[0])
             if "error[E" in words:  # what Slang finds out only here: a static_assert of user code, a missing capability
-                raise CompileError(
-                    f"Slang cannot compile kernel {program.name}\n{words}", hint="mend the Slang source"
-                ) from error
+                # Slang shows the text of an assertion only where it has the source of the module at hand
+                indices = "'_indices'" in words
+                hint = "a tensor takes one index per axis: t[y, x], or t[int2(x, y)]" if indices else "mend the Slang source"
+                raise CompileError(f"Slang cannot compile kernel {program.name}\n{words}", hint=hint) from error
             raise CompileError(f"the driver cannot build kernel {program.name}", saw=error, hint=_UNBUILT) from error
         self.fields = source.fields
         self.per_group = source.shape.per_group

@@ -1,7 +1,8 @@
 """The Slang modules that ship with fusepy and slangpy: where they lie, and which of their array types a type is.
 
 Both call theirs `Tensor`, and a user may do so too, so the name of a type says nothing. What tells is reflection: arrays of
-fusepy implement an interface that nothing else implements, those of slangpy have methods of slangpy's own protocol.
+fusepy have a method that nothing else has, those of slangpy the methods of slangpy's own protocol. Whether they implement an interface
+is no question to ask: `is_sub_type` of a generic type ends the process now and then (it misses a context that its neighbours set up).
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ from fusepy.ir.whole import FAMILIES
 FOLDER = Path(__file__).resolve().parents[1] / "slang"
 INCLUDE_DIRS = (str(FOLDER), str(spy.SHADER_PATH))  # searched last, so that a user's own files come first
 
-_MARK = "IFusepyArray"
-_METHODS = ("__slangpy_load", "__slangpy_store")
+_METHODS = {"fusepy": ("_is_fusepy_array",), "slangpy": ("__slangpy_load", "__slangpy_store")}
 _NAMES = {name for names in FAMILIES.values() for name in names}
-_SEEN = {"fusepy": _MARK, "slangpy": "ValueRef<float>"}  # a type of each that the other does not have
+_SEEN = {"fusepy": "FusepyLibrary", "slangpy": "ValueRef<float>"}  # a type of each that the other does not have
 
 
 def is_array(type: spy.TypeReflection) -> bool:
@@ -41,11 +41,9 @@ def array_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | Non
         return None
     if _found(layout.find_type_by_name(plain.name)) is None:  # an argument that the module does not know is a parameter
         return None
-    mark = _found(layout.find_type_by_name(_MARK))
-    if mark is not None and layout.is_sub_type(type, mark):
-        return f"fusepy::{plain.name}"
-    if any(_found(layout.find_function_by_name_in_type(type, name)) is not None for name in _METHODS):
-        return f"slangpy::{plain.name}"
+    for library, methods in _METHODS.items():
+        if any(_found(layout.find_function_by_name_in_type(type, name)) is not None for name in methods):
+            return f"{library}::{plain.name}"
     return plain.name
 
 

@@ -128,7 +128,10 @@ class SlangOracle:
     def conforms(self, type: Type, interface: Type) -> bool:
         def ask(module: str) -> bool:
             layout = self._module(module).layout
-            sub, super_ = _found(layout.find_type_by_name(spelled(type))), _found(layout.find_type_by_name(interface.name))
+            super_ = _found(layout.find_type_by_name(interface.name))
+            if type.kind is Kind.WHOLE:  # converts to nothing else, so what Slang has taken it for is an interface that it has
+                return super_ is not None and _kind(super_) == _K.interface
+            sub = _found(layout.find_type_by_name(type.name))
             return sub is not None and super_ is not None and layout.is_sub_type(sub, super_)
 
         return any(self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources)
