@@ -15,6 +15,7 @@ from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
+from fusepy.backend.readback import Readback
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, FusepyError, ResolveError, ShapeError
 from fusepy.extents import NoExtents
@@ -26,8 +27,9 @@ from fusepy.ir.types import Kind, Type
 from fusepy.mapping import Mapped
 from fusepy.passes import run_pipeline
 from fusepy.passes.fuse_chains import split_outputs
+from fusepy.recast import reinterpret
 from fusepy.results import hand_back
-from fusepy.tensor import Tensor, reinterpret
+from fusepy.tensor import Tensor
 from fusepy.trace import Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -108,8 +110,17 @@ class Program:
         self.simple = (
             self.outs is None and self.returns == "tensor" and recording.rebuild is hand_back and len(self.elements) == 1
         )
+        self.readback = self._readback()
         for source in self.sources:
             device.save_facts(source)
+
+    def _readback(self) -> Readback | None:
+        """The short way for one result without axes that becomes a Python number."""
+        if self.outs is not None or self.plan is None or self.recording.rebuild is not hand_back or len(self.elements) != 1:
+            return None
+        if self.returns not in ("scalar", "list") or self.graph.outputs[0].rank or not Readback.takes(self.elements[0]):
+            return None
+        return Readback(self.device, self.elements[0])
 
     # ---- running ------------------------------------------------------------------------------------------------
 
@@ -140,6 +151,9 @@ class Program:
                 assert self.plan is not None
                 self.plan.run(placed, (result,))
                 return result
+        elif self.readback is not None and result is None:
+            assert self.plan is not None
+            return self.readback(self.plan, placed)
         return self._general(args, placed, result)
 
     def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
@@ -287,7 +301,8 @@ class Program:
         """The tensor that a result is written to directly; ``None`` where one is made and copied back."""
         if given is None or isinstance(given, Tensor):
             if given is not None and not given.element.same(element):
-                return reinterpret(given, element) or given
+                seen = reinterpret(given, element)
+                return given if seen is None else seen
             return given
         if isinstance(given, np.ndarray):
             if not given.flags.writeable:
