@@ -387,8 +387,7 @@ class Tensor:
 
     def __repr__(self) -> str:
         grads = "" if self.grads is None else " with gradients"
-        shown = str(self.to_numpy()) if self.device.is_open else f"(the device cannot be read: {self.device.lost})"
-        return f"Tensor({self.dtype}{list(self.shape)}{grads} on {self.device.name})\n{shown}"
+        return f"Tensor({self.dtype}{list(self.shape)}{grads} on {self.device.name})\n{self.to_numpy()}"
 
 
 def _flat(given: Sequence[Any]) -> tuple[int, ...]:
