@@ -3,6 +3,7 @@
 from fusepy.backend.marshals import Marshal
 from fusepy.backend.runtime import Device
 from fusepy.binding import CallContext
+from fusepy.cursor import BufferCursor, ElementCursor
 from fusepy.device import default_device, init_device
 from fusepy.entry_point import Dispatch
 from fusepy.errors import (
@@ -77,6 +78,7 @@ from fusepy.math import (
     where,
 )
 from fusepy.module import Module, SlangType, get_function, load
+from fusepy.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.nested import Batchable, is_batchable_like
 from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
@@ -90,6 +92,7 @@ __all__ = [
     "AmbiguousCallError",
     "ArgumentError",
     "Batchable",
+    "BufferCursor",
     "CacheWarning",
     "CallContext",
     "CompileError",
@@ -97,6 +100,7 @@ __all__ = [
     "DeviceError",
     "DeviceLostError",
     "Dispatch",
+    "ElementCursor",
     "Explanation",
     "ExportError",
     "Function",
@@ -109,6 +113,8 @@ __all__ = [
     "Marshal",
     "MissingPackageError",
     "Module",
+    "NDBuffer",
+    "NDDifferentiableBuffer",
     "NoMatchError",
     "OutOfDeviceMemory",
     "RangeError",

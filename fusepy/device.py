@@ -139,7 +139,7 @@ def _open(name: str, adapter: int | str | None, include_paths: Sequence[str | os
         enable_rhi_validation=debug,  # 4 µs a call
         enable_hot_reload=False,
         adapter_luid=luid,
-        compiler_options={"include_paths": list(include_paths)},
+        compiler_options={"include_paths": [*include_paths, spy.SHADER_PATH]},  # slangpy makes tensors with its own module
     )
 
 

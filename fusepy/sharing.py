@@ -198,8 +198,11 @@ def _publish(tensor: Tensor) -> None:
     tensor.device.wait()
 
 
-def host_array(tensor: Tensor) -> Array:
-    """The memory of a tensor as an array, without a copy.
+def host_array(tensor: Tensor, *, publish: bool = True) -> Array:
+    """The memory of a tensor as an array, without a copy, when all that was called has been done.
+
+    Args:
+        publish: false where nothing of fusepy knows the memory any more, so that calls need not be submitted at once.
 
     Raises:
         ExportError: where the host cannot reach it.
@@ -208,7 +211,10 @@ def host_array(tensor: Tensor) -> Array:
     interface = _interface(tensor)
     if not tensor.device.transfer.host_addressable:
         raise ExportError(f"memory of {tensor.device.name} is not reached from the host", hint="copy it with .to_numpy()")
-    _publish(tensor)
+    if publish:
+        _publish(tensor)
+    else:
+        tensor.device.transfer.settle()
     return np.asarray(_Memory(tensor, interface))
 
 

@@ -21,6 +21,7 @@ from fusepy.ir.types import FLOAT, INT, Type
 if TYPE_CHECKING:
     from fusepy.backend.block import Block
     from fusepy.backend.runtime import Device
+    from fusepy.cursor import BufferCursor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -92,7 +93,7 @@ class Tensor:
             ShapeError: for negative extents.
             OutOfDeviceMemory: if the device cannot hold it.
         """
-        return Tensor(_device(device), element_of(dtype), _shape(shape))
+        return Tensor(device_of(device), element_of(dtype), as_shape(shape))
 
     @staticmethod
     def zeros(device: Any, shape: int | Sequence[int], dtype: Any = FLOAT) -> Tensor:
@@ -126,7 +127,7 @@ class Tensor:
         """
         array = np.asarray(array)
         element, shape = recast.element_in(array.shape, scalar_type(array.dtype) if dtype is None else dtype)
-        made = Tensor(_device(device), element, shape)
+        made = Tensor(device_of(device), element, shape)
         contents.copy_from_numpy(made, array)
         return made
 
@@ -143,7 +144,7 @@ class Tensor:
         Raises:
             UnsupportedArgumentError: if it is no such array, or of a dtype that Slang does not have.
         """
-        return sharing.from_dlpack(_device(device), array, dtype)
+        return sharing.from_dlpack(device_of(device), array, dtype)
 
     # ---- contents -----------------------------------------------------------------------------------------------
 
@@ -188,6 +189,12 @@ class Tensor:
 
     def __reduce__(self) -> NoReturn:
         raise ArgumentError("a tensor cannot be pickled: its memory belongs to a device", hint="pickle t.to_numpy()")
+
+    def cursor(self, start: int = 0, count: int | None = None) -> BufferCursor:
+        """The elements, to be read and written one by one; see `BufferCursor`."""
+        from fusepy.cursor import BufferCursor  # which works on tensors
+
+        return BufferCursor(self, start, count)
 
     def item(self) -> Any:
         """The one element of a tensor of size 1: a Python number, or a list for a vector.
@@ -397,13 +404,19 @@ def _flat(given: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(n) for n in given)
 
 
-def _device(device: Any) -> Device:
+def device_of(device: Any) -> Device:
+    """The fusepy device behind a fusepy or slangpy one, or the default one."""
     from fusepy.device import as_device  # the default device is chosen there, which needs the backend
 
     return as_device(device)
 
 
-def _shape(shape: int | Sequence[int]) -> tuple[int, ...]:
+def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
+    """Extents as a tuple.
+
+    Raises:
+        ShapeError: for negative ones.
+    """
     extents = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
     if any(n < 0 for n in extents):
         raise ShapeError("a negative extent", saw=extents, hint="extents are 0 or more")

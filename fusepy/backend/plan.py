@@ -112,8 +112,9 @@ class Plan:
         self._uniforms = [
             (self.positions[o.position], field.read)
             for o in self._operands
-            if ACCESSES[o.container].kind in ("uniform", "index")
+            if ACCESSES[o.container].kind in ("uniform", "index", "memory")
             for field in ACCESSES[o.container].fields(o, Variant(True, self.rank))
+            if field.role != "pointer"
         ]
 
     # ---- the hot path -------------------------------------------------------------------------------------------
@@ -317,7 +318,7 @@ class Plan:
                 continue
             for operand, position in zip(self._operands, self.positions):
                 tensor = args[position]
-                if tensor.__class__ is not Tensor or tensor.low >= out.high or out.low >= tensor.high:
+                if not isinstance(tensor, Tensor) or tensor.low >= out.high or out.low >= tensor.high:
                     continue
                 same = tensor.address == out.address and tensor.size * tensor.element.nbytes == out.size * out.element.nbytes
                 same = same and ((tensor.linear and out.linear) or tensor.strides == out.strides)

@@ -17,7 +17,7 @@ from fusepy.ir.graph import Value
 from fusepy.ir.offers import Offer, exact, fill, fitting, named_offers, offers_of, whole_offers
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
-from fusepy.ir.types import VOID, Kind, Type
+from fusepy.ir.types import VOID, Kind, Type, pair_of
 
 MAX_QUESTIONS = 4096
 
@@ -162,7 +162,8 @@ def _settle(
         dims = map.dims if map.dims is not None else ArgMap.aligned(n, rank).dims
         # a struct that goes where an interface is asked for is loaded as itself
         named = value.type.kind is Kind.NAMED and param.type is not None and param.type.kind is Kind.NAMED
-        converts = param.type is not value.type and not named
+        paired = value.container == "Pair" and param.type is not None and pair_of(param.type) is not None
+        converts = param.type is not value.type and (paired or not named)
         settled.append(ArgMap(dims, param.type if converts else None))
     covered = {d for m in settled for d in m.dims or ()}
     if len(covered) != rank:
