@@ -296,6 +296,10 @@ class Program:
                 expected=f"{dtype}{list(shape)}",
                 hint="make it with np.empty(shape, dtype), or leave it away",
             )
+        if target.size and any(n > 1 and not s for n, s in zip(target.shape, target.strides)):
+            raise ShapeError(
+                f"{self.graph.name}: {name} repeats elements", saw=f"strides {target.strides}", hint="give a real array"
+            )
 
     def _destination(self, given: Tensor | Array | None, element: Element, name: str) -> Tensor | None:
         """The tensor that a result is written to directly; ``None`` where one is made and copied back."""

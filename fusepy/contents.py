@@ -147,7 +147,7 @@ def copy_elements(source: Tensor, target: Tensor) -> None:
 
 
 def _check_writable(tensor: Tensor) -> None:
-    if any(n > 1 and not s for n, s in zip(tensor.shape, tensor.strides)):
+    if tensor.size and any(n > 1 and not s for n, s in zip(tensor.shape, tensor.strides)):
         raise ShapeError(
             "a broadcast tensor cannot be written to: it repeats elements",
             saw=f"strides {tensor.strides}",

@@ -221,8 +221,8 @@ def _write(kept: Array, index: Any, value: Any, name: str) -> None:
             )
         for field in names:
             _write(kept[field], index, given[field], f"{name}.{field}")
-    elif isinstance(value, (np.void, np.ndarray)) and cast("Any", value).dtype.names == names:
-        kept[index] = cast("Any", value)
+    elif getattr(getattr(value, "dtype", None), "names", None) == names:
+        kept[index] = value
     else:
         raise UnsupportedArgumentError(
             f"{name} is a struct", saw=repr(value)[:60], expected=", ".join(names), hint="write a dict"

@@ -305,7 +305,7 @@ class Plan:
                 expected=f"{self.elements[j].type}{list(shape)}",
                 hint="make it with Tensor.empty(device, shape, dtype), or leave it away",
             )
-        if 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
+        if given.size and 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
             raise ShapeError(
                 f"{self.name}: the given result repeats elements", saw=f"strides {given.strides}", hint="give a real tensor"
             )

@@ -123,12 +123,11 @@ def hand_out(tensor: Tensor) -> Any:
 
 def make(device: Device, shape: tuple[int, ...], element: Element, args: Sequence[Any]) -> Any:
     """A torch tensor of CUDA for a result, where an argument is one; ``None`` lets `hand_out` make one of the CPU."""
-    classes = [cast("type[Any]", type(a)) for a in args]
-    like = next((a for a, cls in zip(args, classes) if is_class(cls) and a.device.type == "cuda"), None)
-    if like is None or element.dtype.names is not None:
+    found: list[Any] = [a for a in args if is_class(cast("type[Any]", type(a))) and a.device.type == "cuda"]
+    if not found or element.dtype.names is not None:
         return None
     torch = need_torch()
-    return torch.empty(shape + element.shape, dtype=getattr(torch, str(element.dtype.name)), device=like.device)
+    return torch.empty(shape + element.shape, dtype=getattr(torch, str(element.dtype)), device=found[0].device)
 
 
 def target(given: Any, device: Device, name: str) -> Tensor | Array:
