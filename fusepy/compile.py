@@ -14,6 +14,7 @@ from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.options import NO_OPTIONS, Options
+from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
 from fusepy.element import Element
@@ -106,6 +107,8 @@ class Program:
         self.simple = (
             self.outs is None and self.returns == "tensor" and recording.rebuild is hand_back and len(self.elements) == 1
         )
+        self.waits = any(in_cuda(_inner(v)) for v in recording.arguments)
+        self.simple = self.simple and not self.waits
         self.readback = self._readback()
         for source in self.sources:
             device.save_facts(source)
@@ -215,6 +218,8 @@ class Program:
                     f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
                 )
         results = self.execute(placed, outs if any(o is not None for o in outs) else None)
+        if self.waits or any(map(in_cuda, given)):
+            self.device.wait()
         for j, array in arrays.items():
             array[...] = results[j].to_numpy()
         handed: list[Any] = []

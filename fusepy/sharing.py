@@ -128,6 +128,13 @@ def from_cuda(device: Device, array: Any, dtype: Any = None) -> Tensor:
             expected=device.name,
             hint="open the device with init_device('cuda'), or copy the array to the host",
         )
+    if not device.shares_cuda:
+        raise ShapeError(
+            f"a {type(array).__name__} lies in another CUDA context",
+            saw="memory of torch's context",
+            expected=f"that of {device.name}",
+            hint="open the device after torch: torch.cuda.init(), then init_device('cuda')",
+        )
     found = array.__cuda_array_interface__
     kind = np.dtype(found["typestr"])
     shape = tuple(found["shape"])
@@ -226,8 +233,8 @@ def dlpack_device(tensor: Tensor) -> tuple[int, int]:
     """
     if tensor.device.transfer.host_addressable:
         return CPU, 0
-    if tensor.device.target.kind == "cuda":
-        return CUDA, tensor.device.ordinal
+    if tensor.device.target.kind == "cuda" and tensor.device.shares_cuda:
+        return CUDA, 0
     raise ExportError(
         f"memory of {tensor.device.name} cannot be shared", expected="a CUDA or software device", hint="copy it with .to_numpy()"
     )
@@ -276,7 +283,7 @@ def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
     Raises:
         AttributeError: on other devices, as its consumers expect.
     """
-    if tensor.device.target.kind != "cuda":
+    if not tensor.device.shares_cuda:
         raise AttributeError("__cuda_array_interface__: the tensor is not in CUDA memory")
     interface = _interface(tensor)
     _publish(tensor)
@@ -299,7 +306,7 @@ def to_torch(tensor: Tensor) -> Any:
     sharable = element.stored == element.dtype and all(s >= 0 for s in tensor.strides)
     if sharable and tensor.device.transfer.host_addressable:
         return torch.from_numpy(host_array(tensor))
-    if sharable and tensor.device.target.kind == "cuda":
+    if sharable and tensor.device.shares_cuda:
         return torch.as_tensor(tensor, device="cuda")
     return torch.from_numpy(tensor.to_numpy())
 

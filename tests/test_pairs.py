@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import fusepy as fp
 from tests.functions import F32, ramp, same
 
-GOLDEN = Path(__file__).parent / "backend" / "golden" / "pair_strided.slang"
+GOLDEN = Path(__file__).parent / "golden" / "pair_strided.slang"
 SOURCE = """
 struct Leaf : IDifferentiable { float a; float3 b; int kind; };
 struct Branch : IDifferentiable { Leaf leaf; float w; };

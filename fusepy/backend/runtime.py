@@ -47,7 +47,7 @@ class Device:
         True
     """
 
-    def __init__(self, sgl: spy.Device, *, include_paths: Sequence[str] = (), deferred: bool = True):
+    def __init__(self, sgl: spy.Device, *, include_paths: Sequence[str] = (), deferred: bool = True, shares_cuda: bool = False):
         self._sgl = sgl
         self.include_paths = tuple(str(p) for p in include_paths)
         self.lock = threading.RLock()
@@ -67,7 +67,7 @@ class Device:
         self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
         self.recorded: list[tuple[Any, list[Any]]] = []  # what calls recorded into users' encoders keep alive
         self.retired: list[Any] = []  # owners of foreign memory that kernels may still read
-        self.ordinal = 0  # which of the CUDA devices it is
+        self.shares_cuda = shares_cuda  # whether it was opened in torch's CUDA context, so that addresses mean the same
         self.lost: str | None = None  # why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
         _open.add(self)

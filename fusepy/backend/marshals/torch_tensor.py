@@ -75,6 +75,11 @@ class TorchMarshal:
         return from_cuda(device, value.detach())
 
 
+def in_cuda(value: Any) -> bool:
+    """Whether a value is a torch tensor of CUDA: calls with one wait, since torch goes on in a stream of its own."""
+    return is_class(cast("type[Any]", type(value))) and value.device.type == "cuda"
+
+
 def numpy_dtype(value: Any) -> np.dtype[Any]:
     """The NumPy dtype of a torch tensor.
 
@@ -100,6 +105,7 @@ def host_view(value: Any) -> Array:
 def check_device(value: Any, device: Device) -> None:
     """Raises `ShapeError` where `device` does not reach the memory of a torch tensor."""
     if value.device.type == "cuda" and device.target.kind == "cuda":
+        need_torch().cuda.current_stream(value.device).synchronize()  # the device has a stream of its own
         return
     raise ShapeError(
         "a torch tensor lies on another device",
@@ -123,7 +129,7 @@ def hand_out(tensor: Tensor) -> Any:
 
 def make(device: Device, shape: tuple[int, ...], element: Element, args: Sequence[Any]) -> Any:
     """A torch tensor of CUDA for a result, where an argument is one; ``None`` lets `hand_out` make one of the CPU."""
-    found: list[Any] = [a for a in args if is_class(cast("type[Any]", type(a))) and a.device.type == "cuda"]
+    found = [a for a in args if in_cuda(a)]
     if not found or element.dtype.names is not None:
         return None
     torch = need_torch()
