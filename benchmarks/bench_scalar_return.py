@@ -1,7 +1,7 @@
 """A call that returns a Python number: `add(1.0, 2.0)`, one after the other, each waiting for the device.
 
-"by hand" is the floor: one dispatch of a hand-written kernel, its submission, a wait for the device, and one read by pointer, where
-the host reaches device memory.
+"by hand" is the floor: one dispatch of a hand-written kernel, its submission, a wait for the device, and one read by pointer,
+where the host reaches device memory.
 """
 
 from __future__ import annotations
