@@ -6,8 +6,6 @@ import copy
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-import numpy as np
-
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.backend.recorder import is_encoder, misplaced

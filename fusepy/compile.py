@@ -13,8 +13,8 @@ from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
-from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.marshals.torch_tensor import in_cuda
+from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
 from fusepy.element import Element

@@ -313,12 +313,22 @@ def to_torch(tensor: Tensor) -> Any:
 
 def buffer(tensor: Tensor) -> Any:
     """See `Tensor.buffer`."""
+    found = memory_of(tensor)
+    tensor.device.queue.share()
+    return found
+
+
+def memory_of(tensor: Tensor) -> Any:
+    """The sgl buffer that holds a tensor, for copies in the order of the queue.
+
+    Raises:
+        ExportError: for memory of another framework, which is in no buffer.
+    """
     found = tensor.block.buffer
     if found is None or isinstance(found, HostMemory):
         raise ExportError(
-            "this tensor lies in memory of another framework, in no buffer of the device", hint="use t.copy().buffer"
+            "this tensor lies in memory of another framework, in no buffer of the device", hint="use a copy of it: t.copy()"
         )
-    tensor.device.queue.share()
     return found
 
 

@@ -102,7 +102,7 @@ def test_a_fused_function_returns_numbers_as_well(m: Any) -> None:
 
 def test_the_staged_way_reads_what_was_just_recorded(device: Any, m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What devices without host pointers take: a copy behind the dispatch, in one submission."""
-    staged = Transfer(device.raw, flush=device.queue.flush, copy=device.queue.copy, host_addressable=False)
+    staged = Transfer(device.raw, flush=device.queue.flush, copy=device.queue.copy_out, host_addressable=False)
     monkeypatch.setattr(device, "transfer", staged)
     assert [m.add(float(i), 1.0) for i in range(20)] == [i + 1.0 for i in range(20)]
     assert m.spread(1.0) == [1.0, 2.0, 3.0]

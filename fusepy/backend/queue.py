@@ -95,18 +95,10 @@ class Queue:
             self._submit()
             return self._last if self._alone else None
 
-    def copy(self, to: spy.Buffer, source: spy.Buffer, offset: int, nbytes: int) -> int:
+    def copy_out(self, to: spy.Buffer, source: spy.Buffer, offset: int, nbytes: int) -> int:
         """Copies bytes to the start of `to` behind all that is recorded, submits both together and returns their id."""
         with self._lock:
-            if self._cuda and self._thread != threading.get_ident():
-                self._enter_thread()
-            if self._pass is not None:
-                self._pass.end()
-                self._pass = None
-            if self._encoder is None:
-                self._encoder = self._device.create_command_encoder()
-            self._encoder.global_barrier()
-            self._encoder.copy_buffer(to, 0, source, offset, nbytes)
+            self.copy(to, 0, source, offset, nbytes)
             self._submit()
             assert self._last is not None
             return self._last

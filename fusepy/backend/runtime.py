@@ -52,7 +52,7 @@ class Device:
         self.include_paths = tuple(str(p) for p in include_paths)
         self.lock = threading.RLock()
         self.queue = Queue(sgl, self.lock, deferred=deferred)
-        self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy)
+        self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out)
         self.pool = Pool(sgl, before_release=self.wait, lock=self.lock)
         self.compiler = Compiler(sgl, self.lock)
         self.cache = DiskCache.from_environment()
