@@ -3,6 +3,7 @@
 from fusepy.backend.marshals import Marshal
 from fusepy.backend.runtime import Device
 from fusepy.binding import CallContext
+from fusepy.cursor import BufferCursor, ElementCursor
 from fusepy.device import default_device, init_device
 from fusepy.entry_point import Dispatch
 from fusepy.errors import (
@@ -12,11 +13,13 @@ from fusepy.errors import (
     CompileError,
     DeviceError,
     DeviceLostError,
+    ExportError,
     FusepyError,
     GradientError,
     InvalidNameError,
     IRSyntaxError,
     LeakedTracerError,
+    MissingPackageError,
     NoMatchError,
     OutOfDeviceMemory,
     RangeError,
@@ -75,6 +78,7 @@ from fusepy.math import (
     where,
 )
 from fusepy.module import Module, SlangType, get_function, load
+from fusepy.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.nested import Batchable, is_batchable_like
 from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
@@ -88,6 +92,7 @@ __all__ = [
     "AmbiguousCallError",
     "ArgumentError",
     "Batchable",
+    "BufferCursor",
     "CacheWarning",
     "CallContext",
     "CompileError",
@@ -95,7 +100,9 @@ __all__ = [
     "DeviceError",
     "DeviceLostError",
     "Dispatch",
+    "ElementCursor",
     "Explanation",
+    "ExportError",
     "Function",
     "FusedFunction",
     "FusepyError",
@@ -104,7 +111,10 @@ __all__ = [
     "InvalidNameError",
     "LeakedTracerError",
     "Marshal",
+    "MissingPackageError",
     "Module",
+    "NDBuffer",
+    "NDDifferentiableBuffer",
     "NoMatchError",
     "OutOfDeviceMemory",
     "RangeError",

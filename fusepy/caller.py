@@ -6,8 +6,6 @@ import copy
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-import numpy as np
-
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.backend.recorder import is_encoder, misplaced
@@ -16,6 +14,7 @@ from fusepy.compile import Program, Recording
 from fusepy.configured import Configured
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
 from fusepy.extents import NoExtents, SizedByResult
+from fusepy.handout import container_named
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.mapping import spec_of
@@ -25,7 +24,6 @@ from fusepy.tensor import Tensor
 from fusepy.trace import user_line
 
 Self = TypeVar("Self", bound="Caller")
-_CONTAINERS = {"tensor": "tensor", Tensor: "tensor", "numpy": "numpy", np.ndarray: "numpy", "list": "list", list: "list"}
 
 
 class Caller(Configured):
@@ -72,8 +70,8 @@ class Caller(Configured):
     map = declare
 
     def return_type(self: Self, container: Any) -> Self:
-        """This function with its results as ``"tensor"``, ``"numpy"`` or ``"list"`` (or the classes themselves)."""
-        return self._configured(_returns=_container(container))
+        """This function with its results as ``"tensor"``, ``"numpy"``, ``"list"``, ``"torch"`` or ``"slangpy"``, or a class."""
+        return self._configured(_returns=container_named(container))
 
     def strict_broadcasting(self: Self, strict: bool = True) -> Self:
         """This function accepting only identical shapes beside values without batch axes."""
@@ -218,20 +216,8 @@ class Caller(Configured):
             raise cause.error("generators and single values").at(user_line()) from None
 
 
-def _container(container: Any) -> str:
-    try:
-        return _CONTAINERS[container]
-    except (KeyError, TypeError):
-        raise ArgumentError(
-            "not a container for results",
-            saw=repr(container)[:60],
-            expected="'tensor', 'numpy' or 'list'",
-            hint="see return_type",
-        ) from None
-
-
 def _wanted(result: Any) -> tuple[str | None, Any]:
     """``_result=`` as the container that it names, or the destinations that it is."""
     if isinstance(result, (str, type)):
-        return _container(result), None
+        return container_named(result), None
     return None, result

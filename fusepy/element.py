@@ -46,6 +46,11 @@ class Element:
         return self._keys.setdefault((rank, device), object()) if found is None else found
 
     @classmethod
+    def structs_named(cls, type: Type) -> list[Element]:
+        """The structs of this name that modules of this process have laid out."""
+        return [e for group in cls.structs.values() for e in group if e.type is type]
+
+    @classmethod
     def of(cls, type: Type, oracle: Oracle | None = None) -> Element:
         """The element of a type; structs are laid out as `oracle` says.
 

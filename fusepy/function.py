@@ -111,6 +111,7 @@ class Function(Caller):
             [o.target is None for o in outputs],
             [path for found in leaves for path, _ in found],
             any(map(is_nested, given)),
+            [j for j, o in enumerate(outputs) if o.grad],
         )
 
     def _outputs(self, trace: Trace, slots: Sequence[Written], results: Sequence[Traced]) -> list[Output]:

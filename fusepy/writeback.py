@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.handout import is_writable
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.oracle import OUT, Param
+from fusepy.ir.types import pair_of
 from fusepy.mapping import Mapped
 from fusepy.nested import is_nested
 from fusepy.tensor import Tensor
@@ -31,10 +31,14 @@ class Written:
 
 @dataclass(frozen=True)
 class Output:
-    """A result of the program, and the position of the argument that it is written to; ``None`` returns it."""
+    """A result of the program, and the position of the argument that it is written to; ``None`` returns it.
+
+    `grad` says that it is written to the gradient of that argument.
+    """
 
     value: Traced
     target: int | None = None
+    grad: bool = False
 
 
 def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> list[Output]:
@@ -48,10 +52,14 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
     outputs: list[Output] = []
     for k, (path, leaf) in enumerate(slot.leaves):
         inner, said = (leaf.value, leaf.map) if isinstance(leaf, Mapped) else (leaf, slot.said)
-        if isinstance(inner, (Tensor, np.ndarray)):
+        if is_writable(inner):
             _check_order(function, path, said)
             part = _part(trace, result, path) if nested else result
-            outputs.append(Output(part, slot.start + k))
+            if isinstance(inner, Tensor) and inner.grads is not None and is_pair(part):
+                outputs.append(Output(trace.record("member", [part], {"name": "p"}), slot.start + k))
+                outputs.append(Output(trace.record("member", [part], {"name": "d"}), slot.start + k, grad=True))
+            else:
+                outputs.append(Output(part, slot.start + k))
         elif slot.param.direction == OUT:
             raise UnsupportedArgumentError(
                 f"{function}: out argument {path!r} cannot be written to a {type(inner).__name__}",
@@ -60,6 +68,11 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
                 hint="leave the argument away to have it returned",
             )
     return outputs or [Output(result)]  # an inout argument that cannot be written to is returned instead
+
+
+def is_pair(value: Traced) -> bool:
+    """Whether a traced value is a ``DifferentialPair``."""
+    return pair_of(value.type) is not None
 
 
 def _part(trace: Trace, result: Traced, path: str) -> Traced:

@@ -17,10 +17,10 @@ from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
 from fusepy.errors import InvalidNameError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.oracle import IN, INOUT, OUT, Answer, Field, Layout, Param, Signature
-from fusepy.ir.types import BOOL, VOID, Kind, Type, check_function_name
+from fusepy.ir.types import BOOL, VOID, Kind, Type, check_function_name, pair_of
 from fusepy.ir.whole import library, spelled
 
-FACTS_VERSION = 3  # part of the key of facts on disk; raise it when what is recorded changes
+FACTS_VERSION = 4  # part of the key of facts on disk; raise it when what is recorded changes
 _K = spy.TypeReflection.Kind
 _ENUM = "enum"
 _KNOWN_KINDS = (_ENUM, _K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct)
@@ -225,6 +225,10 @@ class SlangOracle:
         found = _found(layout.find_type_by_name(type.name))
         if found is None or _kind(found) != _K.struct or type.optional is not None:
             return None
+        value = pair_of(type)
+        if value is not None:
+            pair = _pair_layout(layout, value)
+            return pair and [[name, member] for name, member, _, _ in pair[3]]
         return [[f.name, _type_name(f.type, layout)] for f in found.fields]
 
     def _layout(self, module: str, type: Type) -> list[Any] | None:
@@ -232,6 +236,9 @@ class SlangOracle:
         found = _found(layout.find_type_by_name(type.name))
         if found is None or _kind(found) not in (_K.struct, _ENUM):
             return None
+        value = pair_of(type)
+        if value is not None:
+            return _pair_layout(layout, value)
         laid = layout.get_type_layout(found)
         if _kind(found) == _ENUM:
             return [laid.size, laid.stride, laid.alignment, [], layout.find_type_by_name(f"{type.name}.__Tag").full_name]
@@ -246,6 +253,19 @@ class SlangOracle:
                     hint="keep resources out of it; for an interface, name the concrete struct, or make the struct generic",
                 )
         return [laid.size, laid.stride, laid.alignment, listed, None]
+
+
+def _pair_layout(layout: spy.ProgramLayout, value: Type) -> list[Any] | None:
+    """A ``DifferentialPair``, of which reflection tells nothing: the value, and behind it its derivative."""
+    derived = _found(layout.find_type_by_name(f"{value.name}.Differential"))
+    first, name = _found(layout.find_type_by_name(value.name)), derived and _type_name(derived, layout)
+    if derived is None or first is None or name is None:
+        return None
+    p, d = layout.get_type_layout(first), layout.get_type_layout(derived)
+    offset = -(-p.size // d.alignment) * d.alignment
+    alignment = max(p.alignment, d.alignment)
+    size = offset + d.size
+    return [size, -(-size // alignment) * alignment, alignment, [["p", value.name, 0, p.size], ["d", name, offset, d.size]], None]
 
 
 def _parameters(function: spy.FunctionReflection) -> list[spy.VariableReflection]:

@@ -113,7 +113,7 @@ class Plan:
         self._uniforms = [
             (self.positions[o.position], field.read)
             for o in self._operands
-            if ACCESSES[o.container].kind in ("uniform", "index") or o.is_whole
+            if ACCESSES[o.container].kind in ("uniform", "index", "memory") or o.is_whole
             for field in ACCESSES[o.container].fields(o, Variant(True, self.rank))
             if field.role != "pointer"
         ]
@@ -309,7 +309,7 @@ class Plan:
                 expected=f"{self.elements[j].type}{list(shape)}",
                 hint="make it with Tensor.empty(device, shape, dtype), or leave it away",
             )
-        if 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
+        if given.size and 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
             raise ShapeError(
                 f"{self.name}: the given result repeats elements", saw=f"strides {given.strides}", hint="give a real tensor"
             )
@@ -322,7 +322,7 @@ class Plan:
                 continue
             for operand, position in zip(self._operands, self.positions):
                 tensor = args[position]
-                if tensor.__class__ is not Tensor or tensor.low >= out.high or out.low >= tensor.high:
+                if not isinstance(tensor, Tensor) or tensor.low >= out.high or out.low >= tensor.high:
                     continue
                 same = tensor.address == out.address and tensor.size * tensor.element.nbytes == out.size * out.element.nbytes
                 same = same and ((tensor.linear and out.linear) or tensor.strides == out.strides)

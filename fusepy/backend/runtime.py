@@ -47,12 +47,12 @@ class Device:
         True
     """
 
-    def __init__(self, sgl: spy.Device, *, include_paths: Sequence[str] = (), deferred: bool = True):
+    def __init__(self, sgl: spy.Device, *, include_paths: Sequence[str] = (), deferred: bool = True, shares_cuda: bool = False):
         self._sgl = sgl
         self.include_paths = tuple(str(p) for p in include_paths)
         self.lock = threading.RLock()
         self.queue = Queue(sgl, self.lock, deferred=deferred)
-        self.transfer = Transfer(sgl, flush=self.queue.flush)
+        self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out)
         self.pool = Pool(sgl, before_release=self.wait, lock=self.lock)
         self.compiler = Compiler(sgl, self.lock)
         self.cache = DiskCache.from_environment()
@@ -66,6 +66,8 @@ class Device:
         self.replaced: set[str] = set()  # closures of sources that a reload has replaced
         self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
         self.recorded: list[tuple[Any, list[Any]]] = []  # what calls recorded into users' encoders keep alive
+        self.retired: list[Any] = []  # owners of foreign memory that kernels may still read
+        self.shares_cuda = shares_cuda  # whether it was opened in torch's CUDA context, so that addresses mean the same
         self.lost: str | None = None  # why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
         _open.add(self)
@@ -93,8 +95,10 @@ class Device:
     def wait(self) -> None:
         """Submits what is recorded and waits until the device is idle."""
         self.check()
+        count = len(self.retired)
         self.queue.flush()
         self._sgl.wait()
+        del self.retired[:count]
 
     def close(self) -> None:
         """Waits for the device and releases it; every later use raises `DeviceLostError`."""
@@ -122,6 +126,13 @@ class Device:
         """Raises `DeviceLostError` if the device cannot be used any more."""
         if self.lost is not None:
             raise DeviceLostError(f"this device cannot be used: {self.lost}", hint="open one with fusepy.init_device()")
+
+    def release_retired(self) -> None:
+        """Lets go of foreign memory whose tensors are gone, once no kernel reads it."""
+        count = len(self.retired)
+        if count:
+            self.transfer.settle()
+            del self.retired[:count]
 
     def lose(self, cause: str) -> None:
         """Marks the device as unusable without touching it."""

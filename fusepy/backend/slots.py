@@ -15,6 +15,7 @@ import slangpy as spy
 from fusepy.backend.values import HostArray, Plain, check_fields, plain_of
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import Kind, Type
+from fusepy.sharing import memory_of
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Staged:
     @property
     def _memory(self) -> spy.Buffer:
         """The tensor's memory, without handing it to anybody who would need every call submitted at once."""
-        return self.tensor._block.buffer  # pyright: ignore[reportPrivateUsage]
+        return memory_of(self.tensor)
 
     def copy_in(self, queue: Any) -> None:
         queue.copy(self.buffer, 0, self._memory, self.tensor.offset, self.buffer.size)

@@ -17,7 +17,7 @@ from fusepy.ir.graph import Value
 from fusepy.ir.offers import Offer, array_offers, exact, fill, fitting, named_offers, offers_of, whole_offers
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
-from fusepy.ir.types import VOID, Kind, Type
+from fusepy.ir.types import VOID, Kind, Type, pair_of
 from fusepy.ir.whole import least, writes
 
 MAX_QUESTIONS = 4096
@@ -220,4 +220,5 @@ def _loaded(value: Value, offer: Offer, param: Param) -> Type | None:
     if offer.type.kind is Kind.WHOLE:
         return offer.type if offer.type is not value.type else None
     named = value.type.kind is Kind.NAMED and param.type is not None and param.type.kind is Kind.NAMED
-    return param.type if param.type is not value.type and not named else None
+    paired = value.container == "Pair" and param.type is not None and pair_of(param.type) is not None
+    return param.type if param.type is not value.type and (paired or not named) else None

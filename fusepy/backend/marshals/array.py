@@ -44,8 +44,9 @@ class TensorMarshal:
 
     def describe(self, value: Tensor) -> Description:
         scalar = value.dtype.kind is Kind.SCALAR
+        container = "Tensor" if value.grads is None else "Pair"
         return Description(
-            value.dtype, telling(value.shape) if scalar else (None,) * value.ndim, "Tensor", origin=value.element.origin
+            value.dtype, telling(value.shape) if scalar else (None,) * value.ndim, container, origin=value.element.origin
         )
 
     def place(self, value: Tensor, type: Type, device: Device) -> Tensor:

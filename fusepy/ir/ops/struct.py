@@ -11,7 +11,7 @@ from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, declare
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve import Resolution, resolve_members
-from fusepy.ir.types import Type
+from fusepy.ir.types import Type, pair_of
 
 
 class Struct(Op):
@@ -50,6 +50,9 @@ class Struct(Op):
         type = node.results[0].type
         if type.dtype is not None:
             return [f"{type} {results[0]} = {type}({', '.join(args)});"]
+        if pair_of(type) is not None:
+            halves = dict(zip(members(node), args))
+            return [f"{type} {results[0]} = diffPair({halves['p']}, {halves['d']});"]
         # members one by one: an initialiser list would call a constructor where the user has written one
         return [f"{declare(type, results[0])};", *(f"{results[0]}.{m} = {a};" for m, a in zip(members(node), args))]
 
