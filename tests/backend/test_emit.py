@@ -145,7 +145,7 @@ def emitted(case: Case) -> KernelSource:
     ]
     widest = max(Element.of(t, ORACLE).nbytes for t in types)
     imports = {alias: f"{alias}_{key}" for alias, key in graph.modules}
-    return emit(region, case.variant, Target(case.target), ACCESSES, imports, widest, case.options)
+    return emit(region, case.variant, Target(case.target), ACCESSES, imports, widest, options=case.options)
 
 
 @pytest.mark.req("N1", "V11")
