@@ -149,7 +149,7 @@ class Caller(Configured):
         try:
             program = self._compile(args, kwargs, returns)
         except NoExtents as cause:
-            program = cast("Program", SizedByResult(self, cause, tuple(kwargs)))
+            program = cast("Program", SizedByResult(self._set_up(None), cause, tuple(kwargs)))
         program.device.counters.plan_misses += 1
         self._programs[key] = program
         program.home = (self._programs, key)

@@ -105,6 +105,7 @@ class Device:
         if self.lost is None:
             self.wait()
             self.queue.close()
+            self.recorded.clear()  # encoders must not outlive their device
             self.lost = "it was closed"
             self._sgl.close()
 
@@ -214,6 +215,7 @@ def _at_exit() -> None:
     for device in list(_open):
         if device.is_open:
             device.queue.close()
+            device.recorded.clear()
 
 
 if hasattr(os, "register_at_fork"):
