@@ -2,6 +2,7 @@
 
 from fusepy.backend.marshals import Marshal
 from fusepy.backend.runtime import Device
+from fusepy.batchable import Batchable, is_batchable_like
 from fusepy.binding import CallContext
 from fusepy.device import default_device, init_device
 from fusepy.entry_point import Dispatch
@@ -75,7 +76,6 @@ from fusepy.math import (
     where,
 )
 from fusepy.module import Module, SlangType, get_function, load
-from fusepy.nested import Batchable, is_batchable_like
 from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
 from fusepy.signature import register

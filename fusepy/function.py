@@ -17,7 +17,7 @@ from fusepy.errors import ArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.mapping import Mapped
-from fusepy.nested import is_nested, leaves_of
+from fusepy.nested import is_nested, leaves_of, naming
 from fusepy.reload import Loaded
 from fusepy.resolution import Resolved, resolved_call
 from fusepy.results import hand_back
@@ -90,7 +90,8 @@ class Function(Caller):
         alias = trace.module(self._source, self._device)
         slots = _slots(trace.oracle.declared(alias, self.__name__), args, kwargs)
         given = [*args, *kwargs.values()]
-        leaves = [list(leaves_of(value, slot.name)) for value, slot in zip(given, slots)]
+        with naming(self.__name__):
+            leaves = [list(leaves_of(value, slot.name)) for value, slot in zip(given, slots)]
         starts = [sum(map(len, leaves[:i])) for i in range(len(given))]
         inputs = [i for i, p in enumerate(slots) if p.direction != OUT]
         with trace.recording():

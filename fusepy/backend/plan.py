@@ -48,12 +48,13 @@ class Plan:
     Attributes:
         positions: for each operand of the region, which argument of the call it is.
         elements: the element of each result.
+        targets: what each result is written to if one is given, for messages.
     """
 
     __slots__ = (
         "__weakref__", "_build", "_disjoint", "_disjoint_shape", "_feeds", "_linear_kernel", "_memory", "_operands",
         "_out_dims", "_recipes", "_steps", "_uniforms", "_whole", "_written", "device", "elements", "kernels", "linear", "name",
-        "open", "positions", "rank", "region", "strict", "tile",
+        "open", "positions", "rank", "region", "strict", "targets", "tile",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +66,7 @@ class Plan:
         build: Build,
         strict: bool,
         tile: tuple[int, ...] = (),
+        targets: Sequence[str] = (),
     ):
         self.device = device
         self.region = region
@@ -72,6 +74,7 @@ class Plan:
         self.elements = tuple(elements)
         self.strict = strict
         self.tile = tile
+        self.targets = tuple(targets)
         self._build = build
         assert region.body is not None
         self.name = region.body.name
@@ -297,21 +300,21 @@ class Plan:
         """A result tensor that the caller gave."""
         if given.device is not self.device:
             raise ShapeError(
-                f"{self.name}: the given result lies on another device",
+                f"{self.name}: {self.targets[j]} lies on another device",
                 saw=given.device.name,
                 expected=self.device.name,
                 hint="make it with Tensor.empty on the device of the arguments",
             )
         if not given.element.same(self.elements[j]) or given.shape != shape:
             raise ShapeError(
-                f"{self.name}: the given result does not fit",
+                f"{self.name}: {self.targets[j]} does not fit the result",
                 saw=f"{given.dtype}{list(given.shape)}",
                 expected=f"{self.elements[j].type}{list(shape)}",
                 hint="make it with Tensor.empty(device, shape, dtype), or leave it away",
             )
         if 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
             raise ShapeError(
-                f"{self.name}: the given result repeats elements", saw=f"strides {given.strides}", hint="give a real tensor"
+                f"{self.name}: {self.targets[j]} repeats elements", saw=f"strides {given.strides}", hint="give a real tensor"
             )
         return given
 

@@ -185,5 +185,5 @@ def member_refused(
         place=place,
         saw=f"{describe(value)}, which {binds}",
         expected=f"{param.type or 'a value whose type is known'}",
-        hint=_binding_hint(value, param) if offers else _mapping_hint(value, map),
+        hint=_mapping_hint(value, map) if not offers or (map.dims == () and value.rank) else _binding_hint(value, param),
     )
