@@ -64,7 +64,7 @@ def _transposed(items: list[Any], path: str) -> Any:
 def _stacked(items: list[Any]) -> Any:
     """Equal leaves as one: arrays as an array, tensors as a tensor; else the list itself, as which it is uploaded."""
     first = items[0]
-    alike = len({(type(i), getattr(i, "shape", None), getattr(i, "dtype", None)) for i in items}) == 1
+    alike = len({(cast("Any", type(i)), getattr(i, "shape", None), getattr(i, "dtype", None)) for i in items}) == 1
     if alike and isinstance(first, Tensor):
         return Tensor.from_numpy(first.device, np.stack([i.to_numpy() for i in items]), first.element)
     if alike and isinstance(first, (np.ndarray, np.void)):
