@@ -10,6 +10,7 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import Param
+from fusepy.ir.refusals import wrong_members
 from fusepy.ir.resolve import member_offer
 from fusepy.ir.types import Type
 from fusepy.mapping import Mapped
@@ -53,17 +54,17 @@ def struct(trace: Trace, tree: Tree, path: str, candidates: Sequence[Type | None
     loc = user_line()
     type = struct_type(trace.oracle, tree, path, candidates, loc)
     members = {p.name: p for p in trace.oracle.fields(type) or ()}
+    if set(members) != set(tree.fields):
+        raise wrong_members(type, list(members), list(tree.fields), path, loc)
     operands: list[Value] = []
     maps: list[ArgMap] = []
     explicit = False
     for name, inner in tree.fields.items():
-        value, map = operand(trace, inner, f"{path}.{name}", [members[name].type if name in members else None])
+        value, map = operand(trace, inner, f"{path}.{name}", [members[name].type])
         operands.append(value)
         maps.append(map if map is not UNSAID else trace.maps.get(value, UNSAID))
         explicit |= map.dims is not None
-    outer, loose = None, None
-    if set(members) == set(tree.fields):  # else the operation says what is wrong
-        maps, outer, loose = placed(trace, [members[n] for n in tree.fields], operands, maps, path, loc)
+    maps, outer, loose = placed(trace, [members[n] for n in tree.fields], operands, maps, path, loc)
     attrs: dict[str, Attr] = {"type": type.name, "fields": tuple(tree.fields), "path": path}
     made = trace.builder.add(OPS["struct"], operands, maps, attrs, loc)[0]
     if outer is not None:

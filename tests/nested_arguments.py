@@ -241,3 +241,76 @@ def grid_of(leaves: dict[str, Any], fields: dict[str, Any], t: Any, path: str = 
         else:
             shapes.append(grid_of(leaves, member, t, f"{path}.{name}"))
     return np.broadcast_shapes(*shapes)
+
+
+class Writable(Drawn):
+    """Draws arguments of `change`: leaves are arrays and tensors over the whole grid, which are written, or constants."""
+
+    def __init__(self, draw: st.DrawFn, grid: tuple[int, ...]):
+        super().__init__(draw, grid, mapped=False)
+        self.targets: dict[str, Any] = {}
+
+    def struct(self, module: Any, name: str, fields: dict[str, Any], path: str) -> Any:
+        way = self.draw(st.sampled_from(["fields"] * 4 + ["array", "tensor"] + ["vcast"] * (name == "Ray")))
+        if way == "fields":
+            order = self.draw(st.permutations(list(fields)))
+            return FORMS[self.draw(st.sampled_from(list(FORMS)))](
+                **{f: self.field(module, fields[f], f"{path}.{f}") for f in order}
+            )
+        whole = np.zeros(self.grid, getattr(module, name).dtype)
+        self.fill(fields, whole, path, _Wrap(None))
+        if way == "vcast":
+            flat = np.ascontiguousarray(whole).view(np.float32).reshape(*self.grid, 2, 3)
+            self.keep(fields, path, flat, lambda f: flat[..., list(fields).index(f), :])
+            return fp.vcast(flat, getattr(module, name))
+        made: Any = fp.Tensor.from_numpy(module.device, whole, getattr(module, name)) if way == "tensor" else whole
+        self.keep(fields, path, made, lambda f: np.asarray(made)[f])
+        return made
+
+    def keep(self, fields: dict[str, Any], path: str, made: Any, read: Any) -> None:
+        for name, member in fields.items():
+            if isinstance(member, Member):
+                self.targets[f"{path}.{name}"] = lambda name=name: read(name)
+            else:
+                self.keep(member, f"{path}.{name}", made, lambda f, name=name: read(name)[f])
+
+    def leaf(self, module: Any, member: Member, path: str) -> Any:
+        if self.draw(st.integers(0, 2)) == 0:
+            numbers = self.numbers(member, ())
+            self.leaves[path] = numbers
+            return numbers.tolist()
+        numbers = self.numbers(member, self.grid)
+        self.leaves[path] = numbers.copy()
+        made: Any = fp.Tensor.from_numpy(module.device, numbers) if self.draw(st.booleans()) else numbers
+        self.targets[path] = lambda: np.asarray(made)
+        return made
+
+
+class Change(NamedTuple):
+    value: Any
+    leaves: dict[str, Any]  # before the call
+    targets: dict[str, Any]  # what reads a leaf that is written, by path; components of vectors have paths of their own
+    t: Any
+
+
+def changes(module: Any) -> st.SearchStrategy[Change]:
+    @st.composite
+    def drawn(draw: st.DrawFn) -> Change:
+        grid = draw(st.sampled_from([(5,), (2, 3)]))
+        made = Writable(draw, grid)
+        value = made.struct(module, "Sphere", SPHERE, "s")
+        return Change(value, made.leaves, made.targets, made.numbers(Member("float", np.float32), grid))
+
+    return drawn()
+
+
+def changed(leaves: dict[str, Any], path: str, t: Any) -> Any:
+    """What `change` leaves at a path."""
+    array = np.asarray(leaves[path])
+    if path == "s.radius":
+        return array + t
+    if path == "s.axis.position":
+        return array * 2
+    if path == "s.mixed.i":
+        return array + 1
+    return -array if path == "s.mixed.h" else array

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import fusepy as fp
-from tests.nested_arguments import SOURCE, STRUCTS, Program, expected, grid_of, programs
+from tests.nested_arguments import SOURCE, STRUCTS, Change, Program, changed, changes, expected, grid_of, programs
 
 MODULE = fp.Module.load_from_source(fp.default_device(), "nested_random", SOURCE)
 
@@ -46,3 +46,19 @@ def test_a_struct_comes_together_from_any_leaves(program: Program) -> None:
     assert found.shape == shape
     for name in dtype.names:
         np.testing.assert_array_equal(found[name], made[name], err_msg=f"{name} of {program.value!r} {program.how}")
+
+
+@pytest.mark.req("V5", "C10", "T8")
+@settings(max_examples=40)
+@given(change=changes(MODULE))
+def test_leaves_are_written_back(change: Change) -> None:
+    result = MODULE.change(change.value, change.t)
+    assert result is None or not change.targets  # returned only where there is nothing to write to
+    for path, read in change.targets.items():
+        whole, _, component = path.rpartition(".")
+        if whole in change.leaves and path not in change.leaves:  # a component of a vector
+            wanted = changed(change.leaves, whole, change.t)[..., "xyzw".index(component)]
+        else:
+            wanted = changed(change.leaves, path, change.t)
+        found = read()
+        np.testing.assert_array_equal(found, np.broadcast_to(wanted, found.shape), err_msg=f"{path} of {change.value!r}")

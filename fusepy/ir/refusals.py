@@ -117,7 +117,8 @@ def _binding_hint(value: Value, param: Param) -> str:
     ):
         extents = " x ".join(map(str, want.shape))
         return f"a {want} takes trailing axes of {extents}; reshape the array, or vcast to the type that it holds"
-    if value.type.is_numeric and want.is_numeric and value.type.shape == want.shape:
+    converted = want.scalar is not None and value.type is not want.scalar and value.type.kind is Kind.SCALAR and value.container
+    if value.type.is_numeric and want.is_numeric and (value.type.shape == want.shape or converted):
         dtype = want.dtype
         return f"conversions are never silent: pass .astype(np.{dtype}), or say vcast(value, m.{want.name})"
     if value.type.is_numeric and want.is_numeric and value.type.shape and want.shape:
