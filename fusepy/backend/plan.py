@@ -15,6 +15,7 @@ from fusepy.backend.emit import region_operands
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import Field, Operand, Variant
+from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.whole import check_written, written
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
@@ -339,13 +340,15 @@ class Plan:
     def _bad_number(self, args: Sequence[Any], error: Exception) -> FusepyError:
         """Which Python number did not fit its parameter."""
         for operand, position in zip(self._operands, self.positions):
-            if operand.container == "" and operand.have.dtype is not None:
+            if operand.container in ("", "Uniform") and operand.have.dtype is not None:
+                given = args[position]
                 try:
-                    struct.pack(_CODES[operand.have.dtype.kind, operand.have.dtype.itemsize], args[position])
+                    for number in given if isinstance(given, Components) else (given,):
+                        struct.pack(_CODES[operand.have.dtype.kind, operand.have.dtype.itemsize], number)
                 except (struct.error, OverflowError):
                     return RangeError(
                         f"{self.name}: argument {operand.label!r} does not fit {operand.have}",
-                        saw=args[position],
+                        saw=given,
                         expected=operand.have,
                         hint="use a wider type in the Slang function, or a number in range",
                     )
