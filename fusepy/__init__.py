@@ -2,6 +2,7 @@
 
 from fusepy.backend.marshals import Marshal
 from fusepy.backend.runtime import Device
+from fusepy.batchable import Batchable, is_batchable_like
 from fusepy.binding import CallContext
 from fusepy.cursor import BufferCursor, ElementCursor
 from fusepy.device import default_device, init_device
@@ -79,7 +80,6 @@ from fusepy.math import (
 )
 from fusepy.module import Module, SlangType, get_function, load
 from fusepy.ndbuffer import NDBuffer, NDDifferentiableBuffer
-from fusepy.nested import Batchable, is_batchable_like
 from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
 from fusepy.signature import register

@@ -18,7 +18,7 @@ from fusepy.handout import container_named
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.mapping import spec_of
-from fusepy.nested import flat
+from fusepy.nested import flat, too_deep
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
 from fusepy.trace import user_line
@@ -91,7 +91,7 @@ class Caller(Configured):
         keys = KEYS
         try:
             key: Hashable = tuple([a.key if a.__class__ is Tensor else keys[a.__class__](a) for a in args])
-        except (KeyError, FusepyError):  # the first argument of its class, or one that has no key
+        except (KeyError, FusepyError, RecursionError):  # the first argument of its class, or one that has no key
             key = tuple([self._key(a, i) for i, a in enumerate(args)])
         if kwargs:
             key = (key, tuple((k, self._key(v, 0, k)) for k, v in kwargs.items()))
@@ -123,12 +123,14 @@ class Caller(Configured):
         """The key of one argument; where it has none, the error says which argument that is."""
         try:
             return signature(value)
-        except FusepyError as error:
+        except (FusepyError, RecursionError) as error:
             if is_encoder(value):
                 raise misplaced(value, self.__name__).at(user_line()) from None
             names = self._parameter_names()
             name = name or (names[position] if position < len(names) else f"#{position}")
-            error.what = f"{self.__name__}: argument {name!r}: {error.what}"
+            if isinstance(error, RecursionError):
+                raise too_deep(self.__name__, value, name).at(user_line()) from None
+            error.what = f"{self.__name__}: argument '{name}{error.below}': {error.what}"
             raise error.at(user_line()) from None
 
     def _again(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None, result: Any) -> Any:

@@ -98,13 +98,13 @@ class Program:
             for i in [self.graph.inputs.index(v)]
             if v.container == "" and m.type is not None
         ]
+        outs = list(recording.outs) or [None] * len(self.elements)
+        self.outs = outs if any(o is not None for o in outs) else None
         self.plan = self.plans(self.graph)[0] if self.graph.nodes else None
         if self.plan is not None and self.plan.open:
             raise NoExtents(self)
         self.detours = self._detours(values)
         self.split: list[Plan] | None = None
-        outs = list(recording.outs) or [None] * len(self.elements)
-        self.outs = outs if any(o is not None for o in outs) else None
         # the short way, for one tensor that is returned by itself and not in a tuple or dict of one
         self.simple = (
             self.outs is None
@@ -328,7 +328,7 @@ class Program:
             raise ShapeError(
                 f"{self.graph.name}: {name} is read-only",
                 saw=f"{given.dtype}{list(np.shape(given))}",
-                hint="pass a writable array",
+                hint="pass a writable array; one that is read as structs can be written if the bytes of each lie together",
             )
         return None
 
@@ -354,10 +354,12 @@ class Program:
         """A plan per region of a fused graph."""
         position = dict(zip(fused.inputs, self.positions))
         plans: list[Plan] = []
+        targets = [self._target(j) for j in range(len(self.elements))]
         for region in fused.nodes:
             elements = [Element.of(v.type, self.oracle) for v in region.results]
             positions = [position[v] for v in region.operands]
-            plans.append(Plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile))
+            plans.append(Plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, targets))
+            targets = targets[len(elements) :]
         return plans
 
     def source(self, region: Node, variant: Variant) -> KernelSource:

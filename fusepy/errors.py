@@ -54,6 +54,8 @@ class FusepyError(Exception):
           hint:     slice it
     """
 
+    below: str = ""  # where inside a nested argument it happened, ``.position.z``, while it travels up to the argument's name
+
     def __init__(self, what: str, *, place: str | None = None, saw: object = None, expected: object = None, hint: str = ""):
         self.what = what
         self.place = place

@@ -17,7 +17,7 @@ from fusepy.errors import ArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.mapping import Mapped
-from fusepy.nested import is_nested, leaves_of
+from fusepy.nested import is_nested, leaves_of, naming
 from fusepy.reload import Loaded
 from fusepy.resolution import Resolved, resolved_call
 from fusepy.results import hand_back
@@ -90,7 +90,8 @@ class Function(Caller):
         alias = trace.module(self._source, self._device)
         slots = _slots(trace.oracle.declared(alias, self.__name__), args, kwargs)
         given = [*args, *kwargs.values()]
-        leaves = [list(leaves_of(value, slot.name)) for value, slot in zip(given, slots)]
+        with naming(self.__name__):
+            leaves = [list(leaves_of(value, slot.name)) for value, slot in zip(given, slots)]
         starts = [sum(map(len, leaves[:i])) for i in range(len(given))]
         inputs = [i for i, p in enumerate(slots) if p.direction != OUT]
         with trace.recording():
@@ -99,8 +100,12 @@ class Function(Caller):
             found = trace.call(alias, self.__name__, passed[:cut], dict(zip(kwargs, passed[cut:])), inherit=False)
             several = cast("tuple[Traced, ...]", found if isinstance(found, tuple) else (found,))
             results = [] if found is None else list(several)
-            written = [Written(p, given[i], self._spec(i, p.name), leaves[i], starts[i]) for i, p in enumerate(slots)]
-            outputs = self._outputs(trace, written, results)
+            node = trace.builder.nodes[-1]
+            answer = node.op.resolution(node, trace.oracle)
+            assert answer is not None
+            filled = _slots([Signature(answer.params, None)], args, kwargs)  # of the overload that Slang chose
+            written = [Written(p, given[i], self._spec(i, p.name), leaves[i], starts[i]) for i, p in enumerate(filled)]
+            outputs = self._outputs(trace, written, dict(zip([name for name, _ in answer.results], results, strict=True)))
         return Recording(
             trace.finish([o.value for o in outputs]),
             trace,
@@ -114,15 +119,13 @@ class Function(Caller):
             [j for j, o in enumerate(outputs) if o.grad],
         )
 
-    def _outputs(self, trace: Trace, slots: Sequence[Written], results: Sequence[Traced]) -> list[Output]:
-        """What the program computes: results to return, and those that are written back to arguments."""
-        written = [w for w in slots if w.param.direction in (OUT, INOUT)]
-        if not any(w.param.direction == OUT for w in written) and len(results) > len(written) + 1:
-            return [Output(r) for r in results]  # out arguments were left away among the inputs: everything is returned
-        cut = len(results) - len(written)
-        outputs = [Output(r) for r in results[:cut]]
-        for slot, result in zip(written, results[cut:]):
-            outputs += written_back(trace, self.__name__, slot, result)
+    def _outputs(self, trace: Trace, slots: Sequence[Written], results: Mapping[str, Traced]) -> list[Output]:
+        """What the program computes: results to return, and those that are written back to arguments, by parameter."""
+        written = {w.param.name: w for w in slots if w.param.direction in (OUT, INOUT)}
+        outputs: list[Output] = []
+        for name, result in results.items():
+            slot = written.get(name)
+            outputs += [Output(result)] if slot is None else written_back(trace, self.__name__, slot, result)
         return outputs
 
     def _global_names(self) -> list[str]:
