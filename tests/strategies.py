@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from hypothesis import reject
 from hypothesis import strategies as st
 
 from fusepy.errors import FusepyError, ShapeError
@@ -278,9 +279,17 @@ class _Recorder:
         return Program(graph, [self.arrays[v] for v in graph.inputs], FUNCTIONS)
 
     def sharing_a_grid(self, values: Sequence[Value]) -> list[Value]:
-        """The first of `values`, and those others that broadcast with it: one region computes all results."""
+        """The first of `values`, and those others that broadcast with it: one region computes all results.
+
+        Calls that take a pointer stay in the region, since they may write through it, so they have a say as well.
+        """
         kept: list[Value] = []
-        grid: tuple[int, ...] = ()
+        pointers = [n.results[0] for n in self.builder.nodes if n.attrs.get("function") in ("fetch", "fetch3")]
+        shapes = [self.arrays[v].shape[: v.rank] for v in pointers]
+        try:
+            grid = np.broadcast_shapes(*shapes, self.arrays[values[0]].shape[: values[0].rank])
+        except ValueError:
+            reject()
         for value in values:
             shape = self.arrays[value].shape[: value.rank]
             try:
