@@ -50,7 +50,7 @@ def test_lists(lib: Any) -> None:
     assert lib.turn([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]]) == [[1, 4, 7], [2, 5, 8], [3, 6, 9]]
 
 
-@pytest.mark.req("T1")
+@pytest.mark.req("T1", partly="slangpy's math types")
 def test_lists_follow_slangs_answer(lib: Any) -> None:
     assert lib.luma([5, 6, 7]) == 765.0  # a float3
     assert lib.add([5, 6, 7], 0) == [5.0, 6.0, 7.0]  # three floats
@@ -125,7 +125,7 @@ def test_named_arguments_and_defaults(lib: Any) -> None:
     same(lib.tone(c, 2.0, 1.0), c * 2 + 1)
 
 
-@pytest.mark.req("F1")
+@pytest.mark.req("F1", partly="get_function(module, name)")
 def test_ways_to_a_function(lib: Any, device: Any) -> None:
     assert lib.add(1, 2) == lib["add"](1, 2) == lib.find_function("add")(1, 2) == 3
     assert lib["deep::inner"](1) == 1.5
@@ -410,7 +410,7 @@ def test_arrays_and_pointers(lib: Any, device: Any) -> None:
     same(lib.fetch(ramp(3, 3), [4]), ramp(3, 3).reshape(-1)[[4]])
 
 
-@pytest.mark.req("T8")
+@pytest.mark.req("T8", partly="flat and nested float tensors as structs")
 def test_structs(lib: Any, device: Any) -> None:
     rays = np.zeros((4, 2), lib.Ray.dtype)
     rays["position"], rays["direction"] = ramp(4, 2, 3), ramp(4, 2, 3, start=7)
@@ -592,7 +592,8 @@ def test_vmap_and_vcast_together(lib: Any) -> None:
     same(lib.luma(fp.vmap(fp.vcast(a, lib.float3), (1, 0))), expected)
 
 
-@pytest.mark.req("V2", "V6", "V7")
+@pytest.mark.req("V2", "V6")
+@pytest.mark.req("F13", partly="plain tuples of dimensions")
 def test_declare(lib: Any, device: Any) -> None:
     c = ramp(4, 5, 3)
     by_position = lib.tone.declare(fp.vmapping(0, 1), None, None)
@@ -641,7 +642,7 @@ def test_grid(lib: Any) -> None:
 # ---- tensors --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("T18")
+@pytest.mark.req("T18", partly="gradients, clear, flatten_dtype")
 def test_tensors(device: Any) -> None:
     a = ramp(3, 4, 3)
     t = fp.Tensor.from_numpy(device, a, "float3")
