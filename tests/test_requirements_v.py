@@ -88,7 +88,7 @@ def test_v4_vcast(m: Any) -> None:
     same(traced(IMAGE), (TONED * 2).astype(np.int32))
 
 
-@pytest.mark.req("V5", partly="inside nested arguments")
+@pytest.mark.req("V5")
 def test_v5_mixed_and_on_out_arguments(m: Any, device: Any) -> None:
     result = fp.Tensor.zeros(device, (4, 5, 3))
     m.tonemap_to(fp.vmap(IMAGE, (0, 1)), 1, 0.5, fp.vcast(result, m.float3))
@@ -96,6 +96,16 @@ def test_v5_mixed_and_on_out_arguments(m: Any, device: Any) -> None:
     again = np.zeros((4, 5, 3), F32)
     m.tonemap_to(fp.vcast(IMAGE, m.float3), fp.vmap(ramp(4), (0,)), 1.0, fp.vmap(again, (0, 1)))
     same(again, IMAGE * ramp(4)[:, None, None])
+
+
+@pytest.mark.req("V5")
+def test_v5_inside_nested_arguments(m: Any) -> None:
+    position, direction, t = ramp(4, 3), np.arange(15, dtype=np.int32).reshape(5, 3), ramp(5)
+    ray = {"position": fp.vmap(position, (0,)), "direction": fp.vmap(fp.vcast(direction, m.float3), (1,))}
+    expected = position[:, None] + t[:, None] * direction.astype(F32)
+    same(m.along(ray, fp.vmap(t, (1,))), expected)
+    components = {"position": {"x": fp.vmap(position[:, 0], 0), "y": 1, "z": 2}, "direction": fp.vmap([0.0, 0.0, 1.0], ())}
+    same(m.along(components, fp.vmap(t, 1))[:, :, 0], np.repeat(position[:, :1], 5, 1))
 
 
 @pytest.mark.req("V6")
