@@ -18,6 +18,7 @@ float2 weighted(int position, float2 source[4], float weight) { return source[po
 T twice<T : IArithmetic>(T x) { return x + x; }
 void tenfold(float3 input, out float3 result) { result = input * 10; }
 void decay(float rate, inout float value, out float before) { before = value; value -= rate * value; }
+void parts(float x, inout float sum, out float twice, inout float count) { sum += x; twice = 2 * x; count += 1; }
 int2 coordinate(int2 pixel) { return pixel; }
 uint2 unsigned_coordinate(uint2 pixel) { return pixel; }
 float3 shade(float3 color, float gain, float lift = 0.5) { return color * gain + lift; }
@@ -105,6 +106,27 @@ def test_c10_in_out_and_inout(m: Any, device: Any, make: Any) -> None:
     same(np.asarray(rate), ramp(5))  # in: only read
     same(np.asarray(before), ramp(5, start=3))  # out: written
     same(np.asarray(value), ramp(5, start=3) - ramp(5) * ramp(5, start=3))  # inout: read and written
+
+
+@pytest.mark.req("C10", "C18")
+def test_c10_written_arguments_by_name_and_in_any_order(m: Any, device: Any) -> None:
+    x = ramp(5)
+
+    def check(call: Any, twice_is_given: bool = True) -> None:
+        total, twice, count = ramp(5, start=9), np.zeros(5, F32), fp.Tensor.zeros(device, 5)
+        found = call(total, twice, count)
+        same(total, x + ramp(5, start=9))
+        same(twice if twice_is_given else found, 2 * x)
+        same(count.to_numpy(), np.ones(5, F32))
+        assert twice_is_given is (found is None)
+
+    check(lambda total, twice, count: m.parts(x, total, twice, count))
+    check(lambda total, twice, count: m.parts(x=x, sum=total, twice=twice, count=count))
+    check(lambda total, twice, count: m.parts(count=count, twice=twice, x=x, sum=total))
+    check(lambda total, twice, count: m.parts(x, total, twice=twice, count=count))
+    check(lambda total, twice, count: m.parts(x, total, count=count, twice=twice))
+    check(lambda total, twice, count: m.parts(x, total, count, _result="numpy"), False)
+    check(lambda total, twice, count: m.parts(x, count=count, sum=total, _result="numpy"), False)
 
 
 @pytest.mark.req("C11")

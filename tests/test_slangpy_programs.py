@@ -1,8 +1,8 @@
 """Programs written for slangpy's functional API run here with nothing changed but the import, and give the same numbers.
 
 Each program is a function of `spy`, which is slangpy in one run and fusepy in the other, of a module `m` with the Slang source
-below, and of the module's device. They do in few lines what a page of slangpy's documentation shows: first functions, return types,
-broadcasting, mapping, nested types, type methods, textures, tensors, generators, globals, command encoders, constants.
+below, and of the module's device. They do in few lines what a page of slangpy's documentation shows: first functions, return
+types, broadcasting, mapping, nested types, type methods, textures, tensors, generators, globals, command encoders, constants.
 """
 
 from __future__ import annotations
