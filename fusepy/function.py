@@ -188,6 +188,10 @@ class Function(Caller):
         """What Slang answers for a call like this one; see `fusepy.resolve`."""
         return resolved_call(self._record(args, kwargs))
 
+    def as_func(self) -> Function:
+        """The function itself; slangpy's spelling of "this name is a function"."""
+        return self
+
     def __repr__(self) -> str:
         return f"<Slang function {self.__name__} of {self._source.alias}>"
 

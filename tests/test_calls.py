@@ -593,7 +593,7 @@ def test_vmap_and_vcast_together(lib: Any) -> None:
 
 
 @pytest.mark.req("V2", "V6")
-@pytest.mark.req("F13", partly="plain tuples of dimensions")
+@pytest.mark.req("F13")
 def test_declare(lib: Any, device: Any) -> None:
     c = ramp(4, 5, 3)
     by_position = lib.tone.declare(fp.vmapping(0, 1), None, None)
