@@ -355,8 +355,6 @@ PROGRAMS: dict[str, Program] = {
 WAITING = {
     "return_textures": "textures",
     "broadcasting": "slangpy's math types",
-    "mapping": "generic out parameters",
-    "nested_types": "generic out parameters",
     "nested_structs": "slangpy's math types",
     "type_methods": "InstanceTensor",
     "instance_lists": "InstanceList",
