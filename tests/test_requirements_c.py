@@ -160,12 +160,28 @@ def test_c13_the_container_follows_the_arguments(m: Any, device: Any) -> None:
     assert type(m.add(a, 1, _result="tensor")) is fp.Tensor
 
 
-@pytest.mark.req("C16", partly="Shape, texture.shape")
+@pytest.mark.req("C16", partly="texture.shape")
 def test_c16_grids_are_integer_coordinates(m: Any) -> None:
     x, y = np.meshgrid(np.arange(6), np.arange(4))
     wanted = np.stack([x, y], -1)
     same(m.coordinate(fp.grid((4, 6)), _result="numpy"), wanted.astype(np.int32))
-    same(m.unsigned_coordinate(fp.grid((4, 6)), _result="numpy"), wanted.astype(np.uint32))
+    for given in (fp.grid((4, 6)), fp.Shape(4, 6), fp.Shape((4, 6))):
+        same(m.coordinate(given, _result="numpy"), wanted.astype(np.int32))
+        same(m.unsigned_coordinate(given, _result="numpy"), wanted.astype(np.uint32))
+
+
+@pytest.mark.req("C16")
+def test_c16_open_grids_take_the_extents_of_the_result(m: Any) -> None:
+    found = np.zeros((4, 6, 2), np.int32)
+    m.coordinate(fp.grid((-1, -1), stride=(4, 2)), _result=found)
+    x, y = np.meshgrid(np.arange(6), np.arange(4))
+    same(found, np.stack([2 * x, 4 * y], -1).astype(np.int32))
+    m.coordinate(fp.grid((-1, 6)), _result=found)
+    same(found, np.stack([x, y], -1).astype(np.int32))
+    with pytest.raises(fp.ShapeError, match="no argument says how large"):
+        m.coordinate(fp.grid(2))
+    with pytest.raises(fp.ShapeError, match="does not fit"):
+        m.coordinate(fp.grid((-1, 5)), _result=found)
 
 
 @pytest.mark.req("C17")

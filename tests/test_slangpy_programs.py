@@ -354,19 +354,11 @@ PROGRAMS: dict[str, Program] = {
 # what does not run here yet, and why
 WAITING = {
     "return_textures": "textures",
-    "broadcasting": "slangpy's math types",
-    "nested_structs": "slangpy's math types",
     "type_methods": "InstanceTensor",
     "instance_lists": "InstanceList",
     "textures": "textures",
     "tensors": "cursors",
     "tensors_of_numbers": "zeros_like, empty_like, view",
-    "grids": "grids of undefined extents",
-    "ids": "call_id, thread_id",
-    "random_numbers": "rand_float, wang_hash",
-    "set_globals": "set",
-    "command_encoders": "append_to",
-    "constants": "constants",
     "buffers": "raw buffers",
 }
 
