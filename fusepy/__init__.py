@@ -1,11 +1,13 @@
 """fusepy: a lazy tracing and fusion compiler for functions written in the Slang shading language."""
 
+import typing as _typing
+
 from fusepy.backend.marshals import Marshal
 from fusepy.backend.runtime import Device
 from fusepy.batchable import Batchable, is_batchable_like
 from fusepy.binding import CallContext
 from fusepy.cursor import BufferCursor, ElementCursor
-from fusepy.device import default_device, init_device
+from fusepy.device import create_device, default_device, init_device
 from fusepy.entry_point import Dispatch
 from fusepy.errors import (
     AmbiguousCallError,
@@ -86,6 +88,13 @@ from fusepy.signature import register
 from fusepy.stats import Stats, clear_cache, stats
 from fusepy.tensor import Tensor
 
+if _typing.TYPE_CHECKING:
+    from fusepy.backend.spellings import *  # noqa: F403
+else:  # found when asked for, so that fusepy's own names are what `dir` lists
+    from fusepy.backend.spellings import spelled as _spelled
+
+    __getattr__ = _spelled
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -141,6 +150,7 @@ __all__ = [
     "clip",
     "cos",
     "cosh",
+    "create_device",
     "cross",
     "default_device",
     "dot",

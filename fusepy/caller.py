@@ -17,7 +17,7 @@ from fusepy.extents import NoExtents, SizedByResult
 from fusepy.handout import container_named
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.mapping import spec_of
+from fusepy.mapping import plain_spec, spec_of
 from fusepy.nested import flat, too_deep
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
@@ -67,7 +67,22 @@ class Caller(Configured):
             self._check_name(name)
         return self._configured(_specs=tuple(map(spec_of, specs)), _named_specs={k: spec_of(v) for k, v in named.items()})
 
-    map = declare
+    def map(self: Self, *specs: Any, **named: Any) -> Self:
+        """`declare` as slangpy spells it: with plain dimensions as well, and ``None`` for what is left to be inferred.
+
+        Args:
+            specs: per argument dimensions such as ``(0, 1)``, a `vmapping`, a type or its name, or ``None``.
+
+        Raises:
+            ArgumentError, ShapeError: for anything else, and for names that the function does not have.
+
+        Example:
+            >>> import fusepy as fp
+            >>> m = fp.Module.load_from_source(fp.default_device(), "doc_map", "float f(float a, float b) { return a * b; }")
+            >>> m.f.map((0,), b=(1,))([1.0, 2.0], b=[10.0, 20.0])
+            [[10.0, 20.0], [20.0, 40.0]]
+        """
+        return self.declare(*[plain_spec(spec) for spec in specs], **{name: plain_spec(spec) for name, spec in named.items()})
 
     def return_type(self: Self, container: Any) -> Self:
         """This function with its results as ``"tensor"``, ``"numpy"``, ``"list"``, ``"torch"`` or ``"slangpy"``, or a class."""

@@ -101,7 +101,7 @@ class Program:
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
         self.plan = self.plans(self.graph)[0] if self.graph.nodes else None
-        if self.plan is not None and self.plan.open:
+        if self.plan is not None and (self.plan.open or self._all_open(values)):
             raise NoExtents(self)
         self.detours = self._detours(values)
         self.split: list[Plan] | None = None
@@ -386,6 +386,11 @@ class Program:
         types = [pair_of(o.want) or o.want for o in region_operands(region) if o.dims and o.want.kind is not Kind.POINTER]
         types += [v.type for v in region.results]
         return max((Element.of(t, self.oracle).nbytes for t in types), default=4)
+
+    def _all_open(self, values: Sequence[Any]) -> bool:
+        """Whether open grids are all that could say how large the grid is."""
+        ranked = [_inner(values[p]) for v, p in zip(self.graph.inputs, self.positions) if v.rank]
+        return bool(ranked) and all(isinstance(v, Grid) and any(v.open) for v in ranked)
 
     def _place(self, value: Any, wanted: Type, name: str) -> Place | None:
         """How an argument gets to the device as elements of `wanted`; ``None`` for what is passed as it is."""

@@ -80,6 +80,23 @@ def init_device(
     raise DeviceError("no device could be opened", saw="; ".join(failures), hint="run 'fusepy doctor' to see what is missing")
 
 
+def create_device(
+    type: str | spy.DeviceType | None = None,
+    enable_debug_layers: bool = False,
+    include_paths: Sequence[str | os.PathLike[str]] = (),
+) -> Device:
+    """`init_device` as slangpy spells it.
+
+    Raises:
+        DeviceError: if none opens.
+
+    Example:
+        >>> create_device(include_paths=["shaders"]).include_paths
+        ('shaders',)
+    """
+    return init_device(None if type == spy.DeviceType.automatic else type, None, include_paths, enable_debug_layers)
+
+
 def default_device() -> Device:
     """The device that `load` uses; opened on first use, and again if it was closed."""
     global _default

@@ -114,6 +114,8 @@ def element_of(dtype: Any) -> Element:
         return element
     if isinstance(dtype, Type):
         return Element.of(dtype)
+    if dtype in (float, int, bool):  # Slang's types of these names, which is what Python's numbers become
+        return Element.of(Type.parse(dtype.__name__))
     if isinstance(dtype, str) and (dtype in SCALARS or dtype not in np.sctypeDict):  # NumPy's "float" is a double
         return Element.of(Type.parse(dtype))
     return Element.of(scalar_type(np.dtype(dtype)))

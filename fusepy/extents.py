@@ -9,7 +9,7 @@ import numpy as np
 
 from fusepy.element import Element
 from fusepy.errors import ShapeError
-from fusepy.generators import Generator
+from fusepy.generators import Generator, Grid
 from fusepy.mapping import Mapped
 from fusepy.nested import flat
 from fusepy.tensor import Tensor
@@ -95,7 +95,7 @@ def _batch(target: Any, element: Element) -> tuple[int, ...]:
 
 def _follows(value: Any) -> bool:
     inner = value.value if isinstance(value, Mapped) else value
-    return isinstance(inner, Generator) and not inner.shape
+    return any(inner.open) if isinstance(inner, Grid) else isinstance(inner, Generator) and not inner.shape
 
 
 def _over(value: Any, shape: tuple[int, ...]) -> Any:

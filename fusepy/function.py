@@ -19,7 +19,7 @@ from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.mapping import Mapped
 from fusepy.nested import is_nested, leaves_of, naming
 from fusepy.reload import Loaded
-from fusepy.resolution import Resolved, resolved_call
+from fusepy.resolution import Resolved, call_answer, resolved_call
 from fusepy.results import hand_back
 from fusepy.trace import Trace, current_trace
 from fusepy.traced import Traced
@@ -95,17 +95,14 @@ class Function(Caller):
         starts = [sum(map(len, leaves[:i])) for i in range(len(given))]
         inputs = [i for i, p in enumerate(slots) if p.direction != OUT]
         with trace.recording():
-            passed = [trace.argument(slots[i].name, given[i], self._spec(i, slots[i].name)) for i in inputs]
-            cut = sum(i < len(args) for i in inputs)
-            found = trace.call(alias, self.__name__, passed[:cut], dict(zip(kwargs, passed[cut:])), inherit=False)
+            passed = {i: trace.argument(slots[i].name, given[i], self._spec(i, slots[i].name)) for i in inputs}
+            positional = [t for i, t in passed.items() if i < len(args)]
+            named = {slots[i].name: t for i, t in passed.items() if i >= len(args)}
+            found = trace.call(alias, self.__name__, positional, named, inherit=False)
             several = cast("tuple[Traced, ...]", found if isinstance(found, tuple) else (found,))
             results = [] if found is None else list(several)
-            node = trace.builder.nodes[-1]
-            answer = node.op.resolution(node, trace.oracle)
-            assert answer is not None
-            filled = _slots([Signature(answer.params, None)], args, kwargs)  # of the overload that Slang chose
-            written = [Written(p, given[i], self._spec(i, p.name), leaves[i], starts[i]) for i, p in enumerate(filled)]
-            outputs = self._outputs(trace, written, dict(zip([name for name, _ in answer.results], results, strict=True)))
+            written = [Written(p, given[i], self._spec(i, p.name), leaves[i], starts[i]) for i, p in enumerate(slots)]
+            outputs = _outputs(trace, self.__name__, written, len(args), results)
         return Recording(
             trace.finish([o.value for o in outputs]),
             trace,
@@ -118,15 +115,6 @@ class Function(Caller):
             any(map(is_nested, given)),
             [j for j, o in enumerate(outputs) if o.grad],
         )
-
-    def _outputs(self, trace: Trace, slots: Sequence[Written], results: Mapping[str, Traced]) -> list[Output]:
-        """What the program computes: results to return, and those that are written back to arguments, by parameter."""
-        written = {w.param.name: w for w in slots if w.param.direction in (OUT, INOUT)}
-        outputs: list[Output] = []
-        for name, result in results.items():
-            slot = written.get(name)
-            outputs += [Output(result)] if slot is None else written_back(trace, self.__name__, slot, result)
-        return outputs
 
     def _global_names(self) -> list[str]:
         loaded = self._loaded
@@ -201,28 +189,35 @@ class Function(Caller):
         """What Slang answers for a call like this one; see `fusepy.resolve`."""
         return resolved_call(self._record(args, kwargs))
 
+    def as_func(self) -> Function:
+        """The function itself; slangpy's spelling of "this name is a function"."""
+        return self
+
     def __repr__(self) -> str:
         return f"<Slang function {self.__name__} of {self._source.alias}>"
 
 
 def _slots(declared: Sequence[Signature], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Param]:
-    """The parameter that each argument fills: all of them where as many are given by position, else only inputs.
-
-    Raises:
-        ArgumentError: where an ``out`` argument is given by name.
-    """
+    """The parameter that each argument fills: all of them where as many are given by position, else inputs; any by name."""
     for signature in declared:
         if not kwargs and len(args) == len(signature.params):
             return list(signature.params)
     inputs = [p for p in declared[0].params if p.direction != OUT]
     named = {p.name: p for s in declared for p in s.params}
     slots = [inputs[i] if i < len(inputs) else Param(f"arg{i}", None) for i in range(len(args))]
-    for name in kwargs:
-        param = named.get(name, Param(name, None))
-        if param.direction == OUT:
-            raise ArgumentError(
-                f"the out argument {name!r} is given by name",
-                hint="pass all arguments by position to have it written back, or leave it away to have it returned",
-            )
-        slots.append(param)
-    return slots
+    return slots + [named.get(name, Param(name, None)) for name in kwargs]
+
+
+def _outputs(trace: Trace, function: str, slots: Sequence[Written], positional: int, results: Sequence[Traced]) -> list[Output]:
+    """What the program computes: results to return, and those that are written back to arguments."""
+    if all(w.param.direction not in (OUT, INOUT) for w in slots):
+        return [Output(r) for r in results]
+    answer = call_answer(trace.builder.nodes, trace.oracle)
+    # which parameter an argument fills is known by place or name, not by the slot: Slang may have taken another overload
+    places = [p.name for p in answer.params if p.direction != OUT or any(w.param.direction == OUT for w in slots[:positional])]
+    targets = {places[i] if i < min(positional, len(places)) else w.param.name: w for i, w in enumerate(slots)}
+    outputs: list[Output] = []
+    for (name, _), result in zip(answer.results, results):
+        slot = targets.get(name)
+        outputs += [Output(result)] if slot is None else written_back(trace, function, slot, result)
+    return outputs

@@ -182,6 +182,9 @@ class Module:
             raise UnknownNameError(f"module {self.name!r} has no type {name!r}", hint=did_you_mean(name, known))
         return SlangType(self, type)
 
+    require_function = find_function  # slangpy's spellings
+    require_struct = find_struct = find_type
+
     def __getitem__(self, name: str) -> Any:
         found = self._found.get(name)
         if found is None:
@@ -278,6 +281,10 @@ class SlangType:
                 raise ArgumentError(f"{self.type}({value}) would cut a float", hint="round it first")
             check_range(value, self.type, f"{self.type}({value})")
         return np.resize(np.asarray(args, self.type.dtype), self.type.shape)
+
+    def as_struct(self) -> SlangType:
+        """The type itself; slangpy's spelling of "this name is a type"."""
+        return self
 
     def __eq__(self, other: object) -> bool:
         return other is self.type or (isinstance(other, SlangType) and other.type is self.type)

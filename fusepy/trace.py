@@ -313,7 +313,8 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
         holes = wanted[: wanted.index(filled[-1]) + 1] if filled else []
         missing = [n for n in holes if n not in kwargs]
         if unknown:
-            errors.append(ArgumentError(f"{function}() has no parameter {unknown[0]!r}", hint=did_you_mean(unknown[0], names)))
+            known = [p.name for p in signature.params]
+            errors.append(ArgumentError(f"{function}() has no parameter {unknown[0]!r}", hint=did_you_mean(unknown[0], known)))
         elif doubled:
             errors.append(ArgumentError(f"{function}() got {doubled[0]!r} twice", hint="pass it by position or by name"))
         elif missing:

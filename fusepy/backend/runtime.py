@@ -19,6 +19,7 @@ from fusepy.backend.pool import Pool
 from fusepy.backend.queue import Queue
 from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
+from fusepy.backend.spellings import Spellings
 from fusepy.backend.transfer import Transfer
 from fusepy.errors import DeviceLostError
 
@@ -34,7 +35,7 @@ class Counters:
         self.dispatches = self.kernels_compiled = self.plan_hits = self.plan_misses = self.disk_hits = self.disk_misses = 0
 
 
-class Device:
+class Device(Spellings):
     """An open device; made by `init_device`.
 
     Attributes:
