@@ -21,7 +21,7 @@ from benchmarks.report import unit
 
 HERE = Path(__file__).parent
 RESULTS = Path(".benchmarks")
-EVERYWHERE = ("call_overhead", "first_result", "chain8", "add16m", "steady", "many_functions")
+EVERYWHERE = ("call_overhead", "first_result", "chain8", "texture", "add16m", "steady", "many_functions")
 ON_GPU = ("call_overhead", "first_result", "add_gpu", "tonemap_gpu", "steady")
 # what pyproject.toml sets for the tests is undone here
 PYTEST = (

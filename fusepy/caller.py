@@ -11,6 +11,7 @@ import numpy as np
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.backend.recorder import is_encoder, misplaced
+from fusepy.backend.targets import Into, into
 from fusepy.binding import Setup, SetUpProgram, run
 from fusepy.compile import Program, Recording
 from fusepy.configured import Configured
@@ -18,14 +19,17 @@ from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, 
 from fusepy.extents import NoExtents, SizedByResult
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.mapping import spec_of
+from fusepy.mapping import Mapped, spec_of
 from fusepy.nested import flat
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
 from fusepy.trace import user_line
 
 Self = TypeVar("Self", bound="Caller")
-_CONTAINERS = {"tensor": "tensor", Tensor: "tensor", "numpy": "numpy", np.ndarray: "numpy", "list": "list", list: "list"}
+_CONTAINERS = {
+    "tensor": "tensor", Tensor: "tensor", "numpy": "numpy", np.ndarray: "numpy", "list": "list", list: "list",
+    "texture": "texture",
+}  # fmt: skip
 
 
 class Caller(Configured):
@@ -72,7 +76,7 @@ class Caller(Configured):
     map = declare
 
     def return_type(self: Self, container: Any) -> Self:
-        """This function with its results as ``"tensor"``, ``"numpy"`` or ``"list"`` (or the classes themselves)."""
+        """This function with its results as ``"tensor"``, ``"numpy"``, ``"list"`` (or the classes) or ``"texture"``."""
         return self._configured(_returns=_container(container))
 
     def strict_broadcasting(self: Self, strict: bool = True) -> Self:
@@ -99,7 +103,7 @@ class Caller(Configured):
             key = (key, tuple((k, self._key(v, 0, k)) for k, v in kwargs.items()))
             args = (*args, *kwargs.values())
         if result is not None and result.__class__ is not Tensor:
-            returns, result = _wanted(result)
+            returns, result = _wanted(result, args)
             key = (key, returns)
         else:
             returns = None
@@ -133,7 +137,7 @@ class Caller(Configured):
             error.what = f"{self.__name__}: argument {name!r}: {error.what}"
             raise error.at(user_line()) from None
 
-    def _again(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None, result: Any) -> Any:
+    def _again(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None, result: Any) -> Any:
         try:
             program = self._compile(args, kwargs, returns)
             if self._setup is None:
@@ -147,7 +151,7 @@ class Caller(Configured):
                 hint="reshape the array so that its last axes are the components, or vcast to another type",
             ) from None
 
-    def _program(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
+    def _program(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program:
         try:
             program = self._compile(args, kwargs, returns)
         except NoExtents as cause:
@@ -158,7 +162,7 @@ class Caller(Configured):
         program.device.programs.add(program)
         return program
 
-    def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
+    def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program:
         positional = args[: len(args) - len(kwargs)]
         recording = self._record(positional, kwargs)
         if recording.trace.setup is None:
@@ -225,13 +229,13 @@ def _container(container: Any) -> str:
         raise ArgumentError(
             "not a container for results",
             saw=repr(container)[:60],
-            expected="'tensor', 'numpy' or 'list'",
+            expected="'tensor', 'numpy', 'list' or 'texture'",
             hint="see return_type",
         ) from None
 
 
-def _wanted(result: Any) -> tuple[str | None, Any]:
-    """``_result=`` as the container that it names, or the destinations that it is."""
+def _wanted(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, Any]:
+    """``_result=`` as the container that it names, or the destinations that it is; textures among these decide about code."""
     if isinstance(result, (str, type)):
         return _container(result), None
-    return None, result
+    return into(result, [a.value if isinstance(a, Mapped) else a for a in flat(args)]), result

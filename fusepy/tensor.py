@@ -246,6 +246,11 @@ class Tensor:
         return self._block.buffer
 
     @property
+    def memory(self) -> Any:
+        """The sgl buffer that holds the memory, for what goes through fusepy's queue."""
+        return self._block.buffer
+
+    @property
     def offset(self) -> int:
         """Byte offset of the first element in `buffer`."""
         return self._position

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.backend.targets import is_texture
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.oracle import OUT, Param
@@ -48,7 +49,7 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
     outputs: list[Output] = []
     for k, (path, leaf) in enumerate(slot.leaves):
         inner, said = (leaf.value, leaf.map) if isinstance(leaf, Mapped) else (leaf, slot.said)
-        if isinstance(inner, (Tensor, np.ndarray)):
+        if isinstance(inner, (Tensor, np.ndarray)) or is_texture(inner):
             _check_order(function, path, said)
             part = _part(trace, result, path) if nested else result
             outputs.append(Output(part, slot.start + k))
@@ -56,7 +57,7 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
             raise UnsupportedArgumentError(
                 f"{function}: out argument {path!r} cannot be written to a {type(inner).__name__}",
                 saw=repr(inner)[:60],
-                expected="a Tensor or a NumPy array",
+                expected="a Tensor, a NumPy array or a Texture",
                 hint="leave the argument away to have it returned",
             )
     return outputs or [Output(result)]  # an inout argument that cannot be written to is returned instead
