@@ -23,7 +23,7 @@ from fusepy.ir.whole import library, spelled
 FACTS_VERSION = 4  # part of the key of facts on disk; raise it when what is recorded changes
 _K = spy.TypeReflection.Kind
 _ENUM = "enum"
-_KNOWN_KINDS = (_ENUM, _K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct)
+_KNOWN_KINDS = (_ENUM, _K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct, _K.resource, _K.sampler_state)
 
 
 _T = TypeVar("_T")
@@ -212,12 +212,15 @@ class SlangOracle:
 
     def _diagnose(self, module: str, function: str, types: Sequence[Type]) -> str:
         source = self._sources[module]
-        declared = "\n".join(f"    {spelled(t)} a{i};" for i, t in enumerate(types) if t.kind is not Kind.POINTER)
+        declared = "\n".join(
+            f"    {spelled(t)} a{i};" for i, t in enumerate(types) if t.kind not in (Kind.POINTER, Kind.RESOURCE)
+        )
         pointers = "\n".join(f"    Ptr<{t.element}> a{i} = {{}};" for i, t in enumerate(types) if t.kind is Kind.POINTER)
+        resources = ", ".join(f"{t} a{i}" for i, t in enumerate(types) if t.kind is Kind.RESOURCE)
         call = f"{function}({', '.join(f'a{i}' for i in range(len(types)))})"
         libraries = dict.fromkeys(library(t) for t in types if t.kind is Kind.WHOLE)
         imports = "\n".join(f"import {name};" for name in (source.name, *libraries))
-        text = f"{imports}\nvoid probe()\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
+        text = f"{imports}\nvoid probe({resources})\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
         return self._compiler.probe(text, [source]) or ""
 
     def _members(self, module: str, type: Type) -> list[Any] | None:
@@ -302,7 +305,7 @@ def _member(owner: Type, position: int, field: spy.VariableLayoutReflection, lay
 
 
 def _declared_type(type: spy.TypeReflection | None, layout: spy.ProgramLayout) -> str | None:
-    """A type's canonical name; ``None`` where it is generic, an interface or a resource and only a call can tell."""
+    """A type's canonical name; ``None`` where it is generic or an interface and only a call can tell."""
     if type is None:
         return VOID.name
     return _type_name(type, layout)
@@ -320,6 +323,8 @@ def _type_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | Non
         name = Type.parse(type.full_name)
     except InvalidNameError:  # an extent that is still a generic parameter: float[N]
         return None
+    if kind in (_K.resource, _K.sampler_state):
+        return _resource_name(type, name)
     bottom = name
     while bottom.element is not None:
         bottom = bottom.element
@@ -353,6 +358,15 @@ def _is_func(decl: spy.DeclReflection) -> bool:
         return decl.kind == spy.DeclReflection.Kind.func
     except ValueError:
         return False
+
+
+def _resource_name(type: spy.TypeReflection, name: Type) -> str | None:
+    """The name of a texture, buffer or sampler, unless what it holds is generic; nothing offers itself as another resource."""
+    if name.element is None:
+        return name.name
+    held = _found(type.resource_result_type)
+    known = held is not None and _kind(held) in _KNOWN_KINDS
+    return name.name if known and (name.head.endswith("StructuredBuffer") or name.element.dtype is not None) else None
 
 
 def _symbols(module: spy.SlangModule) -> dict[str, list[str]]:
