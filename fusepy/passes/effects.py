@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.types import Kind, Type
-from fusepy.ir.whole import writes
+from fusepy.ir.whole import has_gradients, writes
 
 
 def is_pure(node: Node) -> bool:
@@ -22,7 +22,7 @@ def is_pure(node: Node) -> bool:
 
 def _may_write(type: Type) -> bool:
     """Whether a function that takes a `type` can change memory."""
-    return type.writes or (type.kind is Kind.WHOLE and writes(type))
+    return type.writes or (type.kind is Kind.WHOLE and (writes(type) or has_gradients(type)))
 
 
 def writes_array(node: Node) -> bool:

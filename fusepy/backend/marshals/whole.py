@@ -132,8 +132,12 @@ class _Part:
         return found.value
 
     def place_in_buffer(self, tensor: Tensor) -> int:
-        """The first element, counted from the beginning of the buffer; `detours` sees to it that this is a whole number."""
-        return tensor.offset // (tensor.element.nbytes * self.count)
+        """The first element, counted from the beginning of the buffer; for elements, `detours` makes it a whole number."""
+        unit = tensor.element.nbytes * (1 if self.part else self.count)
+        if tensor.offset % unit:
+            what = f"has a {self.part} that lies at no multiple of {unit} bytes in its buffer"
+            raise self.error(what, f"byte {tensor.offset}", "import fusepy in Slang, whose arrays can lie anywhere")
+        return tensor.offset // unit
 
     def of(self, read: Callable[[Tensor], int], needed: bool = False) -> Callable[[Tensor], int]:
         """`read` of the tensor, or of one of its gradients; 0 where it has none, which is an error if it is `needed`."""
