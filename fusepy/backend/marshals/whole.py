@@ -14,6 +14,7 @@ from fusepy.errors import CompileError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import BOOL, HALF, Kind, Type
 from fusepy.ir.whole import components, family, library, writes
+from fusepy.sharing import memory_of
 from fusepy.tensor import Tensor
 
 LIMIT = 1 << 31  # elements that 32-bit indices reach
@@ -117,13 +118,7 @@ class _Part:
         return f"{'' if read_only else 'RW'}StructuredBuffer<{element}>"
 
     def handle(self, tensor: Tensor) -> int:
-        buffer = tensor.block.buffer  # asking for `tensor.buffer` would end deferral
-        if buffer is None:
-            raise ShapeError(
-                "a tensor in memory of another framework lies in no buffer of the device",
-                saw=f"shape {tensor.shape}",
-                hint="pass a copy of it: t.copy()",
-            )
+        buffer = memory_of(tensor)  # asking for `tensor.buffer` would end deferral
         found = buffer.descriptor_handle_rw if self.buffer.startswith("RW") else buffer.descriptor_handle_ro
         if not found:
             raise CompileError(
