@@ -17,7 +17,8 @@ from fusepy.element import Element
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
 from fusepy.function import Function
 from fusepy.ir.ops.structure import check_range
-from fusepy.ir.types import Kind, Type, check_function_name, check_identifier
+from fusepy.ir.types import Kind, Type, check_function_name, check_identifier, split_path
+from fusepy.namespace import Namespace
 from fusepy.trace import current_trace
 from fusepy.traced import Traced, leaked
 
@@ -116,11 +117,18 @@ class Module:
             InvalidNameError: if `name` cannot name a type.
             UnknownNameError: if there is none; names the nearest.
         """
-        type = Type.parse(name)
-        if type.kind is Kind.NAMED and not self._oracle.is_type(self._source.alias, type.name):
+        found = self._type(Type.parse(name))
+        if found is None:
             known = [*self._symbols["types"], *_BUILTIN]
             raise UnknownNameError(f"module {self.name!r} has no type {name!r}", hint=did_you_mean(name, known))
-        return SlangType(self, type)
+        return found
+
+    def _type(self, type: Type) -> SlangType | None:
+        """A type that the module sees, under its own name where an alias was asked for."""
+        if type.kind is not Kind.NAMED:
+            return SlangType(self, type)
+        name = self._oracle.type_name(self.name, type.name)
+        return None if name is None else SlangType(self, Type.parse(name))
 
     def __getitem__(self, name: str) -> Any:
         found = self._found.get(name)
@@ -132,16 +140,27 @@ class Module:
         if name.startswith("operator"):
             return self.find_function(name)
         check_function_name(name)
-        type = Type.parse(name)
-        if type.kind is not Kind.NAMED or self._oracle.is_type(self.name, type.name):
-            return SlangType(self, type)
-        try:
+        found = self._type(Type.parse(name))
+        if found is not None:
+            return found
+        if self._oracle.has_function(self.name, name):
             return self.find_function(name)
-        except UnknownNameError:
-            known = [*self._symbols["functions"], *self._symbols["types"]]
-            raise UnknownNameError(
-                f"module {self.name!r} has neither a function nor a type {name!r}", hint=did_you_mean(name, known)
-            ) from None
+        if "<" not in name and self._oracle.is_namespace(self.name, name):
+            return Namespace(self, name)
+        raise self._unknown(name)
+
+    def _unknown(self, name: str) -> UnknownNameError:
+        """The error for a name that the module does not have."""
+        scope, last = split_path(name)
+        symbols = self._symbols
+        if not scope:
+            known = [*symbols["functions"], *symbols["types"]]
+        elif self._type(Type.parse(scope)) is not None:
+            known = symbols["members"].get(scope, [])
+        else:
+            known = symbols["inner"]
+        hint = did_you_mean(last, known) if known else f"see what the source declares in {scope}"
+        return UnknownNameError(f"module {self.name!r} has neither a function nor a type {name!r}", hint=hint)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -180,6 +199,15 @@ class SlangType:
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype: structured for a struct, with Slang's own offsets; the components' for a vector."""
         return self.element.dtype
+
+    def __getattr__(self, name: str) -> Any:
+        """A method of the type, called with the object first (``m.Ray.at(rays, t)``) unless it is static, or a type inside it."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.module[f"{self.type.name}::{name}"]
+
+    def __dir__(self) -> list[str]:
+        return sorted([*self.module._symbols["members"].get(self.type.name, ()), *super().__dir__()])  # pyright: ignore[reportPrivateUsage]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Constructs values of this type: recorded in a trace, else as an array over the arguments' shape.

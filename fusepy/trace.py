@@ -24,6 +24,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import OUT
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.mapping import Mapped
+from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
 from fusepy.nested import Tree, rebuilt, struct_type
 from fusepy.place import user_line
 from fusepy.traced import Traced
@@ -167,6 +168,8 @@ class Trace:
         values = [self._typed(self.lift(v), loc) for v in operands]
         if any(v.type.kind is Kind.NAMED for v in values):
             assert self.oracle is self.builder.oracle  # asking for it tells the builder what the structs look like
+            if op in SLANG_OPERATORS:
+                return user_operator(self, op, operands, [v.type for v in values])
         maps, inherited = self._common_map(values, [ArgMap(self.maps[v].dims) if v in self.maps else UNSAID for v in values])
         result = self.builder.add(OPS[op], values, maps, attrs, loc)[0]
         if inherited is not None:
@@ -192,6 +195,10 @@ class Trace:
         if map.type is None or map.type is value.type:
             return value
         return self.builder.add(OPS["cast"], [value], [map], {"type": map.type.name}, loc)[0]
+
+    def method(self, value: Traced, name: str) -> BoundMethod | None:
+        """The method `name` of a value's type; ``None`` where it is a field or component."""
+        return method_of(self, value, name)
 
     def module(self, source: ModuleSource, device: Device) -> str:
         """The alias of a module in this trace.

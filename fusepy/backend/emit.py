@@ -168,7 +168,7 @@ class _Kernel:
                 lines.append(f"#line {line} {json.dumps(file)}")
                 place = node.loc
             if node in self.shims.names:
-                attrs = {**node.attrs, "function": self.shims.names[node]}
+                attrs = {**node.attrs, "function": self.shims.names[node], "method": False}
                 node = Node(node.op, node.operands, node.maps, node.results, attrs)
             statements = node.op.emit(node, [names[v] for v in node.operands], [names[v] for v in node.results])
             lines += [f"    {s}" for s in statements]

@@ -7,27 +7,20 @@ Reflection objects never leave a question: sessions rotate under them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.overloads import PICK, Callee, RawAnswer, found, type_name
 from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
-from fusepy.errors import CompileError, InvalidNameError, UnknownNameError, did_you_mean
-from fusepy.ir.oracle import IN, INOUT, OUT, Answer, Field, Layout, Param, Signature
-from fusepy.ir.types import VOID, Kind, Type, check_function_name
+from fusepy.backend.symbols import Symbols, symbols_of
+from fusepy.errors import CompileError, UnknownNameError, did_you_mean
+from fusepy.ir.oracle import Answer, Field, Layout, Param, Signature
+from fusepy.ir.types import Kind, Type
 
-FACTS_VERSION = 2  # part of the key of facts on disk; raise it when what is recorded changes
-_K = spy.TypeReflection.Kind
-_KNOWN_KINDS = (_K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct)
-
-
-_T = TypeVar("_T")
-
-
-def _found(value: _T) -> _T | None:
-    """What a look-up returned. The stubs promise an object, but a name that Slang does not know gives ``None``."""
-    return value
+FACTS_VERSION = 5  # part of the key of facts on disk; raise it when what is recorded changes
 
 
 class Facts:
@@ -108,66 +101,71 @@ class SlangOracle:
     def conforms(self, type: Type, interface: Type) -> bool:
         def ask(module: str) -> bool:
             layout = self._module(module).layout
-            sub, super_ = _found(layout.find_type_by_name(type.name)), _found(layout.find_type_by_name(interface.name))
+            sub, super_ = found(layout.find_type_by_name(type.name)), found(layout.find_type_by_name(interface.name))
             return sub is not None and super_ is not None and layout.is_sub_type(sub, super_)
 
         return any(self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources)
 
     # ---- names --------------------------------------------------------------------------------------------------
 
-    def symbols(self, module: str) -> dict[str, list[str]]:
-        """Names declared at the top of a module: ``functions`` and ``types``."""
-        return self._facts[module].get("symbols", "", lambda: _symbols(self._module(module)))
+    def symbols(self, module: str) -> Symbols:
+        """Names declared in a module, for messages and ``dir()``."""
+        return self._facts[module].get("symbols", "", lambda: symbols_of(self._module(module), self._sources[module].text))
 
-    def is_type(self, module: str, name: str) -> bool:
-        """Whether `name` is a type that `module` sees."""
-        return self._facts[module].get(
-            "types", name, lambda: _found(self._module(module).layout.find_type_by_name(name)) is not None
-        )
+    def has_function(self, module: str, function: str) -> bool:
+        """Whether `module` sees a function, method or constructor of this name."""
+        return bool(self._facts[module].get("declared", function, lambda: self._declared(module, function)))
+
+    def type_name(self, module: str, name: str) -> str | None:
+        """The canonical name of a type that `module` sees, ``None`` if it sees none: what an alias stands for."""
+
+        def ask() -> str | None:
+            type = found(self._module(module).layout.find_type_by_name(name))
+            if type is None:
+                return None
+            full = Type.parse(type.full_name).name
+            return name if full.split("<")[0] == name else full  # a generic type by its bare name stays that
+
+        return self._facts[module].get("types", name, ask)
+
+    def is_namespace(self, module: str, name: str) -> bool:
+        """Whether `name` is a namespace of `module`; reflection does not list them, the compiler knows."""
+        text = f"import {self._sources[module].name};\nusing namespace {name};\n"
+        return self._facts[module].get("namespaces", name, lambda: self._compiler.probe(text, [self._sources[module]]) is None)
 
     # ---- asking -------------------------------------------------------------------------------------------------
 
     def _module(self, module: str) -> spy.SlangModule:
         return self._compiler.module(self._sources[module])
 
-    def _find(self, module: str, function: str) -> spy.FunctionReflection | None:
-        """A function by name, or the constructor of the type of that name."""
-        check_function_name(function)
-        layout = self._module(module).layout
-        found = _found(layout.find_function_by_name(function))
-        if found is not None or function.startswith("operator"):
-            return found
-        type = _found(layout.find_type_by_name(function))
-        return None if type is None else _found(layout.find_function_by_name_in_type(type, "$init"))
+    def _find(self, module: str, function: str) -> Callee | None:
+        return Callee.find(self._module(module).layout, function)
 
     def _declared(self, module: str, function: str) -> list[Any]:
-        found = self._find(module, function)
-        if found is None:
-            return []
-        overloads = [found.overloads[i] for i in range(len(found.overloads))] if found.is_overloaded else [found]
-        # a keyword such as `sample` is found as an overload set of nothing
-        return [[[_param(p) for p in _parameters(f)], _declared_type(f.return_type)] for f in overloads if _found(f)]
+        callee = self._find(module, function)
+        return [] if callee is None else callee.declared()
 
     def _resolve(self, module: str, function: str, types: Sequence[Type]) -> list[Any] | None:
-        found = self._find(module, function)
         layout = self._module(module).layout
-        asked = [_found(layout.find_type_by_name(t.name)) for t in types]
-        if found is None or any(t is None for t in asked):
-            return None
-        special = _found(found.specialize_with_arg_types([t for t in asked if t is not None]))
-        if special is None:
-            return None
-        params = [_param(p, interfaces=True) for p in _parameters(special)]
-        result = _declared_type(special.return_type)
-        if result is None or any(p[1] is None for p in params[: len(types)]):
-            return None  # something is still generic: Slang could not infer it from these types
-        return [params, result]
+        callee = Callee.find(layout, function)
+        return None if callee is None else callee.resolve(layout, [t.name for t in types], partial(self._pick, module))
+
+    def _pick(self, module: str, candidates: str, names: Sequence[str]) -> RawAnswer | None:
+        """What Slang takes among functions of one name that are declared beside a module."""
+        source = self._sources[module]
+        layout = self._compiler.beside(f"import {source.name};\n{candidates}\n", source).layout
+        callee = Callee.find(layout, PICK)
+        return None if callee is None else callee.resolve(layout, names, partial(self._pick, module))
 
     def _diagnose(self, module: str, function: str, types: Sequence[Type]) -> str:
         source = self._sources[module]
         declared = "\n".join(f"    {t} a{i};" for i, t in enumerate(types) if t.kind is not Kind.POINTER)
         pointers = "\n".join(f"    Ptr<{t.element}> a{i} = {{}};" for i, t in enumerate(types) if t.kind is Kind.POINTER)
-        call = f"{function}({', '.join(f'a{i}' for i in range(len(types)))})"
+        given = [f"a{i}" for i in range(len(types))]
+        callee = self._find(module, function)
+        if callee is not None and given and any(callee.takes_this(f) for f in callee.overloads()):
+            function = f"{given.pop(0)}.{callee.name}"
+        call = f"{function}({', '.join(given)})"
         text = f"import {source.name};\nvoid probe()\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
         return self._compiler.probe(text, [source]) or ""
 
@@ -179,75 +177,15 @@ class SlangOracle:
 
     def _layout(self, module: str, type: Type) -> list[Any] | None:
         layout = self._module(module).layout
-        found = _found(layout.find_type_by_name(type.name))
-        if found is None or found.kind != _K.struct:
+        struct = found(layout.find_type_by_name(type.name))
+        if struct is None or struct.kind != spy.TypeReflection.Kind.struct:
             return None
-        laid = layout.get_type_layout(found)
+        laid = layout.get_type_layout(struct)
         fields = [laid.fields[i] for i in range(len(laid.fields))]
-        listed = [[f.name, _type_name(f.variable.type), f.offset, f.type_layout.size] for f in fields]
+        listed = [[f.name, type_name(f.variable.type), f.offset, f.type_layout.size] for f in fields]
         if any(name is None for _, name, _, _ in listed):
             raise CompileError(f"struct {type} has a member that cannot live in memory", hint="keep resources out of it")
         return [laid.size, laid.stride, laid.alignment, listed]
-
-
-def _parameters(function: spy.FunctionReflection) -> list[spy.VariableReflection]:
-    return [function.parameters[i] for i in range(len(function.parameters))]
-
-
-def _param(variable: spy.VariableReflection, interfaces: bool = False) -> list[Any]:
-    """Name, type and direction of a parameter. An interface is a type in an answer only: declared, it is open like a generic."""
-    # `inout` reports itself as out as well, so it is asked first
-    direction = INOUT if variable.has_modifier(spy.ModifierID.inout) else OUT if variable.has_modifier(spy.ModifierID.out) else IN
-    if interfaces and variable.type.kind == _K.interface:
-        return [variable.name, Type.parse(variable.type.full_name).name, direction]
-    return [variable.name, _declared_type(variable.type), direction]
-
-
-def _declared_type(type: spy.TypeReflection | None) -> str | None:
-    """A type's canonical name; ``None`` where it is generic, an interface or a resource and only a call can tell."""
-    if type is None:
-        return VOID.name
-    return _type_name(type)
-
-
-def _type_name(type: spy.TypeReflection) -> str | None:
-    if type.kind == _K.scalar or type.full_name == "void":
-        return Type.parse(type.full_name).name
-    if type.kind not in _KNOWN_KINDS:
-        return None
-    try:
-        name = Type.parse(type.full_name)
-    except InvalidNameError:  # an extent that is still a generic parameter: float[N]
-        return None
-    bottom = name
-    while bottom.element is not None:
-        bottom = bottom.element
-    if type.kind in (_K.vector, _K.matrix) and name.scalar is None:
-        return None  # vector<T, N> of a generic
-    if bottom.kind is Kind.NAMED and type.kind in (_K.vector, _K.matrix):
-        return None
-    return name.name
-
-
-def _symbols(module: spy.SlangModule) -> dict[str, list[str]]:
-    """The names at the top of a module, for messages and ``dir()``; namespaces are not listed by the bindings."""
-    names: dict[str, list[str]] = {"functions": [], "types": []}
-    pending = [module.module_decl]
-    while pending:
-        decl = pending.pop()
-        for i in range(len(decl)):
-            child = decl[i]
-            try:
-                kind = child.kind
-            except ValueError:  # namespaces and enums have kinds that the bindings do not know
-                continue
-            if kind == spy.DeclReflection.Kind.generic:
-                pending.append(child)  # the generic itself has no name; what it declares has
-            elif kind == spy.DeclReflection.Kind.func:
-                names["functions"].append(child.name)
-            elif kind == spy.DeclReflection.Kind.struct:
-                names["types"].append(child.name)
-    return {k: sorted({n for n in v if n and not n.startswith("$")}) for k, v in names.items()}
 
 
 def _read_param(raw: Sequence[Any]) -> Param:

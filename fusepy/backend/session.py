@@ -153,6 +153,19 @@ class Compiler:
                 return clean(str(error))
             return None
 
+    def beside(self, text: str, source: ModuleSource) -> spy.SlangModule:
+        """A generated module that imports `source`, for reflection.
+
+        Raises:
+            CompileError: with Slang's diagnostics.
+        """
+        with self._lock:
+            session = self._session([source])
+            session.kernels += 1
+            self._load(session, source)
+            self._attempts += 1
+            return self._attempt(session, f"beside_{self._attempts}", text, "what was generated to ask Slang")
+
     def _load(self, session: _Session, source: ModuleSource) -> spy.SlangModule:
         found = session.modules.get(source.name)
         if found is None:

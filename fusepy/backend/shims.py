@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.base import declare
+from fusepy.ir.ops.call import spell_call
 from fusepy.ir.oracle import IN, OUT
 from fusepy.ir.types import VOID, Type
 
@@ -68,5 +69,5 @@ def _wrapper(node: Node) -> tuple[str, str]:
             type = next(outs)
         assert type is not None
         params.append(("" if direction == IN else f"{direction} ") + declare(type, f"a{i}"))
-    call = f"{node.text('function')}({', '.join(f'a{i}' for i in range(len(dirs)))})"
+    call = spell_call(node, [f"a{i}" for i in range(len(dirs))])
     return f"{result} @({', '.join(params)})", f"{{ {'return ' if returns else ''}{call}; }}"

@@ -164,7 +164,7 @@ class Type:
 
 
 class _Parser:
-    """Recursive descent over ``path [< args >] ([n])*``."""
+    """Recursive descent over ``path [< args >] (:: path [< args >])* ([n])*``."""
 
     def __init__(self, text: str):
         self.text = text
@@ -204,19 +204,13 @@ class _Parser:
         head = self.take()
         if not re.match(r"[A-Za-z_]", head):
             raise self.error()
-        while self.peek() in ("::", "."):
-            self.take()
-            head += "::" + self.take()
-        args: list[Type | int] = []
-        if self.peek() == "<":
-            self.take()
-            while True:
-                args.append(int(self.take()) if self.peek().isdigit() else self.type())
-                if self.peek() != ",":
-                    break
-                self.take()
-            self.take(">")
+        head = self.path(head)
+        args: list[Type | int] = self.args()
         found = self.build(head, args)
+        while self.peek() in ("::", "."):  # what a generic type declares: Pair<float>::make
+            inner = self.path(found.name)
+            args = self.args()
+            found = Type.intern(f"{inner}<{','.join(map(str, args))}>" if args else inner, Kind.NAMED)
         extents: list[int] = []
         while self.peek() == "[":
             self.take()
@@ -224,6 +218,24 @@ class _Parser:
             self.take("]")
         for extent in extents:  # Slang reads float[3][2] from the left: two arrays of three floats
             found = Type.array(found, extent)
+        return found
+
+    def path(self, head: str) -> str:
+        while self.peek() in ("::", "."):
+            self.take()
+            head += "::" + self.take()
+        return head
+
+    def args(self) -> list[Type | int]:
+        found: list[Type | int] = []
+        if self.peek() == "<":
+            self.take()
+            while True:
+                found.append(int(self.take()) if self.peek().isdigit() else self.type())
+                if self.peek() != ",":
+                    break
+                self.take()
+            self.take(">")
         return found
 
     def bad(self) -> int:
@@ -299,6 +311,10 @@ def promote(types: list[tuple[Type, bool]]) -> Type | None:
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 
 
+def is_identifier(name: str) -> bool:
+    return _IDENTIFIER.match(name) is not None
+
+
 def check_identifier(name: str, what: str = "name") -> str:
     """`name` itself, if it is an identifier of Slang.
 
@@ -313,6 +329,21 @@ def check_identifier(name: str, what: str = "name") -> str:
 
 
 _OPERATOR = re.compile(r"operator(?:[-+*/%&|^!~<>]|<<|>>|<=|>=|==|!=|&&|\|\|)\Z")
+
+
+def split_path(name: str) -> tuple[str, str]:
+    """The scope of a name, and its last part.
+
+    Example:
+        >>> split_path("ns::Pair<ns::T>::make<float>")
+        ('ns::Pair<ns::T>', 'make<float>')
+    """
+    depth = 0
+    for at in range(len(name) - 1, 0, -1):
+        depth += (name[at] == ">") - (name[at] == "<")
+        if depth == 0 and name[at - 1 : at + 1] == "::":
+            return name[: at - 1], name[at + 1 :]
+    return "", name
 
 
 def check_function_name(name: str) -> str:
