@@ -13,6 +13,7 @@ from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.plan import Plan
+from fusepy.backend.shims import used_names
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, FusepyError, ShapeError
 from fusepy.generators import Grid
@@ -275,7 +276,7 @@ class Program:
 
     def source(self, region: Node, variant: Variant) -> KernelSource:
         """The Slang of one region in one variant."""
-        imports = {alias: self.recording.trace.sources[alias].name for alias, _ in self.graph.modules}
+        imports = {a: self.recording.trace.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
         return emit(region, variant, self.device.target, ACCESSES, imports, self._widest(region))
 
     def build(self, region: Node, variant: Variant) -> Kernel:

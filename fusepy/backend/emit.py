@@ -79,13 +79,13 @@ def emit(
     variant: Variant,
     target: Target,
     accesses: Mapping[str, Access],
-    imports: Mapping[str, str],
+    imports: Mapping[str, Sequence[str]],
     element_bytes: int,
 ) -> KernelSource:
     """The kernel of `region` in one indexing variant.
 
     Args:
-        imports: the module names to import, by the aliases of the graph.
+        imports: the names to import for each module, by the aliases of the graph.
         element_bytes: size of the largest element that a thread touches, for the thread shape.
     """
     return _Kernel(region, variant, target, accesses, imports, choose(target.kind, element_bytes, variant.linear)).build()
@@ -98,7 +98,7 @@ class _Kernel:
         variant: Variant,
         target: Target,
         accesses: Mapping[str, Access],
-        imports: Mapping[str, str],
+        imports: Mapping[str, Sequence[str]],
         shape: Shape,
     ):
         assert region.body is not None
@@ -140,7 +140,9 @@ class _Kernel:
         fields = self.fields()
         entry = f"{self.name}_kernel"  # never "main": on CUDA that name is rewritten and not found again
         lines = [f"// {self.signature()}, {self.variant}"]
-        lines += [f"import {name};" for name in (*self.imports.values(), *self.shims.sources)]
+        wanted = self.imports if self.shims.imported is None else self.shims.imported
+        imported = [name for alias, names in self.imports.items() if alias in wanted for name in names]
+        lines += [f"import {name};" for name in dict.fromkeys((*imported, *self.shims.sources))]
         lines += ["", "struct FzArguments", "{", *(f"    {f.type} {f.name};" for f in fields), "};"]
         if not self.target.entry_point_block:
             lines.append(f"uniform FzArguments {BLOCK};")

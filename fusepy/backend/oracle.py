@@ -12,7 +12,7 @@ from typing import Any
 
 import slangpy as spy
 
-from fusepy.backend.overloads import PICK, Callee, RawAnswer, found, type_name
+from fusepy.backend.overloads import PICK, Callee, RawAnswer, conforms, found, type_name
 from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.symbols import Symbols, symbols_of
@@ -20,7 +20,7 @@ from fusepy.errors import CompileError, UnknownNameError, did_you_mean
 from fusepy.ir.oracle import Answer, Field, Layout, Param, Signature
 from fusepy.ir.types import Kind, Type
 
-FACTS_VERSION = 5  # part of the key of facts on disk; raise it when what is recorded changes
+FACTS_VERSION = 6  # part of the key of facts on disk; raise it when what is recorded changes
 
 
 class Facts:
@@ -102,7 +102,7 @@ class SlangOracle:
         def ask(module: str) -> bool:
             layout = self._module(module).layout
             sub, super_ = found(layout.find_type_by_name(type.name)), found(layout.find_type_by_name(interface.name))
-            return sub is not None and super_ is not None and layout.is_sub_type(sub, super_)
+            return sub is not None and super_ is not None and conforms(layout, sub, super_)
 
         return any(self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources)
 
@@ -132,6 +132,31 @@ class SlangOracle:
         """Whether `name` is a namespace of `module`; reflection does not list them, the compiler knows."""
         text = f"import {self._sources[module].name};\nusing namespace {name};\n"
         return self._facts[module].get("namespaces", name, lambda: self._compiler.probe(text, [self._sources[module]]) is None)
+
+    def imports(self, module: str, names: Sequence[str]) -> tuple[str, ...]:
+        """What a kernel imports to call these functions and use these types: the module, and of what it imports what is needed."""
+        source = self._sources[module]
+        others = source.imported()
+        needed = [self._facts[module].get("imports", n, lambda n=n: self._import_of(source, others, n)) for n in names if others]
+        return tuple(dict.fromkeys([source.name, *filter(None, needed)]))
+
+    def _import_of(self, source: ModuleSource, others: Sequence[str], name: str) -> str | None:
+        """The import that makes a name visible beside a module; ``None`` where its own does, or none can.
+
+        Reflection finds what is imported through others as well; only the compiler knows what may be named.
+        """
+        callee = Callee.find(self._compiler.module(source).layout, name)
+        if name.startswith("operator"):
+            return None  # it comes with its types
+        if callee is not None and callee.owner is not None:
+            name = callee.scope
+        declared = f"{name} a" if callee is None or callee.owner is not None or callee.constructs else name
+        for other in (None, *others):
+            imports = f"import {source.name};\n" + (f"import {other};\n" if other else "")
+            words = self._compiler.probe(f"{imports}void probe() {{ {declared}; }}\n", [source]) or ""
+            if not any(code in words for code in ("E30015", "E30027")):  # undefined, not in this namespace
+                return other
+        return None
 
     # ---- asking -------------------------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ class Callee:
     function: spy.FunctionReflection
     owner: spy.TypeReflection | None
     scope: str = ""
+    constructs: bool = False
 
     @staticmethod
     def find(layout: spy.ProgramLayout, name: str) -> Callee | None:
@@ -56,7 +57,7 @@ class Callee:
             return None
         type = found(layout.find_type_by_name(name))
         init = None if type is None else found(layout.find_function_by_name_in_type(type, "$init"))
-        return None if init is None else Callee(last, init, None)
+        return None if init is None else Callee(last, init, None, constructs=True)
 
     def overloads(self) -> list[spy.FunctionReflection]:
         """Each by itself. A keyword such as ``sample``, or a constructor that is generic, is found as a set of nothing."""
@@ -119,7 +120,7 @@ class Callee:
         given, owner = Type.parse(types[0].full_name), Type.parse(self.owner.full_name)
         if given is not owner:  # an interface, or a generic type by its bare name: the object's own method is meant
             generic = owner.name.split("<")[0] == self.scope == given.name.split("<")[0]
-            if not generic and not layout.is_sub_type(types[0], self.owner):
+            if not generic and not conforms(layout, types[0], self.owner):
                 return None
             own = Callee.find(layout, f"{given}::{self.name}")
             return None if own is None or own.owner is None else own.resolve(layout, names, pick)
@@ -178,6 +179,11 @@ def kind_of(type: spy.TypeReflection) -> spy.TypeReflection.Kind | None:
         return type.kind
     except ValueError:
         return None
+
+
+def conforms(layout: spy.ProgramLayout, type: spy.TypeReflection, interface: spy.TypeReflection) -> bool:
+    """Whether a type implements an interface. Asked about anything else but an interface, Slang ends the process."""
+    return kind_of(interface) == _K.interface and layout.is_sub_type(type, interface)
 
 
 def type_name(type: spy.TypeReflection) -> str | None:

@@ -259,4 +259,8 @@ def _advice(words: str, session: _Session) -> str:
     if "cannot open file" in words or "include file not found" in words:
         paths = ", ".join(str(p) for p in list(session.sgl.desc.compiler_options.include_paths)[1:]) or "none"
         return f"paths searched: {paths}; add others with init_device(include_paths=[…])"
+    if "is not accessible from the current context" in words:
+        return "where anything in a module is public, the rest is its own: write public before what is called from Python"
+    if "ambiguous reference to" in words:
+        return "two modules declare this name, and a kernel can use one of them; let both import it from a third, or rename it"
     return "mend the Slang source and load it again"

@@ -137,7 +137,7 @@ def emitted(case: Case) -> KernelSource:
         v.type for v in region.results
     ]
     widest = max(Element.of(t, ORACLE).nbytes for t in types)
-    imports = {alias: f"{alias}_{key}" for alias, key in graph.modules}
+    imports = {alias: [f"{alias}_{key}"] for alias, key in graph.modules}
     return emit(region, case.variant, Target(case.target), ACCESSES, imports, widest)
 
 
