@@ -182,7 +182,9 @@ def kind_of(type: spy.TypeReflection) -> spy.TypeReflection.Kind | None:
 
 
 def conforms(layout: spy.ProgramLayout, type: spy.TypeReflection, interface: spy.TypeReflection) -> bool:
-    """Whether a type implements an interface. Asked about anything else but an interface, Slang ends the process."""
+    """Whether a type is, or implements, an interface. Asked about other types than interfaces, Slang ends the process."""
+    if type.full_name == interface.full_name:
+        return True
     return kind_of(interface) == _K.interface and layout.is_sub_type(type, interface)
 
 
