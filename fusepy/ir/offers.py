@@ -112,6 +112,8 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
         return True
     if param.direction == INOUT and not value.weak:
         return False
+    if offer.type.kind is Kind.NAMED and want.kind is Kind.NAMED and oracle.conforms(offer.type, want):
+        return True
     if offer.cast:
         return False  # the user named the type
     if value.weak and offer.type.is_numeric and want.is_numeric:
@@ -120,7 +122,7 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
         if offer.type.shape == want.shape:
             return True
         return not value.container and offer.type.kind is Kind.SCALAR and not value.rank
-    return offer.type.kind is Kind.NAMED and want.kind is Kind.NAMED and oracle.conforms(offer.type, want)
+    return False
 
 
 def describe(value: Value) -> str:

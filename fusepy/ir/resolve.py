@@ -69,7 +69,7 @@ def resolve_call(
     if not found:
         raise no_match(oracle, module, function, operands, maps, declared, offers, place)
     if len(found) > 1:
-        raise ambiguous(function, names, list(found.values()), place)
+        raise ambiguous(function, names, list(found.values()), operands, maps, place)
     ((choice, answer),) = found.values()
     return _settle(answer, choice, operands, maps, function, names, place)
 
