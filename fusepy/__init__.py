@@ -76,6 +76,7 @@ from fusepy.nested import Batchable, is_batchable_like
 from fusepy.resolution import Resolved, resolve
 from fusepy.signature import register
 from fusepy.stats import Stats, clear_cache, stats
+from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct
 from fusepy.tensor import Tensor
 
 __version__ = "0.1.0"
@@ -84,6 +85,7 @@ __all__ = [
     "AmbiguousCallError",
     "ArgumentError",
     "Batchable",
+    "BoundFunction",
     "CacheWarning",
     "CompileError",
     "Device",
@@ -95,6 +97,7 @@ __all__ = [
     "FusepyError",
     "GradientError",
     "IRSyntaxError",
+    "InstanceTensor",
     "InvalidNameError",
     "LeakedTracerError",
     "Marshal",
@@ -107,6 +110,7 @@ __all__ = [
     "ShapeError",
     "SlangType",
     "Stats",
+    "Struct",
     "Tensor",
     "TraceError",
     "TraceRecursionError",
@@ -157,6 +161,7 @@ __all__ = [
     "sqrt",
     "stats",
     "step",
+    "struct",
     "tan",
     "tanh",
     "trunc",

@@ -230,7 +230,9 @@ class Program:
                 f"{self.graph.name}: {name} does not fit the result",
                 saw=f"{target.dtype}{list(target.shape)}",
                 expected=f"{dtype}{list(shape)}",
-                hint="make it with np.empty(shape, dtype), or leave it away",
+                hint="give it an element per thread, or pass a list or number, which are not written to"
+                if "." in name
+                else "make it with np.empty(shape, dtype), or leave it away",
             )
 
     def _destination(self, given: Any, element: Element, name: str) -> Tensor | None:

@@ -16,6 +16,7 @@ from fusepy.mapping import Mapped
 from fusepy.nested import is_nested, leaves_of
 from fusepy.resolution import Resolved, resolved_call
 from fusepy.results import hand_back
+from fusepy.standin import stand_in
 from fusepy.trace import Trace, current_trace
 from fusepy.traced import Traced
 from fusepy.writeback import Output, Written, written_back
@@ -118,8 +119,8 @@ class Function(Caller):
         return [p.name for s in trace.oracle.declared(alias, self.__name__) for p in s.params]
 
     def resolve(self, *args: Any, **kwargs: Any) -> Resolved:
-        """What Slang answers for a call like this one; see `fusepy.resolve`."""
-        return resolved_call(self._record(args, kwargs))
+        """What Slang answers for a call like this one, with values or types in their place; see `fusepy.resolve`."""
+        return resolved_call(self._record([stand_in(a) for a in args], {k: stand_in(v) for k, v in kwargs.items()}))
 
     def __repr__(self) -> str:
         return f"<Slang function {self.__name__} of {self._source.alias}>"

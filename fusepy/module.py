@@ -17,6 +17,7 @@ from fusepy.element import Element
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
 from fusepy.function import Function
 from fusepy.ir.ops.structure import check_range
+from fusepy.ir.oracle import THIS
 from fusepy.ir.types import Kind, Type, check_function_name, check_identifier, split_path
 from fusepy.namespace import Namespace
 from fusepy.trace import current_trace
@@ -43,6 +44,7 @@ class Module:
         self._strict = strict_broadcasting
         self._oracle = device.oracle({source.alias: source})
         self._found: dict[str, Any] = {}
+        self._methods: dict[str, tuple[Function, bool]] = {}
         # a source that is known to compile, from this process or the disk cache, is loaded when first needed
         if not device.facts(source).data.get("symbols"):
             device.compiler.module(source)
@@ -130,6 +132,22 @@ class Module:
         name = self._oracle.type_name(self.name, type.name)
         return None if name is None else SlangType(self, Type.parse(name))
 
+    def method(self, type: str, name: str) -> tuple[Function, bool]:
+        """The method `name` of a type of this module, and whether it takes the object (is not static).
+
+        Raises:
+            UnknownNameError: if there is none; names the nearest.
+        """
+        path = f"{type}::{name}"
+        found = self._methods.get(path)
+        if found is None:
+            function = self[path]
+            if not isinstance(function, Function):
+                raise self._unknown(path)
+            declared = self._oracle.declared(self.name, path)
+            found = self._methods[path] = (function, any(s.params and s.params[0].name == THIS for s in declared))
+        return found
+
     def __getitem__(self, name: str) -> Any:
         found = self._found.get(name)
         if found is None:
@@ -209,6 +227,15 @@ class SlangType:
     def __dir__(self) -> list[str]:
         return sorted([*self.module._symbols["members"].get(self.type.name, ()), *super().__dir__()])  # pyright: ignore[reportPrivateUsage]
 
+    @property
+    def _constructor(self) -> Function:
+        """The constructors of a struct, as one function."""
+        path = self.type.name
+        found = self.module._methods.get(path)  # pyright: ignore[reportPrivateUsage]
+        if found is None:
+            found = self.module._methods[path] = (self.module.find_function(path), False)  # pyright: ignore[reportPrivateUsage]
+        return found[0]
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Constructs values of this type: recorded in a trace, else as an array over the arguments' shape.
 
@@ -216,7 +243,7 @@ class SlangType:
             ArgumentError: if the arguments do not fit the constructor.
         """
         if self.type.kind is Kind.NAMED:
-            return self.module.find_function(self.type.name)(*args, **kwargs)
+            return self._constructor(*args, **kwargs)
         if kwargs:
             raise ArgumentError(f"{self.type} takes its components by position", hint=f"write {self.type}(x, y, …)")
         trace = current_trace()

@@ -104,13 +104,15 @@ class Trace:
         return Traced(self, made, user_line())
 
     def _tree(self, name: str, value: Any, tree: Tree, map: ArgMap | None) -> Any:
+        cast_to = map.type if map is not None else None
+        if cast_to is None and isinstance(value, Mapped):
+            cast_to = value.map.type
         if map is not None and map.dims is not None:
             value = Mapped(value, ArgMap(map.dims))
             tree = Tree.of(value, name) or tree
         leaves = [self.argument(path, leaf, UNSAID if map is not None else None) for path, leaf in tree.leaves(name)]
         made = rebuilt(value, iter(leaves))
-        wanted = (map.type.name if map is not None and map.type is not None else None) or tree.type
-        return made if wanted is None else Mapped(made, ArgMap(None, Type.parse(wanted)))
+        return made if cast_to is None else Mapped(made, ArgMap(None, cast_to))  # a type that it names itself is still there
 
     def _input(self, name: str, value: Any) -> Value:
         try:

@@ -12,7 +12,7 @@ from typing import Any
 
 import slangpy as spy
 
-from fusepy.backend.overloads import PICK, Callee, RawAnswer, conforms, found, type_name
+from fusepy.backend.overloads import PICK, Callee, RawAnswer, conforms, found, kind_of, type_name
 from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.symbols import Symbols, symbols_of
@@ -134,7 +134,7 @@ class SlangOracle:
         return self._facts[module].get("namespaces", name, lambda: self._compiler.probe(text, [self._sources[module]]) is None)
 
     def imports(self, module: str, names: Sequence[str]) -> tuple[str, ...]:
-        """What a kernel imports to call these functions and use these types: the module, and of what it imports what is needed."""
+        """What a kernel imports to call these functions and use these types: the module, and of its imports what is needed."""
         source = self._sources[module]
         others = source.imported()
         needed = [self._facts[module].get("imports", n, lambda n=n: self._import_of(source, others, n)) for n in names if others]
@@ -195,15 +195,15 @@ class SlangOracle:
         return self._compiler.probe(text, [source]) or ""
 
     def _members(self, module: str, type: Type) -> list[Any] | None:
-        found = _found(self._module(module).layout.find_type_by_name(type.name))
-        if found is None or found.kind != _K.struct:
+        struct = found(self._module(module).layout.find_type_by_name(type.name))
+        if struct is None or kind_of(struct) != spy.TypeReflection.Kind.struct:
             return None
-        return [[f.name, _type_name(f.type)] for f in found.fields]
+        return [[f.name, type_name(f.type)] for f in struct.fields]
 
     def _layout(self, module: str, type: Type) -> list[Any] | None:
         layout = self._module(module).layout
         struct = found(layout.find_type_by_name(type.name))
-        if struct is None or struct.kind != spy.TypeReflection.Kind.struct:
+        if struct is None or kind_of(struct) != spy.TypeReflection.Kind.struct:
             return None
         laid = layout.get_type_layout(struct)
         fields = [laid.fields[i] for i in range(len(laid.fields))]
