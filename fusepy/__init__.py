@@ -1,6 +1,7 @@
 """fusepy: a lazy tracing and fusion compiler for functions written in the Slang shading language."""
 
 from fusepy.backend.marshals import Marshal
+from fusepy.backend.marshals.base import Description
 from fusepy.backend.runtime import Device
 from fusepy.device import default_device, init_device
 from fusepy.errors import (
@@ -30,6 +31,7 @@ from fusepy.function import Function
 from fusepy.fuse import FusedFunction, fuse
 from fusepy.generators import grid
 from fusepy.inspection import Explanation
+from fusepy.ir.types import Type
 from fusepy.mapping import vcast, vdim, vmap, vmapping
 from fusepy.math import (
     abs,
@@ -88,6 +90,7 @@ __all__ = [
     "BoundFunction",
     "CacheWarning",
     "CompileError",
+    "Description",
     "Device",
     "DeviceError",
     "DeviceLostError",
@@ -114,6 +117,7 @@ __all__ = [
     "Tensor",
     "TraceError",
     "TraceRecursionError",
+    "Type",
     "UnknownNameError",
     "UnsupportedArgumentError",
     "VerifyError",

@@ -312,7 +312,10 @@ class Program:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    return value.shape if isinstance(value, (Tensor, Grid)) else np.shape(value)
+    if isinstance(value, (Tensor, Grid)):
+        return value.shape
+    shape = getattr(MARSHALS.get(cast("type[Any]", type(value))), "shape", None)
+    return np.shape(value) if shape is None else shape(value)
 
 
 def _inner(value: Any) -> Any:

@@ -104,6 +104,7 @@ class Type:
 
     @classmethod
     def vector(cls, element: Type, count: int) -> Type:
+        """A vector of `count` scalars; of one, the scalar itself."""
         if count == 1:
             return element
         name = f"{element.name}{count}" if element.name in _SHORT else f"vector<{element.name},{count}>"
@@ -111,16 +112,19 @@ class Type:
 
     @classmethod
     def matrix(cls, element: Type, rows: int, cols: int) -> Type:
+        """A matrix of scalars."""
         short = element.name in _SHORT
         name = f"{element.name}{rows}x{cols}" if short else f"matrix<{element.name},{rows},{cols}>"
         return cls.intern(name, Kind.MATRIX, element, (rows, cols))
 
     @classmethod
     def array(cls, element: Type, count: int) -> Type:
+        """An array of fixed extent."""
         return cls.intern(f"{element.name}[{count}]", Kind.ARRAY, element, (count, *element.shape))
 
     @classmethod
     def pointer(cls, element: Type) -> Type:
+        """A pointer to elements in device memory."""
         return cls.intern(f"Ptr<{element.name}>", Kind.POINTER, element)
 
     @property
@@ -140,6 +144,7 @@ class Type:
 
     @property
     def is_float(self) -> bool:
+        """Whether its components are floating-point numbers."""
         dtype = self.dtype
         return dtype is not None and dtype.kind == "f"
 
