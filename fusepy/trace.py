@@ -300,15 +300,21 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
         wanted = names[len(args) :]
         filled = [n for n in wanted if n in kwargs]
         holes = wanted[: wanted.index(filled[-1]) + 1] if filled else []
-        missing = [n for n in holes if n not in kwargs]
+        skipped = {n: oracle.default(alias, function, signature, n) for n in holes if n not in kwargs}
+        missing = [n for n, default in skipped.items() if default is None]
         if unknown:
             errors.append(ArgumentError(f"{function}() has no parameter {unknown[0]!r}", hint=did_you_mean(unknown[0], names)))
         elif doubled:
             errors.append(ArgumentError(f"{function}() got {doubled[0]!r} twice", hint="pass it by position or by name"))
         elif missing:
-            errors.append(ArgumentError(f"{function}() misses the argument {missing[0]!r}", hint=f"pass {missing[0]}=…"))
+            errors.append(
+                ArgumentError(
+                    f"{function}() misses the argument {missing[0]!r}",
+                    hint=f"pass {missing[0]}=…: Slang fills in trailing defaults only",
+                )
+            )
         else:
-            return [*args, *(kwargs[n] for n in filled)]
+            return [*args, *(kwargs[n] if n in kwargs else skipped[n] for n in holes)]
     raise errors[0].at(user_line())
 
 

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.defaults import default_number
 from fusepy.backend.overloads import PICK, Callee, RawAnswer, conforms, found, kind_of, type_name
 from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.symbols import Symbols, symbols_of
 from fusepy.errors import CompileError, UnknownNameError, did_you_mean
-from fusepy.ir.oracle import Answer, Field, Layout, Param, Signature
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.oracle import THIS, Answer, Field, Layout, Param, Signature
+from fusepy.ir.types import Kind, Type, split_path
 
-FACTS_VERSION = 6  # part of the key of facts on disk; raise it when what is recorded changes
+FACTS_VERSION = 7  # part of the key of facts on disk; raise it when what is recorded changes
 
 
 class Facts:
@@ -105,6 +107,19 @@ class SlangOracle:
             return sub is not None and super_ is not None and conforms(layout, sub, super_)
 
         return any(self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources)
+
+    def default(self, module: str, function: str, signature: Signature, name: str) -> float | bool | None:
+        """The default of a parameter where it is a plain number; see `default_number`."""
+        source = self._sources[module]
+        names = [p.name for p in signature.params if p.name != THIS]
+        last = split_path(function)[1].split("<")[0]
+        spelled = "__init" if self.type_name(module, function) is not None else last
+
+        def ask() -> float | bool | None:
+            files = [Path(path).read_text(encoding="utf-8", errors="surrogateescape") for path, _ in source.files]
+            return default_number([source.text, *files], spelled, names, name)
+
+        return self._facts[module].get("defaults", f"{function}({','.join(names)}).{name}", ask)
 
     # ---- names --------------------------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ class ModuleSource:
         pending, seen = [self.text], set[Path]()
         own_dir = Path(self.path).parent if self.path else None
         while pending:
-            bare = _COMMENT.sub(lambda m: m[1] or " ", pending.pop())
+            bare = uncommented(pending.pop())
             for operand in _IMPORTED.findall(bare):
                 if operand not in found and _find(_file_of(operand), own_dir, self.include_dirs) is not None:
                     found.append(operand)
@@ -87,6 +87,11 @@ class ModuleSource:
                     seen.add(file)
                     pending.append(file.read_text(encoding="utf-8", errors="surrogateescape"))
         return found
+
+
+def uncommented(text: str) -> str:
+    """Source without its comments."""
+    return _COMMENT.sub(lambda m: m[1] or " ", text)
 
 
 def _file_of(operand: str) -> str:
@@ -129,7 +134,7 @@ def imports(text: str) -> tuple[list[str], bool]:
         >>> imports('import a.b; // import c;\\n#include "d.slangh"')
         (['a/b.slang', 'd.slangh'], True)
     """
-    bare = _COMMENT.sub(lambda m: m[1] or " ", text)
+    bare = uncommented(text)
     readable = not _MACRO_IMPORT.search(bare)
     found: list[str] = []
     for match in _IMPORT.finditer(bare):

@@ -105,6 +105,12 @@ def whole_offers(value: Value, type: Type) -> Iterator[Offer]:
         yield Offer(type, 1)
 
 
+def array_offers(value: Value) -> Iterator[Offer]:
+    """The last axis as an array, for a generic ``float[N]``, where its extent is known: beyond 4, `vcast` says it."""
+    if value.container and value.container != "Grid" and value.rank and value.dims[-1] is not None:
+        yield Offer(Type.array(value.type, value.dims[-1]), 1)
+
+
 def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
     """Whether `param` takes `offer` as it is, or by a conversion that the user's value allows."""
     want = param.type

@@ -69,8 +69,18 @@ def no_match(
         place=place,
         saw=", ".join(describe(v) for v in operands),
         expected="; ".join(show(function, s.params, s.result) for s in declared[:6]),
-        hint="convert with vcast(value, type), or say the mapping with vmap" + (f"\n  Slang says: {words}" if words else ""),
+        hint=_overload_hint(function, operands, declared, words) + (f"\n  Slang says: {words}" if words else ""),
     )
+
+
+def _overload_hint(function: str, operands: Sequence[Value], declared: Sequence[Signature], words: str) -> str:
+    if "could not specialize generic" in words:
+        return f'say what it is made of, e.g. m["{function}<float>"]'
+    generic = any(p.type is None for s in declared for p in s.params)
+    array = next((v for v in operands if v.container and v.rank and v.dims[-1] is None), None)
+    if "could not infer generic argument" in words and generic and array is not None:
+        return f"an array of fixed extent is said with it: vcast(value, '{array.type}[8]')"
+    return "convert with vcast(value, type), or say the mapping with vmap"
 
 
 def _mapping_hint(value: Value, map: ArgMap) -> str:

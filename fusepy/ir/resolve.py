@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fusepy.errors import ResolveError, ShapeError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
-from fusepy.ir.offers import Offer, exact, fill, fitting, offers_of, whole_offers
+from fusepy.ir.offers import Offer, array_offers, exact, fill, fitting, offers_of, whole_offers
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
 from fusepy.ir.types import VOID, Kind, Type
@@ -118,6 +118,8 @@ def _ask(
             pool = [*plain]
             if whole and param.type is not None and map.type is None:
                 pool += fitting(whole_offers(value, param.type), value, map)
+            if whole and param.type is None and map.type is None:
+                pool += fitting(array_offers(value), value, map)
             if param.type is not None:  # a question whose answer could not be exact is not worth asking
                 pool = [o for o in pool if exact(value, o, param, oracle)]
             pools.append(pool)
