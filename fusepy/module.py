@@ -227,14 +227,17 @@ class SlangType:
     def __dir__(self) -> list[str]:
         return sorted([*self.module._symbols["members"].get(self.type.name, ()), *super().__dir__()])  # pyright: ignore[reportPrivateUsage]
 
-    @property
     def _constructor(self) -> Function:
         """The constructors of a struct, as one function."""
-        path = self.type.name
-        found = self.module._methods.get(path)  # pyright: ignore[reportPrivateUsage]
-        if found is None:
-            found = self.module._methods[path] = (self.module.find_function(path), False)  # pyright: ignore[reportPrivateUsage]
-        return found[0]
+        path, methods = self.type.name, self.module._methods  # pyright: ignore[reportPrivateUsage]
+        if path not in methods:
+            if not self.module._oracle.has_function(self.module.name, path):  # pyright: ignore[reportPrivateUsage]
+                raise UnknownNameError(
+                    f"{path} has no constructor that Slang's reflection shows",
+                    hint="a generic __init does not show; write a static method that returns the object",
+                )
+            methods[path] = (self.module.find_function(path), False)
+        return methods[path][0]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Constructs values of this type: recorded in a trace, else as an array over the arguments' shape.
@@ -243,7 +246,7 @@ class SlangType:
             ArgumentError: if the arguments do not fit the constructor.
         """
         if self.type.kind is Kind.NAMED:
-            return self._constructor(*args, **kwargs)
+            return self._constructor()(*args, **kwargs)
         if kwargs:
             raise ArgumentError(f"{self.type} takes its components by position", hint=f"write {self.type}(x, y, …)")
         trace = current_trace()

@@ -85,7 +85,8 @@ def resolve(function: Any, *args: Any, **kwargs: Any) -> Resolved:
         >>> resolve(m.f, "Tensor<float3>[?,?]", float).grid
         2
     """
-    asked = getattr(getattr(function, "_constructor", function), "resolve", None)
+    constructor = getattr(function, "_constructor", None)  # a struct, called to make one
+    asked = getattr(function if constructor is None else constructor(), "resolve", None)
     if asked is None:
         raise ArgumentError(
             "resolve() takes one Slang function", saw=repr(function), hint="for a fused function look at .ir(…) and .explain(…)"

@@ -7,9 +7,10 @@ type's methods.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast, get_args, get_origin
 
 import numpy as np
 
@@ -141,8 +142,10 @@ class Struct:
 
 
 def _is_function(kind: Any) -> bool:
-    """Whether an annotation is `Function`, spelled or meant."""
-    return kind is Function or (isinstance(kind, str) and kind.rpartition(".")[2] == Function.__name__)
+    """Whether an annotation is `Function` or, in a dataclass, ``ClassVar[Function]``; spelled or meant."""
+    if isinstance(kind, str):
+        return re.fullmatch(r"(?:[\w.]*ClassVar\[)?(?:\w+\.)*Function\]?", kind.strip("'\"")) is not None
+    return kind is Function or (get_origin(kind) is ClassVar and get_args(kind) == (Function,))
 
 
 def _fields(value: Any) -> Mapping[str, Any]:

@@ -145,8 +145,9 @@ class SlangOracle:
 
     def is_namespace(self, module: str, name: str) -> bool:
         """Whether `name` is a namespace of `module`; reflection does not list them, the compiler knows."""
-        text = f"import {self._sources[module].name};\nusing namespace {name};\n"
-        return self._facts[module].get("namespaces", name, lambda: self._compiler.probe(text, [self._sources[module]]) is None)
+        source = self._sources[module]
+        text = "".join(f"import {n};\n" for n in (source.name, *source.imported())) + f"using namespace {name};\n"
+        return self._facts[module].get("namespaces", name, lambda: self._compiler.probe(text, [source]) is None)
 
     def imports(self, module: str, names: Sequence[str]) -> tuple[str, ...]:
         """What a kernel imports to call these functions and use these types: the module, and of its imports what is needed."""
