@@ -28,14 +28,14 @@ from fusepy.errors import FusepyError
 from fusepy.fuse import fuse
 from fusepy.generators import Grid
 from fusepy.ir.types import Kind, Type
-from fusepy.mapping import vcast, vmap, vmapping
+from fusepy.mapping import type_of, vcast, vmap, vmapping
 from fusepy.module import Module
+from fusepy.signature import RETURNS
 from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 SLOWEST_KEY = 200e-6  # seconds; the key of a Tensor takes 0.1 µs, that of a list of a hundred numbers 20 µs
 _RAISED = (FusepyError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # what a broken marshal may raise
-_RETURNS = ("tensor", "numpy", "list", "scalar")
 
 
 class ConformanceError(AssertionError):
@@ -48,27 +48,32 @@ class Example:
 
     Attributes:
         value: an argument that the marshal takes.
-        type: the Slang type of one element, e.g. ``"float2"``.
+        type: the Slang type of one element, e.g. ``"float2"``; a struct as ``m.Ray``.
         expected: the numbers that Slang should see, the components of an element last.
         like: another value of equal code, whose key must be equal; sizes and numbers may differ.
     """
 
     value: Any
-    type: str
+    type: Any
     expected: Any
     like: Any = None
 
     @property
+    def element(self) -> Type:
+        """The Slang type of one element."""
+        return type_of(self.type)
+
+    @property
     def batch(self) -> int:
         """The number of batch axes."""
-        return np.asarray(self.expected).ndim - len(Type.parse(self.type).shape)
+        return np.asarray(self.expected).ndim - len(self.element.shape)
 
     def __str__(self) -> str:
-        return f"{type(self.value).__name__} as {self.type}"
+        return f"{type(self.value).__name__} as {self.element}"
 
 
 def check_marshal(
-    marshal: Marshal, examples: Sequence[Example], *, refused: Sequence[Any] = (), source: str = "", device: Any = None
+    marshal: Marshal, examples: Sequence[Example], *, refused: Sequence[Any] = (), same: Any = None, device: Any = None
 ) -> None:
     """Runs all checks of a marshal and reports all that fail.
 
@@ -76,7 +81,7 @@ def check_marshal(
         marshal: registered already for the classes of the examples.
         examples: a few values with their meaning; take different element types, ranks and, where they matter, extents.
         refused: values of these classes that cannot be passed, each of which must raise a `FusepyError` with a hint.
-        source: Slang that declares the structs among the examples' types.
+        same: a Slang function that returns its argument as it is, for examples of structs: ``T same<T>(T x)`` of their module.
         device: where to run; the default device if left away.
 
     Raises:
@@ -88,7 +93,7 @@ def check_marshal(
     """
     failures: list[str] = []
     count = 0
-    for check in marshal_checks(marshal, examples, refused=refused, source=source, device=device):
+    for check in marshal_checks(marshal, examples, refused=refused, same=same, device=device):
         count += 1
         try:
             check()
@@ -117,10 +122,10 @@ class Check:
 
 
 def marshal_checks(
-    marshal: Marshal, examples: Sequence[Example], *, refused: Sequence[Any] = (), source: str = "", device: Any = None
+    marshal: Marshal, examples: Sequence[Example], *, refused: Sequence[Any] = (), same: Any = None, device: Any = None
 ) -> Iterator[Check]:
     """The checks of `check_marshal` one by one, for a test framework to run and name."""
-    suite = _Suite(marshal, source, device)
+    suite = _Suite(marshal, same, device)
     yield Check("kinds of results", "", suite.returns)
     for example in examples:
         for name in _EACH:
@@ -140,9 +145,9 @@ _EACH = (
 
 
 class _Suite:
-    def __init__(self, marshal: Marshal, source: str, device: Any):
+    def __init__(self, marshal: Marshal, same: Any, device: Any):
         self.marshal = marshal
-        self.source = source
+        self.same = same
         self._device = device
         self._functions: dict[str, Any] = {}
 
@@ -152,18 +157,20 @@ class _Suite:
 
     def identity(self, example: Example) -> Any:
         """A Slang function that returns elements of this type as they are."""
-        found = self._functions.get(example.type)
+        if example.element.kind is Kind.NAMED:
+            _require(self.same is not None, f"pass same=, a function of the module that declares {example.element}")
+            return self.same
+        name = example.element.name
+        found = self._functions.get(name)
         if found is None:
-            text = f"{self.source}\n{example.type} same({example.type} x) {{ return x; }}\n"
-            found = self._functions[example.type] = Module.load_from_source(self.device, "conformance", text).find_function(
-                "same"
-            )
+            text = f"{name} same({name} x) {{ return x; }}\n"
+            found = self._functions[name] = Module.load_from_source(self.device, "conformance", text).find_function("same")
         return found
 
     # ---- the protocol -------------------------------------------------------------------------------------------
 
     def returns(self) -> None:
-        _require(self.marshal.returns in _RETURNS, f"returns is {self.marshal.returns!r}, and not one of {', '.join(_RETURNS)}")
+        _require(self.marshal.returns in RETURNS, f"returns is {self.marshal.returns!r}, and not one of {', '.join(RETURNS)}")
 
     def registered(self, example: Example) -> None:
         found = next((MARSHALS[c] for c in type(example.value).__mro__ if c in MARSHALS), None)
@@ -202,7 +209,7 @@ class _Suite:
         _require(told == self.marshal.describe(example.value), "two descriptions of one value differ")
 
     def placing(self, example: Example) -> None:
-        told, wanted = self.marshal.describe(example.value), Type.parse(example.type)
+        told, wanted = self.marshal.describe(example.value), example.element
         placed = self.marshal.place(example.value, told.type if wanted.kind is Kind.NAMED else _stored(told, wanted), self.device)
         if told.container in ("Tensor", "List"):
             _require(isinstance(placed, Tensor), f"{_told(told)} is placed as a {type(placed).__name__}, and not as a Tensor")
@@ -224,27 +231,27 @@ class _Suite:
     # ---- every way of calling -----------------------------------------------------------------------------------
 
     def round_trip(self, example: Example) -> None:
-        self._same(example, self.identity(example)(example.value))
+        self._expect(example, self.identity(example)(example.value))
 
     def second_call(self, example: Example) -> None:
         function = self.identity(example)
         function(example.value)
         misses = self.device.counters.plan_misses
-        self._same(example, function(example.value))
+        self._expect(example, function(example.value))
         _require(self.device.counters.plan_misses == misses, "the same value is compiled for twice: its key is not stable")
 
     def under_vmap(self, example: Example) -> None:
         if example.batch:
-            self._same(example, self.identity(example)(vmap(example.value, tuple(range(example.batch)))))
+            self._expect(example, self.identity(example)(vmap(example.value, tuple(range(example.batch)))))
 
     def under_vcast(self, example: Example) -> None:
-        self._same(example, self.identity(example)(vcast(example.value, example.type)))
+        self._expect(example, self.identity(example)(vcast(example.value, example.type)))
 
     def declared(self, example: Example) -> None:
         function = self.identity(example)
-        self._same(example, function.declare(example.type)(example.value))
+        self._expect(example, function.declare(example.type)(example.value))
         if example.batch:
-            self._same(example, function.declare(vmapping(*range(example.batch)))(example.value))
+            self._expect(example, function.declare(vmapping(*range(example.batch)))(example.value))
 
     def fused(self, example: Example) -> None:
         function = self.identity(example)
@@ -252,17 +259,17 @@ class _Suite:
         def through(x: Any) -> Any:
             return function(x)
 
-        self._same(example, fuse(through)(example.value))
+        self._expect(example, fuse(through)(example.value))
 
     def captured(self, example: Example) -> None:
         function = self.identity(example)
-        self._same(example, fuse(lambda: function(example.value))())
+        self._expect(example, fuse(lambda: function(example.value)).return_type("tensor")())
 
     def explained(self, example: Example) -> None:
         function = self.identity(example)
         kernels = function.explain(example.value).kernels
         _require(kernels == 1, f"one call of one function is said to take {kernels} kernels")
-        _require("same(" in function.source(example.value), "source() does not show the call")
+        _require(f"{function.__name__}(" in function.source(example.value), "source() does not show the call")
 
     def refused(self, value: Any) -> None:
         try:
@@ -274,7 +281,7 @@ class _Suite:
         else:
             raise ConformanceError("no error is raised")
 
-    def _same(self, example: Example, actual: Any) -> None:
+    def _expect(self, example: Example, actual: Any) -> None:
         want = np.asarray(example.expected)
         have = _numbers(actual)
         if have.dtype.names is not None and want.dtype.names is None:

@@ -143,7 +143,7 @@ def test_the_decorator_keeps_the_class(m: Any) -> None:
 
     @fp.struct
     class Scaler:
-        scaled: "fp.Function"
+        scaled: fp.Function
 
         def __init__(self, scale: float):
             self.scale = scale
@@ -195,7 +195,11 @@ def test_the_type_is_the_class_or_what_it_says() -> None:
     ("make", "error", "words"),
     [
         (lambda m: type("Scalar", (fp.Struct,), {})(m), fp.UnknownNameError, "'Scalar'"),
-        (lambda m: type("Scaler", (fp.Struct,), {"__annotations__": {"scal": fp.Function}})(m), fp.UnknownNameError, "did you mean"),
+        (
+            lambda m: type("Scaler", (fp.Struct,), {"__annotations__": {"scal": fp.Function}})(m),
+            fp.UnknownNameError,
+            "did you mean",
+        ),
         (lambda m: Scaler(m, "x").scaled(1.0), fp.UnsupportedArgumentError, "'scale'"),
         (lambda m: setattr(s := Scaler(m, 1.0), "other", 1.0) or s.scaled(1.0), fp.ArgumentError, "'other'"),
         (lambda m: Scaler(m, np.ones(3, F32)).scaled(np.ones(4, F32)), fp.ShapeError, "this.scale"),
