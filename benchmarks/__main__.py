@@ -8,6 +8,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -111,9 +112,10 @@ def runs(case: str, options: argparse.Namespace, folder: Path) -> Iterator[tuple
         yield [file], caches(folder / case)
         return
     programs = [("chain", "fusepy"), ("chain", "slangpy"), ("chain", "slangpy hand-fused"), ("add", "fusepy"), ("add", "slangpy")]
+    programs += [("blur", "fusepy"), ("blur", "slangpy"), ("blur", "fusepy on slangpy's module")]
     for block in range(1 if options.quick else 5):
-        for program, library in programs[block % 5 :] + programs[: block % 5]:
-            environment = caches(folder / f"{program}-{library}-{block}".replace(" ", "-"))
+        for program, library in programs[block:] + programs[:block]:
+            environment = caches(folder / re.sub(r"\W", "-", f"{program}-{library}-{block}"))
             for state in ("cold", "warm"):
                 yield [f"{file}::bench_first[{program}-{library}]", f"--state={state}", f"--block={block}"], environment
 

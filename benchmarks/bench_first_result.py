@@ -10,11 +10,11 @@ import pytest
 
 import fusepy as fp
 from benchmarks import peers as p
-from benchmarks.programs import CHAIN, SOURCE, chain_calls, numpy_chain
+from benchmarks.programs import CHAIN, NEIGHBOURS, SOURCE, chain_calls, numpy_blur, numpy_chain
 
 CASE = "first_result"
-PROGRAMS = ("chain", "add")
-LIBRARIES = ("fusepy", "slangpy", "slangpy hand-fused")
+PROGRAMS = ("chain", "add", "blur")
+LIBRARIES = ("fusepy", "slangpy", "slangpy hand-fused", "fusepy on slangpy's module")
 N = 1024
 
 
@@ -43,21 +43,38 @@ def slangpy_add(device: Any, image: Any) -> Any:
     return module.add(np.ascontiguousarray(image[:, 0]), np.ascontiguousarray(image[:, 1]), _result="numpy")
 
 
+def fusepy_blur(device: Any, image: Any, library: str = "fusepy") -> Any:
+    module = fp.Module.load_from_source(device, "bench", NEIGHBOURS.replace("LIBRARY", library))
+    return module.blur(fp.grid(image.shape), image, _result="numpy")
+
+
+def slangpys_module_blur(device: Any, image: Any) -> Any:
+    return fusepy_blur(device, image, "slangpy")
+
+
+def slangpy_blur(device: Any, image: Any) -> Any:
+    module = p.spy.Module.load_from_source(device, "bench", NEIGHBOURS.replace("LIBRARY", "slangpy"))
+    return module.blur(p.spy.grid(image.shape), p.slangpy_tensor(device, image, module.float), _result="numpy")
+
+
 RUNS: dict[tuple[str, str], Callable[[Any, Any], Any]] = {
     ("chain", "fusepy"): fusepy_chain,
     ("chain", "slangpy"): slangpy_chain,
     ("chain", "slangpy hand-fused"): slangpy_fused_chain,
     ("add", "fusepy"): fusepy_add,
     ("add", "slangpy"): slangpy_add,
+    ("blur", "fusepy"): fusepy_blur,
+    ("blur", "slangpy"): slangpy_blur,
+    ("blur", "fusepy on slangpy's module"): slangpys_module_blur,
 }
 
 
 @pytest.mark.parametrize(("program", "library"), list(RUNS))
 def bench_first(measure: Any, request: pytest.FixtureRequest, kind: str, program: str, library: str) -> None:
     image = np.random.default_rng(1).random((N, 3), np.float32)
-    device = p.fusepy_device(kind) if library == "fusepy" else p.slangpy_device(kind)
+    device = p.fusepy_device(kind) if library.startswith("fusepy") else p.slangpy_device(kind)
     run = RUNS[program, library]
     state, block = request.config.getoption("--state"), request.config.getoption("--block")
     result = measure(f"{library} {state} {program}", block, lambda: run(device, image), rounds=1, warmup=0)
-    wanted = numpy_chain(image, *CHAIN) if program == "chain" else image[:, 0] + image[:, 1]
+    wanted = {"chain": numpy_chain(image, *CHAIN), "add": image[:, 0] + image[:, 1], "blur": numpy_blur(image)}[program]
     np.testing.assert_allclose(result, wanted, rtol=2e-4, atol=2e-5)

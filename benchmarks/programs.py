@@ -34,6 +34,23 @@ float3 tonemap(float3 c, float stops, float amount, float g)
 }
 """
 
+# A function that reads its neighbours, for the module `LIBRARY`: fusepy's or slangpy's, which have the same names.
+NEIGHBOURS = """
+import LIBRARY;
+
+float blur(int2 p, Tensor<float,2> image)
+{
+    int2 last = int2(int(image.shape[1]), int(image.shape[0])) - 1;
+    float sum = 0;
+    for (int y = -1; y <= 1; ++y)
+    {
+        for (int x = -1; x <= 1; ++x)
+            sum += image[clamp(p + int2(x, y), 0, last)];
+    }
+    return sum / 9;
+}
+"""
+
 CHAIN = (1.1, 0.9, 0.5, 1.2, 0.95)  # red, blue, stops, amount, gain
 TONEMAP = (0.5, 1.2, 2.2)  # stops, amount, gamma
 LUMA = (0.2126, 0.7152, 0.0722)
@@ -74,6 +91,13 @@ def numpy_chain(c: Array, red: float, blue: float, stops: float, amount: float, 
     c = numpy_colour(c, amount)
     c = np.clip(c * f(g), f(0), f(1))
     return np.where(c <= f(0.0031308), c * f(12.92), f(1.055) * c ** f(1 / 2.4) - f(0.055))
+
+
+def numpy_blur(image: Array) -> Array:
+    """The mean of each place and its eight neighbours, the border repeated."""
+    wide = np.pad(image, 1, mode="edge")
+    h, w = image.shape
+    return np.sum([wide[y : y + h, x : x + w] for y in range(3) for x in range(3)], axis=0, dtype=np.float32) / np.float32(9)
 
 
 def numpy_tonemap(c: Array, stops: float, amount: float, g: float) -> Array:

@@ -26,7 +26,7 @@ class PolarMarshal:
         x, y = value.radius * np.cos(value.angle), value.radius * np.sin(value.angle)
         return fp.Tensor.from_numpy(device, np.stack([x, y], axis=-1), type)
 
-    def shape(self, value):
+    def extents(self, value):
         return value.radius.shape
 
 

@@ -3,7 +3,9 @@
 from fusepy.backend.marshals import Marshal
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.runtime import Device
+from fusepy.binding import CallContext
 from fusepy.device import default_device, init_device
+from fusepy.entry_point import Dispatch
 from fusepy.errors import (
     AmbiguousCallError,
     ArgumentError,
@@ -29,7 +31,8 @@ from fusepy.errors import (
 )
 from fusepy.function import Function
 from fusepy.fuse import FusedFunction, fuse
-from fusepy.generators import grid
+from fusepy.generate import call_id, grid, linspace, rand_float, thread_id, wang_hash
+from fusepy.generators import Shape
 from fusepy.inspection import Explanation
 from fusepy.ir.types import Type
 from fusepy.mapping import vcast, vdim, vmap, vmapping
@@ -73,8 +76,9 @@ from fusepy.math import (
     trunc,
     where,
 )
-from fusepy.module import Module, SlangType, load
+from fusepy.module import Module, SlangType, get_function, load
 from fusepy.nested import Batchable, is_batchable_like
+from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
 from fusepy.signature import register
 from fusepy.stats import Stats, clear_cache, stats
@@ -89,11 +93,13 @@ __all__ = [
     "Batchable",
     "BoundFunction",
     "CacheWarning",
+    "CallContext",
     "CompileError",
     "Description",
     "Device",
     "DeviceError",
     "DeviceLostError",
+    "Dispatch",
     "Explanation",
     "Function",
     "FusedFunction",
@@ -110,6 +116,7 @@ __all__ = [
     "RangeError",
     "ResolveError",
     "Resolved",
+    "Shape",
     "ShapeError",
     "SlangType",
     "Stats",
@@ -126,6 +133,7 @@ __all__ = [
     "asin",
     "atan",
     "atan2",
+    "call_id",
     "ceil",
     "clear_cache",
     "clip",
@@ -139,11 +147,13 @@ __all__ = [
     "floor",
     "fract",
     "fuse",
+    "get_function",
     "grid",
     "init_device",
     "is_batchable_like",
     "length",
     "lerp",
+    "linspace",
     "load",
     "log",
     "log2",
@@ -152,8 +162,10 @@ __all__ = [
     "minimum",
     "normalize",
     "power",
+    "rand_float",
     "reflect",
     "register",
+    "reload_all",
     "resolve",
     "round",
     "rsqrt",
@@ -168,10 +180,12 @@ __all__ = [
     "struct",
     "tan",
     "tanh",
+    "thread_id",
     "trunc",
     "vcast",
     "vdim",
     "vmap",
     "vmapping",
+    "wang_hash",
     "where",
 ]

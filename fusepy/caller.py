@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import TrailingMismatch
+from fusepy.backend.recorder import is_encoder, misplaced
+from fusepy.binding import Setup, SetUpProgram, run
 from fusepy.compile import Program, Recording
+from fusepy.configured import Configured
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
+from fusepy.extents import NoExtents, SizedByResult
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.mapping import spec_of
@@ -23,7 +28,7 @@ Self = TypeVar("Self", bound="Caller")
 _CONTAINERS = {"tensor": "tensor", Tensor: "tensor", "numpy": "numpy", np.ndarray: "numpy", "list": "list", list: "list"}
 
 
-class Caller:
+class Caller(Configured):
     """A callable that compiles itself for each new signature of its arguments. Configuring it makes a new one."""
 
     __name__: str
@@ -31,6 +36,10 @@ class Caller:
 
     def __init__(self) -> None:
         self._programs: dict[Any, Program] = {}
+        self._raw: dict[str, Any] = {}  # the entry point, for raw dispatch
+        self._recorded: dict[Any, Program] = {}  # those that hand out tensors only, for append_to
+        self._setup: Setup | None = None
+        self._options: Options = NO_OPTIONS
         self._specs: tuple[ArgMap | None, ...] = ()
         self._named_specs: dict[str, ArgMap | None] = {}
         self._returns: str | None = None
@@ -40,7 +49,8 @@ class Caller:
 
     def _configured(self: Self, **changes: Any) -> Self:
         made = copy.copy(self)
-        made._programs = {}
+        made._programs, made._recorded = {}, {}
+        made._raw = {}
         for name, value in changes.items():
             setattr(made, name, value)
         return made
@@ -100,7 +110,9 @@ class Caller:
             else:
                 program.device.counters.plan_hits += 1
             try:
-                return program(flat(args) if program.nested else args, result)
+                if self._setup is None:
+                    return program(flat(args) if program.nested else args, result)
+                return run(self._setup, self, program, args, kwargs, result)
             except TrailingMismatch:
                 # another trailing extent than the one that Slang's answer was made for: ask again, which may raise
                 return self._again(args, kwargs, returns, result)
@@ -114,6 +126,8 @@ class Caller:
         try:
             return signature(value)
         except FusepyError as error:
+            if is_encoder(value):
+                raise misplaced(value, self.__name__).at(user_line()) from None
             names = self._parameter_names()
             name = name or (names[position] if position < len(names) else f"#{position}")
             error.what = f"{self.__name__}: argument {name!r}: {error.what}"
@@ -122,7 +136,9 @@ class Caller:
     def _again(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None, result: Any) -> Any:
         try:
             program = self._compile(args, kwargs, returns)
-            return program(flat(args) if program.nested else args, result)
+            if self._setup is None:
+                return program(flat(args) if program.nested else args, result)
+            return run(self._setup, self, program, args, kwargs, result)
         except TrailingMismatch as mismatch:
             raise ShapeError(
                 f"{self.__name__}: an argument's trailing axes do not hold the type that it is cast to",
@@ -132,14 +148,24 @@ class Caller:
             ) from None
 
     def _program(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
-        program = self._compile(args, kwargs, returns)
+        try:
+            program = self._compile(args, kwargs, returns)
+        except NoExtents as cause:
+            program = cast("Program", SizedByResult(self, cause, tuple(kwargs)))
         program.device.counters.plan_misses += 1
         self._programs[key] = program
+        program.home = (self._programs, key)
+        program.device.programs.add(program)
         return program
 
     def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
         positional = args[: len(args) - len(kwargs)]
-        return Program(self._record(positional, kwargs), returns or self._returns, self._strict)
+        recording = self._record(positional, kwargs)
+        if recording.trace.setup is None:
+            return Program(recording, returns or self._returns, self._strict, self._options)
+        program = SetUpProgram(recording, returns or self._returns, self._strict, self._options)
+        program.caller = self
+        return program
 
     def _prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Caller, tuple[Any, ...], Mapping[str, Any]]:
         """What is compiled for a call, and the arguments that it takes."""
@@ -186,7 +212,10 @@ class Caller:
         """The program of a call like this one, and its arguments."""
         target, args, kwargs = self._prepare(args, kwargs)
         values = (*args, *kwargs.values())
-        return target._compile(values, kwargs, None), flat(values)
+        try:
+            return target._compile(values, kwargs, None), flat(values)
+        except NoExtents as cause:
+            raise cause.error("generators and single values").at(user_line()) from None
 
 
 def _container(container: Any) -> str:

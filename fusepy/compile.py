@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -12,11 +13,14 @@ from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
+from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.shims import used_names
+from fusepy.detours import Detours
 from fusepy.element import Element
-from fusepy.errors import ArgumentError, FusepyError, ShapeError
-from fusepy.generators import Grid
+from fusepy.errors import ArgumentError, FusepyError, ResolveError, ShapeError
+from fusepy.extents import NoExtents
+from fusepy.generators import Generator, Grid, Linspace
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import Oracle
@@ -30,7 +34,13 @@ from fusepy.trace import Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Place = Callable[[Any], Any]
-_LEADS = ("tensor", "numpy", "list", "scalar")  # the container of results follows the first of these among the arguments
+_LEADS = (
+    "tensor",
+    "numpy",
+    "list",
+    "vector",
+    "scalar",
+)  # the first of these among the arguments is what results become
 
 
 @dataclass
@@ -61,12 +71,14 @@ class Recording:
 class Program:
     """A compiled call: places arguments, runs its plan, and hands results back in the container that the caller expects."""
 
-    def __init__(self, recording: Recording, returns: str | None, strict: bool):
+    def __init__(self, recording: Recording, returns: str | None, strict: bool, options: Options = NO_OPTIONS):
+        self.home: tuple[dict[Any, Program], Any] = ({}, None)  # the table that holds it, from which a reload takes it
         device = self.device = recording.trace.device
         device.check()
         self.recording = recording
         self.strict = strict
         self.nested = recording.nested
+        self.options = options.joined(recording.trace.options, recording.graph.name)
         self.oracle: Oracle = recording.trace.oracle
         self.sources = [recording.trace.sources[alias] for alias, _ in recording.graph.modules]
         self.graph = run_pipeline(recording.graph, self.oracle)
@@ -89,17 +101,31 @@ class Program:
             if v.container == "" and m.type is not None
         ]
         self.plan = self.plans(self.graph)[0] if self.graph.nodes else None
+        if self.plan is not None and self.plan.open:
+            raise NoExtents(self)
+        self.detours = self._detours(values)
         self.split: list[Plan] | None = None
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
         # the short way, for one tensor that is returned by itself and not in a tuple or dict of one
         self.simple = (
-            self.outs is None and self.returns == "tensor" and recording.rebuild is hand_back and len(self.elements) == 1
+            self.outs is None
+            and self.returns == "tensor"
+            and recording.rebuild is hand_back
+            and len(self.elements) == 1
+            and self.detours is None
         )
         for source in self.sources:
             device.save_facts(source)
 
     # ---- running ------------------------------------------------------------------------------------------------
+
+    def placed(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments, and what was captured, as they are passed to the plan."""
+        if self.ready:
+            return args
+        values = [*args, *self.captures] if self.captures else args
+        return [value if place is None else place(value) for place, value in zip(self.places, values)]
 
     def __call__(self, args: Sequence[Any], result: Any = None) -> Any:
         """Runs the program on the arguments of its inputs."""
@@ -122,6 +148,35 @@ class Program:
                 self.plan.run(placed, (result,))
                 return result
         return self._general(args, placed, result)
+
+    def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
+        """Like a call, for work that somebody else submits later; what it uses is put into `keep`.
+
+        Raises:
+            ArgumentError: if a result would have to be read back.
+        """
+        written = [_inner(args[o]) for o in self.recording.outs if o is not None]
+        wanted: list[Any] = list(cast("Sequence[Any]", result)) if isinstance(result, (tuple, list)) else [result]
+        for given in [*written, *wanted]:
+            if isinstance(given, np.ndarray):
+                raise ArgumentError(
+                    f"{self.graph.name}.append_to(): a result cannot be written to a NumPy array before it is computed",
+                    saw=f"an array of shape {np.shape(cast('Array', given))}",
+                    expected="a Tensor",
+                    hint="pass a Tensor, and read it after you have submitted the encoder",
+                )
+        placed = self.placed(args)
+        if self.checks:
+            self._check_numbers(placed)
+        handed = self._general(args, placed, result)
+        keep += (placed, handed, result)
+        return handed
+
+    @cached_property
+    def global_names(self) -> list[str]:
+        """The globals of all modules that are called."""
+        oracle = self.recording.trace.oracle
+        return [name for alias, _ in self.recording.graph.modules for name in oracle.globals(alias)]
 
     def _check_numbers(self, placed: Sequence[Any]) -> None:
         """Numbers that the kernel converts for one of their uses must fit there too; packing checks what they are stored as."""
@@ -146,7 +201,12 @@ class Program:
                 raise ShapeError(
                     f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
                 )
-        results = self.execute(placed, outs if any(o is not None for o in outs) else None)
+        ran = placed
+        if self.detours is not None:
+            ran = self.detours.enter([*args, *self.captures], placed, [*outs, *arrays.values()])
+        results = self.execute(ran, outs if any(o is not None for o in outs) else None)
+        if self.detours is not None:
+            self.detours.leave([*args, *self.captures], placed, ran)
         for j, array in arrays.items():
             array[...] = results[j].to_numpy()
         handed: list[Any] = []
@@ -202,6 +262,8 @@ class Program:
             return array
         if array.dtype.names is not None:
             return array  # a list of tuples would no longer say which struct it holds
+        if array.ndim and self.returns == "vector":
+            return array
         return array.item() if array.ndim == 0 else array.tolist()
 
     def _given(self, result: Any, given: list[Any]) -> list[Any]:
@@ -260,6 +322,14 @@ class Program:
         """The shapes that the arguments, and what was captured, have on the device."""
         return [_shape(_inner(v)) for v in (*args, *self.captures)]
 
+    def _detours(self, values: Sequence[Any]) -> Detours | None:
+        """Of arguments that user code takes as whole arrays, those that may have to lie elsewhere."""
+        if self.plan is None or not any(m.type is not None and m.type.kind is Kind.WHOLE for m in self.plan.region.maps):
+            return None
+        operands = region_operands(self.plan.region, self.device.target.kind == "cuda")
+        whole = [(o, p) for o, p in zip(operands, self.plan.positions) if o.want.kind is Kind.WHOLE]
+        return Detours.of(self.graph.name, [o for o, _ in whole], [p for _, p in whole], values)
+
     # ---- compiling ----------------------------------------------------------------------------------------------
 
     def resolved(self) -> Graph:
@@ -273,16 +343,27 @@ class Program:
         for region in fused.nodes:
             elements = [Element.of(v.type, self.oracle) for v in region.results]
             positions = [position[v] for v in region.operands]
-            plans.append(Plan(self.device, region, positions, elements, self.build, self.strict))
+            plans.append(Plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile))
         return plans
 
     def source(self, region: Node, variant: Variant) -> KernelSource:
         """The Slang of one region in one variant."""
         imports = {a: self.recording.trace.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
-        return emit(region, variant, self.device.target, ACCESSES, imports, self._widest(region))
+        try:
+            return emit(
+                region, variant, self.device.target, ACCESSES, imports, self._widest(region), self._functions(), self.options
+            )
+        except ResolveError as error:  # of a generator that fits no grid of this rank
+            error.what = f"{self.graph.name}: {error.what}"
+            raise
 
     def build(self, region: Node, variant: Variant) -> Kernel:
         return build_kernel(self.device, self.source(region, variant), self.sources)
+
+    def _functions(self) -> set[str]:
+        """Names of functions in the modules that kernels import."""
+        oracle = self.recording.trace.oracle
+        return {name for alias, _ in self.graph.modules for name in oracle.symbols(alias)["functions"]}
 
     def _widest(self, region: Node) -> int:
         """Bytes of the largest element that a thread of this region loads or stores."""
@@ -312,10 +393,10 @@ class Program:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    if isinstance(value, (Tensor, Grid)):
+    if isinstance(value, (Tensor, Grid, Generator, Linspace)):
         return value.shape
-    shape = getattr(MARSHALS.get(cast("type[Any]", type(value))), "shape", None)
-    return np.shape(value) if shape is None else shape(value)
+    extents = getattr(MARSHALS.get(value.__class__), "extents", None)  # of what is placed as a grid
+    return np.shape(value) if extents is None else extents(value)
 
 
 def _inner(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import slangpy as spy
 
-from fusepy.backend.runtime import Device
+from fusepy.backend.runtime import Device, open_devices
 from fusepy.backend.selfcheck import selfcheck
 from fusepy.errors import ArgumentError, DeviceError, did_you_mean
 
@@ -99,6 +99,9 @@ def as_device(device: Any) -> Device:
     if device is None:
         return default_device()
     if isinstance(device, spy.Device):
+        own = next((d for d in open_devices() if d.raw is device), None)
+        if own is not None:
+            return own
         found = _wrapped.get(id(device))
         if found is None or found.raw is not device:
             found = _wrapped[id(device)] = Device(device, deferred=False)  # somebody else submits to it as well

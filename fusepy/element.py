@@ -59,6 +59,14 @@ class Element:
                 found = cls(type, stored.itemsize * math.prod(type.shape), type.dtype, stored, type.shape)
                 cls._interned[type] = found
             return found
+        if type.kind is Kind.ARRAY and type.element is not None:
+            inner = cls.of(type.element, oracle)
+            found = cls._interned.get((type, inner))
+            if found is None:
+                found = cls(type, inner.nbytes * type.shape[0], inner.dtype, inner.stored, type.shape)
+                found.origin = inner.origin
+                cls._interned[type, inner] = found
+            return found
         layout = oracle.layout(type) if oracle is not None else None
         if layout is None:
             raise UnsupportedArgumentError(
@@ -66,10 +74,11 @@ class Element:
             )
         found = cls._interned.get((layout, layout.origin))
         if found is None:
-            dtype = struct_dtype(layout, oracle)
+            dtype = struct_dtype(layout, oracle) if layout.scalar is None else SCALARS[layout.scalar.name]
             found = cls._interned[layout, layout.origin] = cls(type, layout.stride, dtype, dtype, ())
             found.origin = layout.origin
-            cls.structs.setdefault(dtype, []).append(found)
+            if layout.scalar is None:
+                cls.structs.setdefault(dtype, []).append(found)
         return found
 
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from fusepy.backend.options import NO_OPTIONS
+from fusepy.backend.raw import RawKernel
 from fusepy.backend.runtime import Device
 from fusepy.backend.source import ModuleSource
 from fusepy.caller import Caller
+from fusepy.choices import constants_of
 from fusepy.compile import Recording
+from fusepy.entry_point import Dispatch, dispatch, thread_count
 from fusepy.errors import ArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.mapping import Mapped
 from fusepy.nested import is_nested, leaves_of
+from fusepy.reload import Loaded
 from fusepy.resolution import Resolved, resolved_call
 from fusepy.results import hand_back
 from fusepy.standin import stand_in
@@ -34,11 +39,16 @@ class Function(Caller):
         [30.0, 40.0, 50.0]
     """
 
-    def __init__(self, device: Device, source: ModuleSource, name: str):
+    def __init__(self, device: Device, source: ModuleSource | Loaded, name: str):
         super().__init__()
         self._device = device
-        self._source = source
+        self._loaded = source if isinstance(source, Loaded) else Loaded(source)
         self.__name__ = name
+
+    @property
+    def _source(self) -> ModuleSource:
+        """The source of its module, which a reload replaces."""
+        return self._loaded.source
 
     def __call__(self, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
         """Calls the function, or records the call inside a fused one.
@@ -57,6 +67,8 @@ class Function(Caller):
 
     def _call_in(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Records this call inside a fused function."""
+        if self._setup is not None or self._options is not NO_OPTIONS:
+            trace.adopt(self._setup, self._options, self.__name__)
         if self._specs or self._named_specs:
             args, kwargs = self._with_specs(args, kwargs)
         return trace.call(trace.module(self._source, self._device), self.__name__, args, kwargs)
@@ -113,10 +125,74 @@ class Function(Caller):
             outputs += written_back(trace, self.__name__, slot, result)
         return outputs
 
+    def _global_names(self) -> list[str]:
+        loaded = self._loaded
+        if loaded.globals is None:
+            loaded.globals = list(self._device.oracle({"module": loaded.source}).globals("module"))
+        return loaded.globals
+
+    def _constant_types(self) -> dict[str, str]:
+        return constants_of(self._source)
+
     def _parameter_names(self) -> list[str]:
         trace = Trace(self.__name__, self._device)
         alias = trace.module(self._source, self._device)
         return [p.name for s in trace.oracle.declared(alias, self.__name__) for p in s.params]
+
+    # ---- raw dispatch -------------------------------------------------------------------------------------------
+
+    def dispatch(self, threads: Any, *args: Any, vars: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        """Runs a compute entry point as it is written, over so many threads, rounded up to whole groups.
+
+        A function that is no entry point runs too: its first parameter gets the thread id, and nothing past `threads` runs.
+
+        Args:
+            threads: one to three numbers.
+            args: uniform parameters in order; ``kwargs`` parameters and globals by name. Tensors go to pointers as they are; to
+                structured buffers through a copy of their size, and back.
+            vars: globals by name, nested dicts for structs and parameter blocks.
+
+        Raises:
+            ArgumentError, UnknownNameError: for missing and unknown names.
+            UnsupportedArgumentError, RangeError, ShapeError: for a value that does not fit.
+            CompileError: if Slang or the driver rejects the program.
+
+        Example:
+            >>> import fusepy as fp
+            >>> source = "void count(uint tid, uint* to) { to[tid] = 2 * tid; }"
+            >>> m = fp.Module.load_from_source(fp.default_device(), "doc_raw", source)
+            >>> to = fp.Tensor.empty(m.device, 3, "uint")
+            >>> m.count.dispatch(3, to=to)
+            >>> to.to_numpy()
+            array([0, 2, 4], dtype=uint32)
+        """
+        dispatch(self, thread_count([threads], self.__name__), args, kwargs, vars)
+
+    def threads(self, *counts: Any) -> Dispatch:
+        """This entry point over so many threads: ``m.main.threads(width, height).call()``; see `dispatch`.
+
+        Raises:
+            ArgumentError: unless one to three integers are given.
+        """
+        return Dispatch(self, thread_count(counts, self.__name__))
+
+    def _raw_kernel(self) -> RawKernel:
+        found = self._raw.get(self._source.closure)
+        if found is None:
+            existing = self._entry_points().get(self.__name__)
+            if existing is not None and self._options.numthreads:
+                raise ArgumentError(
+                    f"{self.__name__} has its own [numthreads]",
+                    saw=existing,
+                    hint="change it in Slang, or make it a plain function",
+                )
+            found = RawKernel(self._device, self._source, self.__name__, existing, self._options)
+            self._raw.clear()
+            self._raw[self._source.closure] = found
+        return found
+
+    def _entry_points(self) -> dict[str, list[int]]:
+        return self._device.oracle({"module": self._source}).entry_points("module")
 
     def resolve(self, *args: Any, **kwargs: Any) -> Resolved:
         """What Slang answers for a call like this one, with values or types in their place; see `fusepy.resolve`."""

@@ -7,10 +7,12 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast, overload
 
+from fusepy.backend.recorder import is_encoder, misplaced
 from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
 from fusepy.compile import Recording
 from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.ir.refusals import none_error
 from fusepy.mapping import Mapped
 from fusepy.nested import flat, is_nested
 from fusepy.results import flatten
@@ -54,7 +56,9 @@ class FusedFunction(Caller):
             TraceError: if the Python code needs the number behind a traced value.
             FusepyError: whatever the calls in it raise.
         """
-        if current_trace() is not None:
+        trace = current_trace()
+        if trace is not None:
+            trace.adopt(self._setup, self._options, self.__name__)
             with entered(self, self.__name__):
                 return self._function(*args, **kwargs)
         if len(args) == self._plain_count and not kwargs:
@@ -80,6 +84,8 @@ class FusedFunction(Caller):
         try:
             bound = self._parameters.bind(*args, **kwargs)
         except TypeError as error:
+            for value in filter(is_encoder, args):
+                raise misplaced(value, self.__name__).at(user_line()) from None
             names = list(self._parameters.parameters)
             unknown = [k for k in kwargs if k not in names]
             what = f"{self.__name__}() has no parameter {unknown[0]!r}" if unknown else f"{self.__name__}(): {error}"
@@ -110,6 +116,12 @@ class FusedFunction(Caller):
         found = self._variants.get(key)
         if found is None:
             found = self._variants[key] = self._configured(_values=dict(static), _variants={})
+        if (
+            found._setup is not self._setup or found._returns != self._returns
+        ):  # what a call brings, and shares no program's identity
+            programs = found._recorded if self._programs is self._recorded else found._programs
+            found = found._set_up(self._setup)
+            found._programs, found._returns = programs, self._returns
         return found
 
     def _record(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
@@ -120,6 +132,8 @@ class FusedFunction(Caller):
             passed: dict[str, Any] = {}
             for position, name in enumerate(self._parameters.parameters):
                 if name in dynamic:
+                    if dynamic[name] is None:
+                        raise none_error(f"{self.__name__}: argument {name!r}", user_line())
                     passed[name] = trace.argument(name, dynamic[name], self._spec(position, name))
             result = self._function(**passed, **self._values)
             leaves: list[Any] = []

@@ -1,53 +1,196 @@
-"""Arguments that are computed on the device instead of being read from memory."""
+"""Arguments that are computed on the device instead of being read from memory. `fusepy.generate` makes them."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from typing import Any
 
-from fusepy.errors import ShapeError
+from fusepy.errors import ArgumentError, RangeError, ShapeError
 
 
 class Grid:
-    """Integer coordinates of a grid; made by `grid`."""
+    """Integer coordinates of a grid; made by `grid`.
 
-    __slots__ = ("offset", "shape", "stride")
+    Attributes:
+        shape: extents; 1 where an axis is open.
+        step: what a coordinate grows by along each axis; 0 along one of extent 1 that only stretches.
+    """
+
+    __slots__ = ("offset", "open", "shape", "step", "stride")
 
     def __init__(self, shape: tuple[int, ...], offset: tuple[int, ...], stride: tuple[int, ...]):
-        self.shape = shape
+        self.open = tuple(n == -1 for n in shape)
+        self.shape = tuple(abs(n) for n in shape)
         self.offset = offset
         self.stride = stride
+        self.step = tuple(s if o or n != 1 else 0 for s, o, n in zip(stride, self.open, self.shape))
 
     def __repr__(self) -> str:
-        return f"grid({self.shape}, offset={self.offset}, stride={self.stride})"
+        shape = tuple(-1 if o else n for o, n in zip(self.open, self.shape))
+        return f"grid({shape}, offset={self.offset}, stride={self.stride})"
 
 
-def grid(shape: Sequence[int], *, offset: Sequence[int] | None = None, stride: Sequence[int] | None = None) -> Grid:
-    """Coordinates of every point of a grid, for an ``int``, ``int2``, ``int3`` or ``int4`` parameter.
-
-    Args:
-        shape: extents, slowest dimension first, as in NumPy: ``(height, width)`` for an image.
-        offset: added to the index of each dimension; 0 by default.
-        stride: factor of the index of each dimension; 1 by default.
-
-    A vector parameter gets the last dimension as ``.x``, so ``grid((height, width))`` gives pixel coordinates ``int2(x, y)``.
-
-    Raises:
-        ShapeError: for more than four dimensions, negative extents, or lengths that differ.
+class Shape(tuple[int, ...]):
+    """Extents, slowest dimension first; as an argument, the coordinates of every point, like ``grid(shape)``.
 
     Example:
-        >>> grid((4, 6))
-        grid((4, 6), offset=(0, 0), stride=(1, 1))
+        >>> Shape(4, 6), Shape((4, 6))[0]
+        (Shape(4, 6), 4)
     """
-    extents = tuple(int(n) for n in shape)
+
+    __slots__ = ()
+
+    def __new__(cls, *extents: Any) -> Shape:
+        given = extents[0] if len(extents) == 1 and not hasattr(extents[0], "__index__") else extents
+        return super().__new__(cls, check_extents(given, "Shape"))
+
+    def __repr__(self) -> str:
+        return f"Shape({', '.join(map(str, self))})"
+
+
+class Linspace:
+    """Evenly spaced floats; made by `linspace`."""
+
+    __slots__ = ("last", "shape", "start", "step", "stop")
+
+    def __init__(self, start: float, stop: float, count: int, endpoint: bool):
+        gaps = count - 1 if endpoint else count
+        self.shape = (count,)
+        self.start = start
+        self.stop = stop
+        self.step = (stop - start) / gaps if gaps > 0 else 0.0
+        self.last = count - 1 if endpoint and count > 1 else -1  # this one is `stop` exactly
+
+    def __repr__(self) -> str:
+        return f"linspace({self.start}, {self.stop}, {self.shape[0]})"
+
+
+class Generator:
+    """A value for each thread, made from its place in the grid. It follows the grid of the call unless it has a `shape`.
+
+    Attributes:
+        dims: how many components; 0 leaves that to Slang.
+        shape: extents of its own; ``()`` for those of the other arguments.
+    """
+
+    __slots__ = ("dims", "shape")
+    container = ""
+
+    def __init__(self, dims: int, shape: tuple[int, ...]):
+        self.dims = dims
+        self.shape = shape
+
+    def over(self, shape: tuple[int, ...]) -> Generator:
+        """The same generator with extents of its own."""
+        made = object.__new__(type(self))
+        for cls in type(self).__mro__:
+            for name in getattr(cls, "__slots__", ()):
+                setattr(made, name, getattr(self, name))
+        made.shape = shape
+        return made
+
+    def __repr__(self) -> str:
+        names = [n for cls in reversed(type(self).__mro__) for n in getattr(cls, "__slots__", ())]
+        return f"{self.container}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
+
+
+class CallId(Generator):
+    """Coordinates in the grid of the call; made by `call_id`."""
+
+    __slots__ = ()
+    container = "CallId"
+
+
+class ThreadId(Generator):
+    """The place in the grid, counted in C order; made by `thread_id`."""
+
+    __slots__ = ()
+    container = "ThreadId"
+
+
+class WangHash(Generator):
+    """Random 32-bit integers; made by `wang_hash`."""
+
+    __slots__ = ("seed", "warmup")
+    container = "WangHash"
+
+    def __init__(self, dims: int, shape: tuple[int, ...], seed: int, warmup: int):
+        super().__init__(dims, shape)
+        self.seed = seed
+        self.warmup = warmup
+
+
+class RandFloat(WangHash):
+    """Random floats; made by `rand_float`."""
+
+    __slots__ = ("high", "low")
+    container = "RandFloat"
+
+    def __init__(self, dims: int, shape: tuple[int, ...], seed: int, warmup: int, low: float, high: float):
+        super().__init__(dims, shape, seed, warmup)
+        self.low = low
+        self.high = high
+
+
+def hashed(seed: int) -> int:
+    """Wang's 32-bit integer hash, as the device computes it."""
+    seed = (seed ^ 61) ^ (seed >> 16)
+    seed = seed * 9 & 0xFFFFFFFF
+    seed ^= seed >> 4
+    seed = seed * 0x27D4EB2D & 0xFFFFFFFF
+    return seed ^ (seed >> 15)
+
+
+def check_extents(shape: Sequence[Any], what: str, open: bool = False) -> tuple[int, ...]:
+    """`shape` as 1 to 4 extents; where `open` is allowed, -1 stands for an extent that follows the other arguments.
+
+    Raises:
+        ShapeError: for anything else.
+    """
+    try:
+        extents = tuple(operator.index(n) for n in shape)
+    except TypeError:
+        raise ShapeError(f"{what}: extents are integers", saw=repr(shape)[:60], hint=f"write {what}((height, width))") from None
     if not 1 <= len(extents) <= 4:
-        raise ShapeError(f"grid: {len(extents)} dimensions", expected="1 to 4", hint="a coordinate is an int up to an int4")
-    if min(extents) < 0:
-        raise ShapeError("grid: a negative extent", saw=extents, hint="extents are 0 or more")
-    offsets = tuple(int(n) for n in offset) if offset is not None else (0,) * len(extents)
-    strides = tuple(int(n) for n in stride) if stride is not None else (1,) * len(extents)
-    for name, given in (("offset", offsets), ("stride", strides)):
-        if len(given) != len(extents):
-            raise ShapeError(
-                f"grid: {name} has another length than shape", saw=given, expected=extents, hint="one number per dimension"
-            )
-    return Grid(extents, offsets, strides)
+        raise ShapeError(f"{what}: {len(extents)} dimensions", expected="1 to 4", hint="a coordinate is an int up to an int4")
+    if min(extents) < (-1 if open else 0):
+        raise ShapeError(f"{what}: a negative extent", saw=extents, hint="extents are 0 or more")
+    return extents
+
+
+def check_dims(dims: Any, what: str) -> int:
+    """A number of components from 1 to 4; -1, slangpy's "as the parameter wants", becomes 0.
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+    if isinstance(dims, bool) or not isinstance(dims, int) or dims not in (-1, 1, 2, 3, 4):
+        raise ArgumentError(
+            f"{what}: {dims!r} components", expected="1 to 4, or -1 for what the parameter wants", hint="leave it away"
+        )
+    return max(dims, 0)
+
+
+def check_seed(seed: Any, hash_seed: bool, what: str) -> int:
+    """A seed of 32 bits, hashed so that consecutive seeds give unrelated numbers.
+
+    Raises:
+        RangeError: if it does not fit.
+    """
+    number = operator.index(seed)
+    if not 0 <= number <= 0xFFFFFFFF:
+        raise RangeError(f"{what}: a seed has 32 bits", saw=number, expected="0 to 4294967295", hint="take it modulo 2**32")
+    return hashed(number) if hash_seed else number
+
+
+def check_warmup(warmup: Any, what: str) -> int:
+    """A number of rounds.
+
+    Raises:
+        RangeError: if it is negative or absurd.
+    """
+    number = operator.index(warmup)
+    if not 0 <= number <= 1024:
+        raise RangeError(f"{what}: {number} warm-up rounds", expected="0 to 1024", hint="a few rounds are plenty")
+    return number

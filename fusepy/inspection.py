@@ -82,7 +82,9 @@ def _variant(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[Variant
     given = [*args, *program.captures]
     strides = [a.strides if isinstance(a, Tensor) else contiguous_strides(s) for a, s in zip(given, shapes)]
     strided = [a for a in given if isinstance(a, Tensor) and not a.linear]
-    if not plan.linear:
+    if plan.tile:
+        why = "since options(numthreads=…) asks for groups that are tiles of the grid"
+    elif not plan.linear:
         why = "since an argument is mapped to some of the grid's dimensions only, or is a grid()"
     elif strided:
         why = f"since an argument has strides {strided[0].strides}"
@@ -90,7 +92,7 @@ def _variant(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[Variant
         why = "since the arguments broadcast"
     else:
         return Variant(True, plan.rank), "since all arguments are contiguous and of one shape"
-    return Variant(False, plan.rank, plan.check(shapes, strides).wide), why
+    return Variant(False, plan.rank, plan.check(shapes, strides).wide, plan.tile), why
 
 
 def _dropped(before: Graph, after: Graph) -> list[str]:

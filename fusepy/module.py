@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.backend.foreign import module_parts
 from fusepy.backend.runtime import Device
 from fusepy.backend.source import ModuleSource
 from fusepy.device import as_device, default_device
@@ -20,6 +21,7 @@ from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import THIS
 from fusepy.ir.types import Kind, Type, check_function_name, check_identifier, split_path
 from fusepy.namespace import Namespace
+from fusepy.reload import Loaded, forget_programs, reread
 from fusepy.trace import current_trace
 from fusepy.traced import Traced, leaked
 
@@ -40,7 +42,7 @@ class Module:
 
     def __init__(self, device: Device, source: ModuleSource, *, strict_broadcasting: bool = False):
         self._device = device
-        self._source = source
+        self._loaded = Loaded(source)
         self._strict = strict_broadcasting
         self._oracle = device.oracle({source.alias: source})
         self._found: dict[str, Any] = {}
@@ -52,6 +54,12 @@ class Module:
             device.save_facts(source)
         else:
             self._symbols = self._oracle.symbols(source.alias)
+        device.modules.add(self)
+        device.replaced.discard(source.closure)
+
+    @property
+    def _source(self) -> ModuleSource:
+        return self._loaded.source
 
     @staticmethod
     def load_from_file(device: Any, path: str | os.PathLike[str], *, strict_broadcasting: bool = False, **kwargs: Any) -> Module:
@@ -91,6 +99,59 @@ class Module:
         made = ModuleSource.make(name, source, "", opened.include_paths, defines, options)
         return Module(opened, made, strict_broadcasting=strict_broadcasting)
 
+    @staticmethod
+    def from_slangpy(module: Any) -> Module:
+        """A module that slangpy has loaded, from the file that it came from, on the same device and with the same defines.
+
+        Args:
+            module: a ``slangpy.Module`` or ``slangpy.SlangModule``.
+
+        Raises:
+            ArgumentError: for anything else, or a module that was not loaded from a file.
+        """
+        device, name, text, path, options = module_parts(module)
+        opened = as_device(device)
+        dirs = [*dict.fromkeys([*opened.include_paths, *options["include_paths"]])]
+        return Module(opened, ModuleSource.make(name, text, path, dirs, options["defines"]))
+
+    def reload(self, source: str | None = None) -> bool:
+        """Takes up the module's changed source, and says whether anything has changed.
+
+        Functions of the module, and fused functions that call them, use it from their next call on, with other signatures too.
+
+        Args:
+            source: the new text; by default the file is read again. Imported files are looked at as well.
+
+        Raises:
+            CompileError: if Slang rejects it or the file is gone; then the old source keeps working.
+
+        Example:
+            >>> import fusepy as fp
+            >>> m = fp.Module.load_from_source(fp.default_device(), "doc_reload", "float f(float x) { return x; }")
+            >>> f = m.f
+            >>> m.reload("float f(float x, float y = 2) { return x * y; }"), f(5.0, 3.0)
+            (True, 15.0)
+        """
+        return self._take(self._reread(source))
+
+    def _reread(self, text: str | None = None) -> ModuleSource:
+        return reread(self._device, self._source, text)
+
+    def _take(self, source: ModuleSource) -> bool:
+        """Makes `source`, which compiles, the module's own; False if it is that already."""
+        old = self._source.closure
+        if source.closure == old:
+            return False
+        self._oracle = self._device.oracle({source.alias: source})
+        self._symbols = self._oracle.symbols(source.alias)
+        self._loaded.replace(source)
+        self._device.replaced.add(old)
+        self._device.replaced.discard(source.closure)
+        self._found.clear()
+        self._methods.clear()
+        forget_programs(self._device, [old])
+        return True
+
     @property
     def device(self) -> Device:
         return self._device
@@ -107,7 +168,7 @@ class Module:
             UnknownNameError: if there is none; names the nearest.
         """
         check_function_name(name)
-        found = Function(self._device, self._source, name)
+        found = Function(self._device, self._loaded, name)
         if not self._device.facts(self._source).data.get("declared", {}).get(name):
             self._oracle.declared(self._source.alias, name)  # raises if there is none
         return found.strict_broadcasting() if self._strict else found
@@ -119,18 +180,20 @@ class Module:
             InvalidNameError: if `name` cannot name a type.
             UnknownNameError: if there is none; names the nearest.
         """
-        found = self._type(Type.parse(name))
+        found = self._type(name)
         if found is None:
             known = [*self._symbols["types"], *_BUILTIN]
             raise UnknownNameError(f"module {self.name!r} has no type {name!r}", hint=did_you_mean(name, known))
         return found
 
-    def _type(self, type: Type) -> SlangType | None:
-        """A type that the module sees, under its own name where an alias was asked for."""
-        if type.kind is not Kind.NAMED:
-            return SlangType(self, type)
-        name = self._oracle.type_name(self.name, type.name)
-        return None if name is None else SlangType(self, Type.parse(name))
+    def _type(self, name: str) -> SlangType | None:
+        """A type that the module sees, under its own name where an alias was asked for; an array of a Slang library as such."""
+        type = Type.parse(name)
+        array = self._oracle.array_type(self.name, type.name) if "<" in name else None
+        if array is not None or type.kind is not Kind.NAMED:
+            return SlangType(self, array or type)
+        own = self._oracle.type_name(self.name, type.name)
+        return None if own is None else SlangType(self, Type.parse(own))
 
     def method(self, type: str, name: str) -> tuple[Function, bool]:
         """The method `name` of a type of this module, and whether it takes the object (is not static).
@@ -158,7 +221,7 @@ class Module:
         if name.startswith("operator"):
             return self.find_function(name)
         check_function_name(name)
-        found = self._type(Type.parse(name))
+        found = self._type(name)
         if found is not None:
             return found
         if self._oracle.has_function(self.name, name):
@@ -173,7 +236,7 @@ class Module:
         symbols = self._symbols
         if not scope:
             known = [*symbols["functions"], *symbols["types"]]
-        elif self._type(Type.parse(scope)) is not None:
+        elif self._type(scope) is not None:
             known = symbols["members"].get(scope, [])
         else:
             known = symbols["inner"]
@@ -280,6 +343,23 @@ class SlangType:
 
     def __repr__(self) -> str:
         return f"<Slang type {self.type}>"
+
+
+def get_function(module: Module, name: str) -> Function:
+    """The function of this name, as ``module.find_function(name)``.
+
+    Raises:
+        UnknownNameError: if there is none; names the nearest.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_get", "float add(float a, float b) { return a + b; }")
+        >>> fp.get_function(m, "add")(1, 2)
+        3.0
+    """
+    if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]  # slangpy's modules are passed here too
+        module = Module.from_slangpy(module)
+    return module.find_function(name)
 
 
 def load(path: str | os.PathLike[str], **kwargs: Any) -> Module:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fusepy.backend.marshals import marshal_of
+from fusepy.backend.options import NO_OPTIONS
 from fusepy.device import default_device
 from fusepy.errors import (
     ArgumentError,
     FusepyError,
     ShapeError,
     TraceRecursionError,
+    UnsupportedArgumentError,
     did_you_mean,
 )
 from fusepy.ir.argmap import UNSAID, ArgMap
@@ -30,9 +32,11 @@ from fusepy.place import user_line
 from fusepy.traced import Traced
 
 if TYPE_CHECKING:
+    from fusepy.backend.options import Options
     from fusepy.backend.oracle import SlangOracle
     from fusepy.backend.runtime import Device
     from fusepy.backend.source import ModuleSource
+    from fusepy.binding import Setup
 
 _current: ContextVar[Trace | None] = ContextVar("fusepy_trace", default=None)
 
@@ -56,6 +60,8 @@ class Trace:
         self.sources: dict[str, ModuleSource] = {}
         self.builder = Builder(name)
         self.captures: list[Any] = []
+        self.setup: Setup | None = None  # what the functions that are called have set, and how they want to be compiled
+        self.options: Options = NO_OPTIONS
         self.maps: dict[Value, ArgMap] = {}
         self._captured: dict[int, Value] = {}
         self.active = True
@@ -120,6 +126,8 @@ class Trace:
         except FusepyError as error:
             error.what = f"{self.builder.name}: argument {name!r}: {error.what}"
             raise error.at(user_line()) from None
+        if described.origin is not None and self._device is not None:
+            self._check_origin(name, described.type, cast("ModuleSource", described.origin))
         if described.origin is not None:  # the members of a struct are known without any call, once the device is
             self._origins.append(cast("ModuleSource", described.origin))
             if self._oracle is not None:
@@ -130,6 +138,15 @@ class Trace:
             count += 1
             unique = f"{name}_{count}"
         return self.builder.input(unique, described.type, described.dims, container=described.container, weak=described.weak)
+
+    def _check_origin(self, name: str, type: Type, origin: ModuleSource) -> None:
+        """Raises `UnsupportedArgumentError` for a struct whose module was reloaded since it was made."""
+        if origin.closure in self.device.replaced:
+            raise UnsupportedArgumentError(
+                f"{self.builder.name}: argument {name!r} holds {type} as it was before module {origin.alias!r} was reloaded",
+                place=user_line(),
+                hint=f"make it again with dtype={origin.alias}.{type}",
+            )
 
     def lift(self, value: Any, name: str = "captured") -> Value:
         """An operand: a traced value of this trace, a constant, or a captured array.
@@ -143,13 +160,18 @@ class Trace:
             return value._value  # pyright: ignore[reportPrivateUsage]
         number = cast("Any", value.item() if isinstance(value, np.generic) else value)
         if isinstance(number, (bool, int, float)):
-            return self.constant(number)
+            plain = type(number) in (bool, int, float)  # and not a subclass, such as a member of an IntEnum
+            return self.constant(number if plain else int(number) if isinstance(number, int) else float(number))
         captured = cast("Any", value)
         found = self._captured.get(id(captured))
         if found is None:
             found = self._captured[id(captured)] = self._input(name, captured)
             self.captures.append(captured)
         return found
+
+    def captured(self, value: Any, name: str) -> Traced:
+        """A value of the enclosing scope as a traced one, so that it has operators and members."""
+        return Traced(self, self.lift(value, name), user_line())
 
     def constant(self, value: float | bool, wanted: Type | None = None) -> Value:
         """A Python number in the program, as a literal of the type that is wanted, or of its own."""
@@ -230,6 +252,12 @@ class Trace:
         Raises:
             ArgumentError, ResolveError: if the arguments do not fit.
         """
+        if function in self.oracle.entry_points(alias):  # calling one from another crashes Slang
+            raise ArgumentError(
+                f"{function} is an entry point, which runs as it is",
+                place=user_line(),
+                hint=f"write {function}.threads(width, height).call(), or {function}.dispatch(count, …)",
+            )
         declared = [[p for p in s.params if p.direction != OUT] for s in self.oracle.declared(alias, function)]
         operands: list[Value] = []
         maps: list[ArgMap] = []
@@ -242,6 +270,8 @@ class Trace:
             explicit |= map.dims is not None
         loc = user_line()
         attrs: dict[str, Attr] = {"module": alias, "function": function}
+        if self.oracle.writes(alias, function):
+            attrs["writes"] = True
         inherited = None
         if inherit and not explicit:
             maps, inherited = self._common_map(operands, maps)
@@ -279,6 +309,16 @@ class Trace:
         if outer is not None:
             self.maps[value] = outer
         return value, UNSAID
+
+    def adopt(self, setup: Setup | None, options: Options, name: str) -> None:
+        """Takes over what a function that is called here was given: its globals, hooks and options.
+
+        Raises:
+            ArgumentError: if two functions want different values.
+        """
+        if setup is not None:
+            self.setup = setup if self.setup is None else self.setup.joined(setup, name)
+        self.options = self.options.joined(options, name)
 
     def finish(self, outputs: Sequence[Traced]) -> Graph:
         return self.builder.finish([o._value for o in outputs])  # pyright: ignore[reportPrivateUsage]

@@ -193,6 +193,9 @@ class FakeOracle:
             at, alignment = at + size, max(alignment, align)
         return Layout(type, at, -(-at // alignment) * alignment, alignment, tuple(fields))
 
+    def array_libraries(self, module: str) -> Sequence[str]:
+        return ()
+
     def conforms(self, type: Type, interface: Type) -> bool:
         return type is interface or self.bases.get(type) == interface.name
 

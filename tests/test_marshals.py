@@ -124,7 +124,7 @@ class PolarMarshal:
         xy = np.stack([value.radius * np.cos(value.angle), value.radius * np.sin(value.angle)], axis=-1)
         return fp.Tensor.from_numpy(device, xy, type)
 
-    def shape(self, value: Polar) -> tuple[int, ...]:
+    def extents(self, value: Polar) -> tuple[int, ...]:
         return value.radius.shape
 
 
@@ -209,7 +209,7 @@ BROKEN = [
         "not what it was",
     ),
     ("round trip", {"place": lambda self, v, t, d: v.nope}, "AttributeError"),
-    ("explained", {"shape": lambda self, v: ()}, "IndexError"),
+    ("explained", {"extents": lambda self, v: ()}, "IndexError"),
 ]
 
 

@@ -58,6 +58,7 @@ class DiskCache:
     A folder that cannot be written gives one `CacheWarning` per process and turns writing off; nothing raises.
 
     Example:
+        >>> import tempfile
         >>> cache = DiskCache(Path(tempfile.mkdtemp()) / "kernels")
         >>> cache.put("key", {"threads": 32}, {"spirv": b"..."})
         >>> entry = cache.get("key")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from fusepy.backend.source import uncommented
+from fusepy.backend.source import bare
 
 _NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:[fFhH]|lf|LF|[uU]|[lL]{1,2}|[uU][lL]{1,2})?\Z")
 _WORDS = {"true": True, "false": False}
@@ -29,7 +29,7 @@ def default_number(texts: Iterable[str], function: str, parameters: Sequence[str
     """
     found: set[str] = set()
     for text in texts:
-        for listed in _parameter_lists(uncommented(text), function):
+        for listed in _parameter_lists(bare(text), function):
             split = [_split(p) for p in listed]
             if [n for n, _ in split] == list(parameters):
                 found.update(value for n, value in split if n == name)

@@ -8,30 +8,38 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, is_split, parts, storage, to_storage
+from fusepy.backend.arraynames import ArrayNames
+from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, is_split, parts, pointee, to_storage
+from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.shims import make_shims
+from fusepy.backend.tiles import tiled_kernel
 from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.printer import value_type
-from fusepy.ir.types import HALF, Kind, Type
+from fusepy.ir.types import Kind, Type
 
-EMITTER_VERSION = 9  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 10  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
 class KernelSource:
-    """A generated kernel: its text, entry point, parameter block, thread shape, and the shim modules that it imports."""
+    """A generated kernel: its text, entry point, parameter block, thread shape, and the shim modules that it imports.
+
+    `conformances` are linked in; `name` is what the user calls the function.
+    """
 
     text: str
     entry_point: str
     fields: tuple[Field, ...]
     shape: Shape
     shims: tuple[tuple[str, str], ...] = ()
+    conformances: tuple[tuple[str, str, int], ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,10 @@ def region_operands(region: Node, cuda: bool = False) -> list[Operand]:
     assert region.body is not None
     names = identifiers([v.name or f"x{i}" for i, v in enumerate(region.body.inputs)])
     return [
-        Operand(i, names[i], value.container, value.type, inner.type, map.dims or (), value.rank, cuda, inner.name or names[i])
+        Operand(
+            *(i, names[i], value.container, value.type, inner.type, map.dims or (), value.rank, cuda),
+            *(inner.name or names[i], region.body.name),
+        )
         for i, (value, map, inner) in enumerate(zip(region.operands, region.maps, region.body.inputs))
     ]
 
@@ -81,14 +92,19 @@ def emit(
     accesses: Mapping[str, Access],
     imports: Mapping[str, Sequence[str]],
     element_bytes: int,
+    taken: Collection[str] = (),
+    options: Options = NO_OPTIONS,
 ) -> KernelSource:
     """The kernel of `region` in one indexing variant.
 
     Args:
         imports: the names to import for each module, by the aliases of the graph.
         element_bytes: size of the largest element that a thread touches, for the thread shape.
+        taken: names of functions in the imported modules, which hide Slang's own.
+        options: thread groups and link-time constants that the user asks for.
     """
-    return _Kernel(region, variant, target, accesses, imports, choose(target.kind, element_bytes, variant.linear)).build()
+    shape = options.shape(variant.tile) or choose(target.kind, element_bytes, variant.linear)
+    return _Kernel(region, variant, target, accesses, imports, shape, taken, options).build()
 
 
 class _Kernel:
@@ -100,6 +116,8 @@ class _Kernel:
         accesses: Mapping[str, Access],
         imports: Mapping[str, Sequence[str]],
         shape: Shape,
+        taken: Collection[str],
+        options: Options = NO_OPTIONS,
     ):
         assert region.body is not None
         self.region = region
@@ -108,9 +126,15 @@ class _Kernel:
         self.target = target
         self.accesses = accesses
         self.imports = imports
-        self.shims = make_shims(self.body, imports)
+        self.shims = make_shims(self.body, imports, taken)
+        self.taken = taken
         self.shape = shape
-        self.operands = region_operands(region, target.kind == "cuda")
+        self.options = options
+        self.cuda = target.kind == "cuda"
+        self.operands = region_operands(region, self.cuda)
+        self.whole = [o for o in self.operands if o.want.kind is Kind.WHOLE]  # the same for all threads and steps
+        self.loaded = [o for o in self.operands if o.want.kind is not Kind.WHOLE]
+        self.arrays = ArrayNames([o.want for o in self.whole], self.shims, imports)
         self.name = "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
         self.computed = any(accesses[o.container].kind == "computed" for o in self.operands)
 
@@ -119,7 +143,7 @@ class _Kernel:
     def fields(self) -> tuple[Field, ...]:
         """Pointers first, then the count, then the rest: most calls change only the front."""
         listed = [f for o in self.operands for f in self.accesses[o.container].fields(o, self.variant)]
-        outs = [Field(f"{self.pointee(v.type)}*", f"r_{j}", "out", j) for j, v in enumerate(self.body.outputs)]
+        outs = [Field(f"{pointee(v.type, self.cuda)}*", f"r_{j}", "out", j) for j, v in enumerate(self.body.outputs)]
         count = Field("uint64_t" if self.variant.wide else "uint", "count", "count")
         extents: list[Field] = []
         if not self.variant.linear or self.computed:
@@ -142,12 +166,17 @@ class _Kernel:
         lines = [f"// {self.signature()}, {self.variant}"]
         wanted = self.imports if self.shims.imported is None else self.shims.imported
         imported = [name for alias, names in self.imports.items() if alias in wanted for name in names]
-        lines += [f"import {name};" for name in dict.fromkeys((*imported, *self.shims.sources))]
+        lines += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *self.shims.sources))]
+        lines += self.options.exports()
         lines += ["", "struct FzArguments", "{", *(f"    {f.type} {f.name};" for f in fields), "};"]
         if not self.target.entry_point_block:
             lines.append(f"uniform FzArguments {BLOCK};")
-        lines += ["", *self.trampoline(), "", *self.kernel(entry)]
-        return KernelSource("\n".join(lines) + "\n", entry, fields, self.shape, tuple(self.shims.sources.items()))
+        preludes = dict.fromkeys(self.accesses[o.container].prelude for o in self.operands)
+        lines += [line for text in preludes if text for line in ("", text.rstrip())]
+        lines += ["", *self.trampoline(), "", *(self.tiled(entry) if self.variant.tile else self.kernel(entry))]
+        text = self.arrays.spell("\n".join(lines) + "\n")
+        shims, linked = tuple(self.shims.sources.items()), self.options.conformances
+        return KernelSource(text, entry, fields, self.shape, shims, linked, self.body.name)
 
     def signature(self) -> str:
         given = ", ".join(f"{i.name}: {value_type(v)}" for i, v in zip(self.body.inputs, self.region.operands))
@@ -172,10 +201,24 @@ class _Kernel:
             if node in self.shims.names:
                 attrs = {**node.attrs, "function": self.shims.names[node], "method": False}
                 node = Node(node.op, node.operands, node.maps, node.results, attrs)
+            if node in self.shims.hidden:
+                given = ", ".join(names[v] for v in node.operands)
+                line = f"{declare(node.results[0].type, names[node.results[0]])} = {self.shims.hidden[node]}({given});"
+                lines.append(f"    {line}")
+                continue
             statements = node.op.emit(node, [names[v] for v in node.operands], [names[v] for v in node.results])
             lines += [f"    {s}" for s in statements]
         lines += [f"    r_{j} = {names[v]};" for j, v in enumerate(self.body.outputs)]
         return [*lines, "}"]
+
+    def tiled(self, entry: str) -> list[str]:
+        """A kernel whose groups are tiles of the grid: neighbours in a group are neighbours in the last dimensions."""
+        block = f", uniform FzArguments {BLOCK}" if self.target.entry_point_block else ""
+        return tiled_kernel(entry, block, self.name, self.variant, [*self.whole_arrays(), *self.element("    ")])
+
+    def whole_arrays(self) -> list[str]:
+        """Arrays that user code sees whole: the same for all threads and steps, so they are made once."""
+        return [f"    {declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.whole]
 
     def kernel(self, entry: str) -> list[str]:
         block = f", uniform FzArguments {BLOCK}" if self.target.entry_point_block else ""
@@ -187,6 +230,7 @@ class _Kernel:
             f"[numthreads({threads}, 1, 1)]",
             f"void {entry}(uint3 fz_group : SV_GroupID, uint fz_lane : SV_GroupIndex{block})",
             "{",
+            *self.whole_arrays(),
             f"    {index} first = {index}(fz_group.y * {GROUPS_PER_ROW} + fz_group.x) * {self.shape.per_group} + fz_lane;",
         ]
         if steps == 1:
@@ -207,7 +251,7 @@ class _Kernel:
     def element(self, indent: str) -> list[str]:
         """Load, compute and store one element."""
         lines = self.coordinates()
-        lines += [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.operands]
+        lines += [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.loaded]
         lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(self.body.outputs)]
         lines.append(self.call(lambda name: name))
         lines += [self.store(j, f"r_{j}") for j in range(len(self.body.outputs))]
@@ -217,12 +261,14 @@ class _Kernel:
         """All loads of a thread before its first store, so that they are in flight together: raw pointers may alias."""
         threads, steps = self.shape.threads, self.shape.per_thread
         loop = f"    [ForceUnroll] for (uint k = 0; k < {steps}; ++k)"
-        lines = [f"    {declare(o.want, f'a_{o.name}')}[{steps}];" for o in self.operands]
+        lines = [f"    {declare(o.want, f'a_{o.name}')}[{steps}];" for o in self.loaded]
         lines += [f"    {declare(v.type, f'r_{j}')}[{steps}];" for j, v in enumerate(self.body.outputs)]
         # past the end the last element is loaded again: user code never sees a value that is not in the data
-        lines += [loop, "    {", f"        {index} i = min(first + k * {threads}, {BLOCK}.count - 1);"]
+        at, last = f"first + k * {threads}", f"{BLOCK}.count - 1"
+        nearest = f"{at} < {last} ? {at} : {last}" if "min" in self.taken else f"min({at}, {last})"
+        lines += [loop, "    {", f"        {index} i = {nearest};"]
         lines += [f"        {line}" for line in self.coordinates()]
-        lines += [f"        a_{o.name}[k] = {self.load(o)};" for o in self.operands]
+        lines += [f"        a_{o.name}[k] = {self.load(o)};" for o in self.loaded]
         # and it is not called again for it: it may write through a pointer
         lines += ["    }", loop, f"        if (first + k * {threads} < {BLOCK}.count)"]
         lines.append(f"            {self.call(lambda name: f'{name}[k]')}")
@@ -231,12 +277,13 @@ class _Kernel:
         return [*lines, "        }", "    }"]
 
     def call(self, spell: Callable[[str], str]) -> str:
-        names = [f"a_{o.name}" for o in self.operands] + [f"r_{j}" for j in range(len(self.body.outputs))]
-        return f"fz_{self.name}({', '.join(map(spell, names))});"
+        names = [f"a_{o.name}" if o.want.kind is Kind.WHOLE else spell(f"a_{o.name}") for o in self.operands]
+        names += [spell(f"r_{j}") for j in range(len(self.body.outputs))]
+        return f"fz_{self.name}({', '.join(names)});"
 
     def coordinates(self) -> list[str]:
         """``d0, d1, …`` from the linear index, slowest first, where anything needs them."""
-        if self.variant.linear and not self.computed:
+        if self.variant.tile or (self.variant.linear and not self.computed):
             return []
         index, rank = self.variant.index, self.variant.rank
         lines: list[str] = []
@@ -263,14 +310,15 @@ class _Kernel:
         guard = f"if ({' && '.join(first)}) " if first else ""
         return f"{guard}{self.assign(pointer, offset, name, value.type)}"
 
-    def pointee(self, type: Type) -> Type:
-        """What a result's pointer points at."""
-        return HALF if is_split(type, self.target.kind == "cuda") else storage(type)
-
     def assign(self, pointer: str, index: str, name: str, type: Type) -> str:
         """Writes one element."""
-        if not is_split(type, self.target.kind == "cuda"):
+        scalar = type.scalar
+        if scalar is None or not is_split(type, self.cuda):
             return f"{pointer}[{index}] = {to_storage(name, type)};"
         places = itertools.product(*(range(n) for n in type.shape))
         values = ["".join(f"[{c}]" for c in place) for place in places]
-        return "{ " + " ".join(f"{p} = {name}{v};" for p, v in zip(parts(pointer, index, type), values)) + " }"
+        return (
+            "{ "
+            + " ".join(f"{p} = {to_storage(f'{name}{v}', scalar)};" for p, v in zip(parts(pointer, index, type), values))
+            + " }"
+        )

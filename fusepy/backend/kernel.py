@@ -11,17 +11,23 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.emit import EMITTER_VERSION, KernelSource
+from fusepy.backend.globals import Bound, bound_globals, reads
 from fusepy.backend.marshals.base import BLOCK, Field
 from fusepy.backend.runtime import Device
-from fusepy.backend.session import Program
+from fusepy.backend.session import Program, clean
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.tuning import GROUPS_PER_ROW
-from fusepy.errors import CompileError
+from fusepy.errors import ArgumentError, CompileError
 
 _FORMATS = {
     "uint": "I", "int": "i", "uint64_t": "Q", "int64_t": "q", "float": "f", "double": "d", "half": "e",
     "uint16_t": "H", "int16_t": "h", "uint8_t": "B", "int8_t": "b",
 }  # fmt: skip
+
+
+_UNBUILT = (
+    "update the driver; or use arrays of vectors for matrices of 8, 16 and 64-bit integers, of which Slang makes bad SPIR-V"
+)
 
 
 class Kernel:
@@ -40,19 +46,38 @@ class Kernel:
         "_data",
         "_groups",
         "_packed",
+        "_program",
+        "_reads",
+        "_source",
+        "_sources",
         "fields",
+        "globals",
         "packer",
         "per_group",
         "pipeline",
         "root",
     )
 
-    def __init__(self, device: Device, program: Program, source: KernelSource, offsets: Sequence[int], size: int):
+    def __init__(
+        self,
+        device: Device,
+        program: Program,
+        source: KernelSource,
+        offsets: Sequence[int],
+        size: int,
+        sources: Sequence[ModuleSource] = (),
+    ):
         device.raw.set_cuda_context_current()  # this may be another thread than the last; nothing to do on other APIs
         try:
             self.pipeline = device.raw.create_compute_pipeline(program.program)
         except RuntimeError as error:
-            raise CompileError(f"the driver cannot build kernel {program.name}", saw=error, hint="update the driver") from error
+            words = clean(str(error).partition("RHI messages:\n")[2].partition("\n/project/")[0])
+            if "error[E" in words:  # what Slang finds out only here: a static_assert of user code, a missing capability
+                # Slang shows the text of an assertion only where it has the source of the module at hand
+                indices = "'_indices'" in words
+                hint = "a tensor takes one index per axis: t[y, x], or t[int2(x, y)]" if indices else "mend the Slang source"
+                raise CompileError(f"Slang cannot compile kernel {program.name}\n{words}", hint=hint) from error
+            raise CompileError(f"the driver cannot build kernel {program.name}", saw=error, hint=_UNBUILT) from error
         self.fields = source.fields
         self.per_group = source.shape.per_group
         self.packer = struct.Struct(_layout(source.fields, offsets, size))
@@ -63,14 +88,27 @@ class Kernel:
         self._packed = b""
         self._buffer = bytearray(size)
         self._data = np.frombuffer(self._buffer, np.uint8)
-        self.root = device.raw.create_root_shader_object(program.program)
+        self._program = program.program
+        self._source, self._sources = source, sources
+        self._reads: list[str] | None = None
+        self.globals: Bound | None = bound_globals(program.program, BLOCK)
+        self._renew(device)
+
+    def _renew(self, device: Device) -> None:
+        """Starts with a root shader object that holds nothing."""
+        self.root = device.raw.create_root_shader_object(self._program)
         cursor = spy.ShaderCursor(self.root)
         self._cursor = cursor.find_entry_point(0)[BLOCK] if device.target.entry_point_block else cursor[BLOCK]
+        self._packed = b""
+        if self.globals is not None:
+            self.globals.attach(cursor)
 
     def launch(self, device: Device, values: Sequence[float], count: int) -> None:
         """Packs the parameter block and records the dispatch; `struct.error` if a number does not fit its field."""
         packed = self.packer.pack(*values)
         with device.lock:
+            if self.globals is not None and device.bindings is not self.globals.current:
+                self._bind(device, self.globals)
             if count != self._count:
                 groups = -(-count // self.per_group)
                 self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
@@ -79,8 +117,28 @@ class Kernel:
                 self._buffer[:] = packed
                 self._cursor.set_data(self._data)
                 self._packed = packed
-            device.queue.dispatch(self.pipeline, self.root, self._groups)
+            if self.globals is None or not self.globals.staged:
+                device.queue.dispatch(self.pipeline, self.root, self._groups)
+            else:
+                self.globals.surround(device.queue, lambda: device.queue.dispatch(self.pipeline, self.root, self._groups))
             device.counters.dispatches += 1
+
+    def _bind(self, device: Device, bound: Bound) -> None:
+        """Makes the root hold what the running call has set, and nothing else."""
+        values = device.set_values()
+        if bound.stale(values):
+            self._renew(device)
+        if self._reads is None:  # told once
+            self._reads = reads(bound.names, self._source.text, self._sources)
+        missing = [n for n in self._reads if n not in values]
+        if missing:
+            raise ArgumentError(
+                f"{self._source.name} reads the global {missing[0]!r}, which was never set",
+                saw=", ".join(values) or "nothing set",
+                hint=f"call .set({missing[0]}=…) on the function",
+            )
+        bound.write(values, device, self._source.name)
+        bound.current = device.bindings
 
 
 def build_kernel(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> Kernel:
@@ -102,8 +160,10 @@ def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSou
     if entry is not None:
         header = entry.header
         try:
-            program = device.compiler.load_binary(header["name"], dict(entry.payload), sources, source.entry_point)
-            kernel = Kernel(device, program, source, header["offsets"], header["size"])
+            program = device.compiler.load_binary(
+                header["name"], dict(entry.payload), sources, source.entry_point, source.conformances
+            )
+            kernel = Kernel(device, program, source, header["offsets"], header["size"], sources)
         except CompileError:
             pass  # an entry that Slang no longer takes is a miss, and is written anew
         else:
@@ -116,9 +176,13 @@ def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSou
 def _from_slang(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel:
     # named by the whole text: one session cannot hold two sources of one name
     name = f"k_{hashlib.sha256(source.text.encode()).hexdigest()[:20]}"
-    program = device.compiler.compile(name, source.text, source.shims, sources, source.entry_point)
+    program = device.compiler.compile(name, source.text, source.shims, sources, source.entry_point, source.conformances)
     offsets, size = reflected_layout(device, program.program)
-    kernel = Kernel(device, program, source, offsets, size)
+    try:
+        kernel = Kernel(device, program, source, offsets, size, sources)
+    except CompileError as error:
+        device.compiler.remember(name, error)
+        raise
     device.counters.kernels_compiled += 1
     if all(s.cacheable for s in sources):
         device.cache.put_async(key, {"name": name, "offsets": offsets, "size": size}, program.binaries)
@@ -129,9 +193,11 @@ def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSour
     """Everything that the compiled kernel depends on; moving a call to another line of the user's file changes nothing."""
     text = "\n".join(line for line in source.text.splitlines() if not line.startswith("#line"))
     fields = [(f.type, f.name) for f in source.fields]
+    linked = [list(c) for c in source.conformances]
     modules: Mapping[str, str] = {s.name: s.closure for s in sources}
     return json.dumps(
-        ["kernel", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields], sort_keys=True
+        ["kernel", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked],
+        sort_keys=True,
     )
 
 
@@ -149,7 +215,7 @@ def _layout(fields: Sequence[Field], offsets: Sequence[int], size: int) -> str:
     """A `struct` format with explicit padding."""
     text, at = "<", 0
     for field, offset in zip(fields, offsets, strict=True):
-        code = "Q" if field.type.endswith("*") else _FORMATS[field.type]
+        code = "Q" if field.type.endswith(("*", ".Handle")) else _FORMATS[field.type]
         text += f"{offset - at}x" * (offset > at) + code
         at = offset + struct.calcsize(f"<{code}")
     return text + f"{size - at}x" * (size > at)

@@ -14,15 +14,19 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.defaults import default_number
-from fusepy.backend.overloads import PICK, Callee, RawAnswer, conforms, found, kind_of, type_name
+from fusepy.backend.libraries import array_name, is_array, seen
+from fusepy.backend.overloads import ENUM, PICK, Callee, RawAnswer, conforms, found, kind_of, type_name
+from fusepy.backend.reads import reachable, texts_of
 from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
-from fusepy.backend.symbols import Symbols, symbols_of
-from fusepy.errors import CompileError, UnknownNameError, did_you_mean
+from fusepy.backend.symbols import Symbols, own_overloads, symbols_of
+from fusepy.errors import UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.oracle import THIS, Answer, Field, Layout, Param, Signature
-from fusepy.ir.types import Kind, Type, split_path
+from fusepy.ir.types import BOOL, Kind, Type, split_path
+from fusepy.ir.whole import library, spelled
 
-FACTS_VERSION = 7  # part of the key of facts on disk; raise it when what is recorded changes
+FACTS_VERSION = 8  # part of the key of facts on disk; raise it when what is recorded changes
+_K = spy.TypeReflection.Kind
 
 
 class Facts:
@@ -89,7 +93,7 @@ class SlangOracle:
         for module in self._sources:
             raw = self._facts[module].get("layouts", type.name, lambda module=module: self._layout(module, type))
             if raw is not None:
-                size, stride, alignment, fields = raw
+                size, stride, alignment, fields, scalar = raw
                 return Layout(
                     type,
                     size,
@@ -97,16 +101,53 @@ class SlangOracle:
                     alignment,
                     tuple(Field(n, Type.parse(t), o, s) for n, t, o, s in fields),
                     self._sources[module],
+                    Type.parse(scalar) if scalar else None,
                 )
         return None
+
+    def array_libraries(self, module: str) -> Sequence[str]:
+        return self._facts[module].get("libraries", "", lambda: seen(self._module(module).layout))
+
+    def array_type(self, module: str, name: str) -> Type | None:
+        """The whole array that `module` calls `name`, ``Tensor<float,2>``; ``None`` if that is something else."""
+
+        def ask() -> str | None:
+            layout = self._module(module).layout
+            array = found(layout.find_type_by_name(name))
+            return array_name(array, layout) if array is not None and is_array(array) else None
+
+        known = self._facts[module].get("arrays", name, ask)
+        type = Type.parse(known) if known is not None else None
+        return type if type is not None and type.kind is Kind.WHOLE else None
 
     def conforms(self, type: Type, interface: Type) -> bool:
         def ask(module: str) -> bool:
             layout = self._module(module).layout
-            sub, super_ = found(layout.find_type_by_name(type.name)), found(layout.find_type_by_name(interface.name))
+            super_ = found(layout.find_type_by_name(interface.name))
+            if type.kind is Kind.WHOLE:  # converts to nothing else, so what Slang has taken it for is an interface that it has
+                return super_ is not None and kind_of(super_) == _K.interface
+            sub = found(layout.find_type_by_name(type.name))
             return sub is not None and super_ is not None and conforms(layout, sub, super_)
 
         return any(self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources)
+
+    def globals(self, module: str) -> dict[str, bool]:
+        """The globals of a module and of all that it imports; for each whether a kernel can write to it."""
+        return self._facts[module].get("globals", "", lambda: _globals(self._compiler.linked(self._sources[module])))
+
+    def writes(self, module: str, function: str) -> bool:
+        """Whether a function can reach a global that can be written, as far as the text of its modules tells."""
+        source = self._sources[module]
+
+        def ask() -> bool:
+            written = [name for name, writable in self.globals(module).items() if writable]
+            return bool(written) and not reachable(function, texts_of([source])).isdisjoint(written)
+
+        return self._facts[module].get("writes", function, ask)
+
+    def entry_points(self, module: str) -> dict[str, list[int]]:
+        """The entry points of a module that run as kernels, with their thread groups."""
+        return self._facts[module].get("entries", "", lambda: _entries(self._module(module)))
 
     def default(self, module: str, function: str, signature: Signature, name: str) -> float | bool | None:
         """The default of a parameter where it is a plain number; see `default_number`."""
@@ -184,49 +225,98 @@ class SlangOracle:
 
     def _declared(self, module: str, function: str) -> list[Any]:
         callee = self._find(module, function)
-        return [] if callee is None else callee.declared()
+        if callee is None:
+            return []
+        # what is left beside the user's own are Slang's functions of that name, which the user's hide
+        return callee.declared(self._module(module).layout, own_overloads(self._module(module), function))
 
     def _resolve(self, module: str, function: str, types: Sequence[Type]) -> list[Any] | None:
         layout = self._module(module).layout
         callee = Callee.find(layout, function)
-        return None if callee is None else callee.resolve(layout, [t.name for t in types], partial(self._pick, module))
+        return None if callee is None else callee.resolve(layout, types, partial(self._pick, module))
 
-    def _pick(self, module: str, candidates: str, names: Sequence[str]) -> RawAnswer | None:
+    def _pick(self, module: str, candidates: str, types: Sequence[Type]) -> RawAnswer | None:
         """What Slang takes among functions of one name that are declared beside a module."""
         source = self._sources[module]
         layout = self._compiler.beside(f"import {source.name};\n{candidates}\n", source).layout
         callee = Callee.find(layout, PICK)
-        return None if callee is None else callee.resolve(layout, names, partial(self._pick, module))
+        return None if callee is None else callee.resolve(layout, types, partial(self._pick, module))
 
     def _diagnose(self, module: str, function: str, types: Sequence[Type]) -> str:
         source = self._sources[module]
-        declared = "\n".join(f"    {t} a{i};" for i, t in enumerate(types) if t.kind is not Kind.POINTER)
+        declared = "\n".join(f"    {spelled(t)} a{i};" for i, t in enumerate(types) if t.kind is not Kind.POINTER)
         pointers = "\n".join(f"    Ptr<{t.element}> a{i} = {{}};" for i, t in enumerate(types) if t.kind is Kind.POINTER)
         given = [f"a{i}" for i in range(len(types))]
         callee = self._find(module, function)
         if callee is not None and given and any(callee.takes_this(f) for f in callee.overloads()):
             function = f"{given.pop(0)}.{callee.name}"
         call = f"{function}({', '.join(given)})"
-        text = f"import {source.name};\nvoid probe()\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
+        libraries = dict.fromkeys(library(t) for t in types if t.kind is Kind.WHOLE)
+        imports = "\n".join(f"import {name};" for name in (source.name, *libraries))
+        text = f"{imports}\nvoid probe()\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
         return self._compiler.probe(text, [source]) or ""
 
     def _members(self, module: str, type: Type) -> list[Any] | None:
-        struct = found(self._module(module).layout.find_type_by_name(type.name))
-        if struct is None or kind_of(struct) != spy.TypeReflection.Kind.struct:
+        layout = self._module(module).layout
+        struct = found(layout.find_type_by_name(type.name))
+        if struct is None or kind_of(struct) != _K.struct or type.optional is not None:
             return None
-        return [[f.name, type_name(f.type)] for f in struct.fields]
+        return [[f.name, type_name(f.type, layout)] for f in struct.fields]
 
     def _layout(self, module: str, type: Type) -> list[Any] | None:
         layout = self._module(module).layout
         struct = found(layout.find_type_by_name(type.name))
-        if struct is None or kind_of(struct) != spy.TypeReflection.Kind.struct:
+        if struct is None or kind_of(struct) not in (_K.struct, ENUM):
             return None
         laid = layout.get_type_layout(struct)
+        if kind_of(struct) == ENUM:
+            return [laid.size, laid.stride, laid.alignment, [], layout.find_type_by_name(f"{type.name}.__Tag").full_name]
         fields = [laid.fields[i] for i in range(len(laid.fields))]
-        listed = [[f.name, type_name(f.variable.type), f.offset, f.type_layout.size] for f in fields]
-        if any(name is None for _, name, _, _ in listed):
-            raise CompileError(f"struct {type} has a member that cannot live in memory", hint="keep resources out of it")
-        return [laid.size, laid.stride, laid.alignment, listed]
+        listed = [[*_member(type, i, f, layout), f.offset, f.type_layout.size] for i, f in enumerate(fields)]
+        for name, kind, _, _ in listed:
+            if kind is None:
+                raise UnsupportedArgumentError(
+                    f"member {name!r} of struct {type} cannot live in memory",
+                    saw=fields[[n for n, *_ in listed].index(name)].variable.type.full_name,
+                    expected="numbers, vectors, matrices, arrays, enums, Optional, pointers, and structs of them",
+                    hint="keep resources out of it; for an interface, name the concrete struct, or make the struct generic",
+                )
+        return [laid.size, laid.stride, laid.alignment, listed, None]
+
+
+def _member(owner: Type, position: int, field: spy.VariableLayoutReflection, layout: spy.ProgramLayout) -> tuple[str, str | None]:
+    """Name and type of a member; those of ``Optional`` have neither in reflection."""
+    variable = found(field.variable)
+    if variable is None:
+        return (
+            (f"item{position}", None)
+            if owner.optional is None
+            else [("value", owner.optional.name), ("hasValue", BOOL.name)][position]
+        )
+    return variable.name, type_name(variable.type, layout)
+
+
+def _globals(program: spy.ShaderProgram) -> dict[str, bool]:
+    parameters = program.layout.parameters
+    listed = [parameters[i] for i in range(len(parameters))]
+    return {p.name: _can_write(p.type_layout) for p in listed}
+
+
+def _can_write(layout: spy.TypeLayoutReflection) -> bool:
+    """Whether memory can be written through a parameter: a writable resource, or a pointer."""
+    if layout.kind == _K.resource:
+        read = (spy.TypeReflection.ResourceAccess.read, spy.TypeReflection.ResourceAccess.none)
+        return layout.type.resource_access not in read
+    if layout.kind == _K.struct:
+        return any(_can_write(layout.fields[i].type_layout) for i in range(len(layout.fields)))
+    if layout.kind in (_K.array, _K.parameter_block, _K.constant_buffer):
+        return _can_write(layout.element_type_layout)
+    return layout.kind == _K.pointer
+
+
+def _entries(module: spy.SlangModule) -> dict[str, list[int]]:
+    found = [e for e in module.entry_points if e.stage == spy.ShaderStage.compute]
+    return {e.name: [*e.layout.compute_thread_group_size] for e in found}
 
 
 def _read_param(raw: Sequence[Any]) -> Param:

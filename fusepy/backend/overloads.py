@@ -13,18 +13,21 @@ from typing import Any, TypeVar
 
 import slangpy as spy
 
+from fusepy.backend.libraries import array_name, is_array
 from fusepy.errors import InvalidNameError
 from fusepy.ir.oracle import IN, INOUT, OUT, THIS
 from fusepy.ir.types import VOID, Kind, Type, check_function_name, split_path
+from fusepy.ir.whole import spelled
 
 _K = spy.TypeReflection.Kind
-_KNOWN_KINDS = (_K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct)
+ENUM = "enum"
+_KNOWN_KINDS = (ENUM, _K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct)
 PICK = "fz_pick"
 _T = TypeVar("_T")
 
 RawParam = list[Any]  # name, type or None, direction: what JSON can hold
 RawAnswer = list[Any]  # parameters, result
-Pick = Callable[[str, Sequence[str]], "RawAnswer | None"]
+Pick = Callable[[str, Sequence[Type]], "RawAnswer | None"]
 
 
 def found(value: _T) -> _T | None:
@@ -75,41 +78,44 @@ class Callee:
         """The object that a method is called on, as its first parameter; one that may change it writes it back."""
         return [THIS, type, INOUT if function.has_modifier(spy.ModifierID.mutating) else IN]
 
-    def declared(self) -> list[RawAnswer]:
-        """Parameters and result of each overload, as written."""
+    def declared(self, layout: spy.ProgramLayout, own: Sequence[spy.FunctionReflection] = ()) -> list[RawAnswer]:
+        """Parameters and result of each overload, as written; of `own` ones only, where these are not all."""
         listed: list[RawAnswer] = []
-        for function in self.overloads():
-            params = [param(p) for p in parameters(function)]
+        overloads = self.overloads()
+        for function in own if own and len(own) < len(overloads) else overloads:
+            params = [param(p, layout) for p in parameters(function)]
             if self.takes_this(function):
                 assert self.owner is not None
-                name = type_name(self.owner)
+                name = type_name(self.owner, layout)
                 # a generic type by its bare name, or an interface: only the object can tell
                 params.insert(0, self.this(function, name if name == Type.parse(self.scope).name else None))
-            listed.append([params, declared_type(function.return_type)])
+            listed.append([params, declared_type(function.return_type, layout)])
         return listed
 
-    def resolve(self, layout: spy.ProgramLayout, names: Sequence[str], pick: Pick) -> RawAnswer | None:
+    def resolve(self, layout: spy.ProgramLayout, asked: Sequence[Type], pick: Pick) -> RawAnswer | None:
         """What Slang picks for arguments of these types."""
-        types = [t for t in (found(layout.find_type_by_name(n)) for n in names) if t is not None]
+        types = [t for t in (found(layout.find_type_by_name(spelled(a))) for a in asked) if t is not None]
         overloads = self.overloads()
-        if len(types) != len(names) or not overloads:  # asking an empty set ends the process
+        if len(types) != len(asked) or not overloads:  # asking an empty set ends the process
             return None
         methods = [f for f in overloads if self.takes_this(f)]
         if not methods:
             special = found(self.function.specialize_with_arg_types(types))
-            return None if special is None else answer(special, len(types))
-        return self._method(layout, names, types, methods, pick) or self._static(overloads, types)
+            return None if special is None else answer(special, layout, len(types))
+        return self._method(layout, asked, types, methods, pick) or self._static(layout, overloads, types)
 
-    def _static(self, overloads: Sequence[spy.FunctionReflection], types: Sequence[spy.TypeReflection]) -> RawAnswer | None:
+    def _static(
+        self, layout: spy.ProgramLayout, overloads: Sequence[spy.FunctionReflection], types: Sequence[spy.TypeReflection]
+    ) -> RawAnswer | None:
         """A static method that shares its name with non-static ones."""
-        asked = [found(f.specialize_with_arg_types(types)) for f in overloads if not self.takes_this(f)]
-        answers = [a for f in asked if f is not None and (a := answer(f, len(types))) is not None]
+        special = [found(f.specialize_with_arg_types(types)) for f in overloads if not self.takes_this(f)]
+        answers = [a for f in special if f is not None and (a := answer(f, layout, len(types))) is not None]
         return answers[0] if len(answers) == 1 else None
 
     def _method(
         self,
         layout: spy.ProgramLayout,
-        names: Sequence[str],
+        asked: Sequence[Type],
         types: Sequence[spy.TypeReflection],
         methods: Sequence[spy.FunctionReflection],
         pick: Pick,
@@ -123,33 +129,35 @@ class Callee:
             if not generic and not conforms(layout, types[0], self.owner):
                 return None
             own = Callee.find(layout, f"{given}::{self.name}")
-            return None if own is None or own.owner is None else own.resolve(layout, names, pick)
+            return None if own is None or own.owner is None else own.resolve(layout, asked, pick)
         answers: list[RawAnswer] = []
         for function in methods:
             special = found(function.specialize_with_arg_types(types[1:]))
-            found_answer = None if special is None else answer(special, len(types) - 1)
+            found_answer = None if special is None else answer(special, layout, len(types) - 1)
             if found_answer is not None:
                 answers.append([[self.this(function, given.name), *found_answer[0]], found_answer[1]])
-        exact = [a for a in answers if [p[1] for p in a[0][: len(names)]] == list(names)]
+        exact = [a for a in answers if [p[1] for p in a[0][: len(asked)]] == [t.name for t in asked]]
         if exact or len(answers) < 2:
             return (exact or answers or [None])[0]
-        return pick_one(answers, names, pick)
+        return pick_one(answers, asked, pick)
 
 
-def pick_one(answers: Sequence[RawAnswer], names: Sequence[str], pick: Pick) -> RawAnswer | None:
+def pick_one(answers: Sequence[RawAnswer], asked: Sequence[Type], pick: Pick) -> RawAnswer | None:
     """Which of several methods Slang takes, found out with free functions that have their parameters."""
-    lines = [f"public void {PICK}({', '.join(f'{p[1]} a{i}' for i, p in enumerate(a[0]))}) {{}}" for a in answers]
-    chosen = pick("\n".join(lines), names)
+    lines = [
+        f"public void {PICK}({', '.join(f'{spelled(Type.parse(p[1]))} a{i}' for i, p in enumerate(a[0]))}) {{}}" for a in answers
+    ]
+    chosen = pick("\n".join(lines), asked)
     if chosen is None:
         return None
     wanted = [p[1] for p in chosen[0]]
     return next((a for a in answers if [p[1] for p in a[0]] == wanted), None)
 
 
-def answer(special: spy.FunctionReflection, count: int) -> RawAnswer | None:
+def answer(special: spy.FunctionReflection, layout: spy.ProgramLayout, count: int) -> RawAnswer | None:
     """A specialised function as an answer; ``None`` where something is still generic: Slang could not infer it."""
-    params = [param(p, interfaces=True) for p in parameters(special)]
-    result = declared_type(special.return_type)
+    params = [param(p, layout, interfaces=True) for p in parameters(special)]
+    result = declared_type(special.return_type, layout)
     return None if result is None or any(p[1] is None for p in params[:count]) else [params, result]
 
 
@@ -157,28 +165,28 @@ def parameters(function: spy.FunctionReflection) -> list[spy.VariableReflection]
     return [function.parameters[i] for i in range(len(function.parameters))]
 
 
-def param(variable: spy.VariableReflection, interfaces: bool = False) -> RawParam:
+def param(variable: spy.VariableReflection, layout: spy.ProgramLayout, interfaces: bool = False) -> RawParam:
     """Name, type and direction of a parameter. An interface is a type in an answer only: declared, it is open like a generic."""
     # `inout` reports itself as out as well, so it is asked first
     direction = INOUT if variable.has_modifier(spy.ModifierID.inout) else OUT if variable.has_modifier(spy.ModifierID.out) else IN
     if interfaces and kind_of(variable.type) == _K.interface:
         return [variable.name, Type.parse(variable.type.full_name).name, direction]
-    return [variable.name, declared_type(variable.type), direction]
+    return [variable.name, declared_type(variable.type, layout), direction]
 
 
-def declared_type(type: spy.TypeReflection | None) -> str | None:
+def declared_type(type: spy.TypeReflection | None, layout: spy.ProgramLayout) -> str | None:
     """A type's canonical name; ``None`` where it is generic, an interface or a resource and only a call can tell."""
     if type is None:
         return VOID.name
-    return type_name(type)
+    return type_name(type, layout)
 
 
-def kind_of(type: spy.TypeReflection) -> spy.TypeReflection.Kind | None:
-    """The kind of a type; ``None`` for an enum, which has one that the bindings do not know."""
+def kind_of(type: spy.TypeReflection) -> object:
+    """What a type is made of."""
     try:
         return type.kind
-    except ValueError:
-        return None
+    except ValueError:  # the bindings know all kinds but this one
+        return ENUM
 
 
 def conforms(layout: spy.ProgramLayout, type: spy.TypeReflection, interface: spy.TypeReflection) -> bool:
@@ -188,8 +196,10 @@ def conforms(layout: spy.ProgramLayout, type: spy.TypeReflection, interface: spy
     return kind_of(interface) == _K.interface and layout.is_sub_type(type, interface)
 
 
-def type_name(type: spy.TypeReflection) -> str | None:
+def type_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | None:
     kind = kind_of(type)
+    if kind == _K.struct and is_array(type):
+        return array_name(type, layout)
     if kind == _K.scalar or type.full_name == "void":
         return Type.parse(type.full_name).name
     if kind not in _KNOWN_KINDS:

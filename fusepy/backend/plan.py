@@ -15,10 +15,13 @@ from fusepy.backend.emit import region_operands
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import Field, Operand, Variant
+from fusepy.backend.marshals.whole import check_written, written
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
+from fusepy.backend.tiles import covered
 from fusepy.element import Element
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
+from fusepy.ir.containers import GENERATORS
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.strides import contiguous_strides
@@ -49,18 +52,26 @@ class Plan:
 
     __slots__ = (
         "__weakref__", "_build", "_disjoint", "_disjoint_shape", "_feeds", "_linear_kernel", "_memory", "_operands",
-        "_out_dims", "_recipes", "_steps", "_uniforms", "_whole", "device", "elements", "kernels", "linear", "name",
-        "positions", "rank", "region", "strict",
+        "_out_dims", "_recipes", "_steps", "_uniforms", "_whole", "_written", "device", "elements", "kernels", "linear", "name",
+        "open", "positions", "rank", "region", "strict", "tile",
     )  # fmt: skip
 
     def __init__(
-        self, device: Device, region: Node, positions: Sequence[int], elements: Sequence[Element], build: Build, strict: bool
+        self,
+        device: Device,
+        region: Node,
+        positions: Sequence[int],
+        elements: Sequence[Element],
+        build: Build,
+        strict: bool,
+        tile: tuple[int, ...] = (),
     ):
         self.device = device
         self.region = region
         self.positions = tuple(positions)
         self.elements = tuple(elements)
         self.strict = strict
+        self.tile = tile
         self._build = build
         assert region.body is not None
         self.name = region.body.name
@@ -76,15 +87,24 @@ class Plan:
         self._disjoint_shape: tuple[int, ...] = ()
         identity = tuple(range(self.rank))
         self._memory = [o for o in self._operands if ACCESSES[o.container].kind == "memory"]
-        mapped = [o for o in self._memory if o.want.kind is not Kind.POINTER]
+        mapped = [o for o in self._memory if not o.is_whole]
         self._whole = len(mapped) != len(self._memory)
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self._out_dims)
-        self.linear = self.linear and not any(ACCESSES[o.container].kind == "computed" for o in self._operands)
+        self.linear = (
+            self.linear
+            and not tile
+            and not any(
+                ACCESSES[o.container].kind == "computed" or (ACCESSES[o.container].kind == "index" and not _follows(o, identity))
+                for o in self._operands
+            )
+        )
+        # generators without memory beside them: what gives the call its extents must come with the result
+        self.open = not self.rank and any(o.container in GENERATORS for o in self._operands)
         # a step per memory operand: argument, whether it takes part in the shape, extents it consumes, bits its address must lack
         self._steps = [
             (
                 self.positions[o.position],
-                o.want.kind is not Kind.POINTER,
+                not o.is_whole,
                 o.want.shape[: o.consumed] if o.consumed else (),
                 _alignment(o) - 1 if device.target.kind == "cuda" else 0,
             )
@@ -93,9 +113,11 @@ class Plan:
         self._uniforms = [
             (self.positions[o.position], field.read)
             for o in self._operands
-            if ACCESSES[o.container].kind == "uniform"
+            if ACCESSES[o.container].kind in ("uniform", "index") or o.is_whole
             for field in ACCESSES[o.container].fields(o, Variant(True, self.rank))
+            if field.role != "pointer"
         ]
+        self._written = [o for o in self._memory if written(o.want)]
 
     # ---- the hot path -------------------------------------------------------------------------------------------
 
@@ -106,6 +128,8 @@ class Plan:
             ShapeError, RangeError: if the arguments do not fit together or their parameters.
             TrailingMismatch: if the plan was made for other trailing extents.
         """
+        if self._written:
+            check_written(self._written, self._memory, self.positions, args)
         if not self.linear:
             return self._run_strided(args, outs)
         shape: tuple[int, ...] | None = None
@@ -158,6 +182,8 @@ class Plan:
             kernel = self._linear(count >= LINEAR_LIMIT)
         try:
             kernel.launch(device, values, count)
+        except FusepyError:  # about a global: some are TypeErrors, too
+            raise
         except (struct.error, OverflowError, TypeError) as error:
             raise self._bad_number(args, error) from error
         return results
@@ -183,10 +209,9 @@ class Plan:
         Raises:
             ShapeError: if they do not broadcast together.
         """
-        given = [shapes[p] if o.container else () for p, o in zip(self.positions, self._operands)]
+        given = [shapes[p] if o.rank else () for p, o in zip(self.positions, self._operands)]
         steps = [
-            strides[p] if strides and o.container else contiguous_strides(s)
-            for p, o, s in zip(self.positions, self._operands, given)
+            strides[p] if strides and o.rank else contiguous_strides(s) for p, o, s in zip(self.positions, self._operands, given)
         ]
         return make_recipe(self._operands, given, steps, self._out_dims, self._feeds, self.rank, self.name, self.strict)
 
@@ -211,10 +236,13 @@ class Plan:
         if outs is not None:
             self._check_overlap(args, outs)
         if recipe.count:
-            kernel = self._kernel(Variant(False, self.rank, recipe.wide))
+            kernel = self._kernel(Variant(False, self.rank, recipe.wide, self.tile))
+            count = covered(self.tile, recipe.grid, kernel.per_group) if self.tile else recipe.count
             values = [self._value(f, args, results, recipe) for f in kernel.fields]
             try:
-                kernel.launch(self.device, values, recipe.count)
+                kernel.launch(self.device, values, count)
+            except FusepyError:
+                raise
             except (struct.error, OverflowError, TypeError) as error:
                 raise self._bad_number(args, error) from error
         return results
@@ -223,7 +251,7 @@ class Plan:
         key = tuple(
             (args[p].shape, args[p].strides if isinstance(args[p], Tensor) else None)
             for p, o in zip(self.positions, self._operands)
-            if o.container
+            if o.rank
         )
         found = self._recipes.get(key)
         if found is None:
@@ -231,13 +259,13 @@ class Plan:
                 extents = args[position].shape
                 if mapped and consumed and extents[len(extents) - len(consumed) :] != consumed:
                     raise TrailingMismatch(extents, consumed)
-                if not mapped and not args[position].linear:
+                if operand.want.kind is Kind.POINTER and not args[position].linear:
                     raise ShapeError(
                         f"{self.name}: argument {operand.label!r} is passed whole and must be contiguous",
                         saw=f"strides {args[position].strides}",
                         hint="copy the view first",
                     )
-            shapes = [args[p].shape if o.container else () for p, o in zip(self.positions, self._operands)]
+            shapes = [args[p].shape if o.rank else () for p, o in zip(self.positions, self._operands)]
             strides = [args[p].strides if isinstance(args[p], Tensor) else () for p in self.positions]
             found = make_recipe(self._operands, shapes, strides, self._out_dims, self._feeds, self.rank, self.name, self.strict)
             if len(self._recipes) >= RECIPES:
@@ -298,7 +326,7 @@ class Plan:
                     continue
                 same = tensor.address == out.address and tensor.size * tensor.element.nbytes == out.size * out.element.nbytes
                 same = same and ((tensor.linear and out.linear) or tensor.strides == out.strides)
-                if operand.want.kind is Kind.POINTER or not same or operand.dims != self._out_dims[j]:
+                if operand.is_whole or not same or operand.dims != self._out_dims[j]:
                     raise ShapeError(
                         f"{self.name}: the result overlaps argument {operand.label!r}, which other threads still read",
                         saw="shared memory at different positions",
@@ -321,11 +349,15 @@ class Plan:
         return CompileError(f"{self.name}: the parameter block cannot be packed", saw=error, hint="this is a bug of fusepy")
 
 
+def _follows(operand: Operand, identity: tuple[int, ...]) -> bool:
+    """Whether a generator is the index of the thread and no more."""
+    return operand.spread and operand.dims == identity
+
+
 def _alignment(operand: Operand) -> int:
     """Bytes that CUDA wants the address of one element aligned to: it loads vectors of two and four in one piece, or aborts."""
     scalar = operand.have.dtype
-    pointer = operand.want.kind is Kind.POINTER  # its elements are the user's business
-    if pointer or not operand.consumed or scalar is None or operand.want.shape[-1] not in (2, 4):
+    if operand.is_whole or not operand.consumed or scalar is None or operand.want.shape[-1] not in (2, 4):
         return 1
     return min(16, scalar.itemsize * operand.want.shape[-1])
 

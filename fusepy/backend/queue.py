@@ -37,6 +37,7 @@ class Queue:
         self._thread = threading.get_ident()  # the last one that used the device
         self._limit = LIMIT if deferred else 1
         self._last: int | None = None
+        self._alone = deferred  # whether nobody else submits to this queue, so that `_last` is the last submission
         self._wake = threading.Event()
         self._asleep = False
         self._seen: Any = None  # the encoder that the background thread saw at its last look
@@ -69,13 +70,28 @@ class Queue:
         if self._count >= self._limit:
             self._submit()
 
+    def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
+        """Records a copy between buffers, after all earlier work and before all later."""
+        if self._cuda and self._thread != threading.get_ident():
+            self._enter_thread()
+        if self._encoder is None:
+            self._encoder = self._device.create_command_encoder()
+            if self._asleep:
+                self._asleep = False
+                self._wake.set()
+        if self._pass is not None:
+            self._pass.end()
+            self._pass = None
+        self._encoder.global_barrier()  # what wrote the source was reached by a pointer, which sgl cannot see
+        self._encoder.copy_buffer(target, to, source, at, nbytes)
+
     def flush(self) -> int | None:
-        """Submits what is recorded; returns the id of the last submission."""
+        """Submits what is recorded; returns the id of the last submission, where it can be known."""
         with self._lock:
             if self._cuda and self._thread != threading.get_ident():
                 self._enter_thread()
             self._submit()
-            return self._last
+            return self._last if self._alone else None
 
     def _submit(self) -> None:
         encoder = self._encoder
@@ -98,7 +114,12 @@ class Queue:
         """Submits at once from now on: memory of this device is visible to others."""
         with self._lock:
             self._limit = 1
+            self._alone = False
             self._submit()
+
+    def expect_others(self) -> None:
+        """From now on others may submit to this queue as well: waiting for our own last submission is no longer enough."""
+        self._alone = False
 
     def close(self) -> None:
         """Submits what is left and lets the background thread go."""

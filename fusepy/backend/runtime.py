@@ -61,6 +61,11 @@ class Device:
         self.features = frozenset(f.name for f in sgl.features)
         self.kernels: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # live ones by cache key
         self._facts: dict[str, Facts] = {}
+        self.bindings: Any = None  # what the running call has set (`binding.Bindings`); changed and read with `lock` held
+        self.programs: weakref.WeakSet[Any] = weakref.WeakSet()  # compiled, for `reload`
+        self.replaced: set[str] = set()  # closures of sources that a reload has replaced
+        self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.recorded: list[tuple[Any, list[Any]]] = []  # what calls recorded into users' encoders keep alive
         self.lost: str | None = None  # why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
         _open.add(self)
@@ -103,6 +108,10 @@ class Device:
         return f"Device({self.name if self.lost is None else self.lost})"
 
     # ---- for the rest of fusepy ---------------------------------------------------------------------------------
+
+    def set_values(self) -> dict[str, Any]:
+        """The globals that the running call has set; read with `lock` held."""
+        return {} if self.bindings is None else self.bindings.values
 
     @property
     def raw(self) -> spy.Device:

@@ -10,6 +10,7 @@ and failures are remembered: the same source fails twice with the same text and 
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import re
 import shutil
@@ -22,11 +23,13 @@ from pathlib import Path
 
 import slangpy as spy
 
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.source import ModuleSource, imports
 from fusepy.errors import ArgumentError, CompileError
+from fusepy.ir.whole import LIBRARIES
 
 KERNELS_PER_SESSION = 64
 
+Conformances = Sequence[tuple[str, str, int]]  # interface, type, id
 SessionKey = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str, object], ...]]
 
 
@@ -99,7 +102,13 @@ class Compiler:
             return self._load(self._session([source]), source)
 
     def compile(
-        self, name: str, text: str, shims: Sequence[tuple[str, str]], sources: Sequence[ModuleSource], entry_point: str
+        self,
+        name: str,
+        text: str,
+        shims: Sequence[tuple[str, str]],
+        sources: Sequence[ModuleSource],
+        entry_point: str,
+        conformances: Conformances = (),
     ) -> Program:
         """Compiles and links one generated kernel that imports `sources` and `shims`, generated too, by their names.
 
@@ -107,6 +116,8 @@ class Compiler:
             CompileError: with Slang's diagnostics.
         """
         with self._lock:
+            if name in self._failed:
+                raise self._failed[name]
             session = self._session(sources)
             session.kernels += 1
             for source in sources:
@@ -114,12 +125,23 @@ class Compiler:
             for shim, content in shims:
                 self._attempt(session, shim, content, f"shim {shim}")
             module = self._attempt(session, name, text, f"kernel {name}")
-            program = _link(session.sgl, module, entry_point)
+            program = _link(session.sgl, module, entry_point, conformances)
         return Program(
             program, module.name, lambda: _collect(session, [module.name, *(n for n, _ in shims), *(s.name for s in sources)])
         )
 
-    def load_binary(self, name: str, binaries: dict[str, bytes], sources: Sequence[ModuleSource], entry_point: str) -> Program:
+    def remember(self, name: str, failure: CompileError) -> None:
+        """Makes `compile` refuse the kernel `name` in the same words: Slang has fewer for what it has compiled before."""
+        self._failed[name] = failure
+
+    def load_binary(
+        self,
+        name: str,
+        binaries: dict[str, bytes],
+        sources: Sequence[ModuleSource],
+        entry_point: str,
+        conformances: Conformances = (),
+    ) -> Program:
         """Links a kernel from serialised modules, skipping Slang's front end.
 
         Raises:
@@ -137,7 +159,28 @@ class Compiler:
                 module = session.sgl.load_module(name)
             except spy.SlangCompileError as error:
                 raise CompileError(f"a cached kernel does not load: {error}", hint="it is compiled again") from error
-            return Program(_link(session.sgl, module, entry_point), name, dict)
+            return Program(_link(session.sgl, module, entry_point, conformances), name, dict)
+
+    def link_existing(
+        self, source: ModuleSource, entry_point: str, text: str = "", conformances: Conformances = ()
+    ) -> spy.ShaderProgram:
+        """Links an entry point that the user has written, with a generated module `text` of constants.
+
+        Raises:
+            CompileError: with Slang's diagnostics.
+        """
+        with self._lock:
+            session = self._session([source])
+            session.kernels += 1
+            module = self._load(session, source)
+            others = [self._attempt(session, digest_name("c", text), text, "the constants")] if text else []
+            return _link(session.sgl, module, entry_point, conformances, others)
+
+    def linked(self, source: ModuleSource) -> spy.ShaderProgram:
+        """A module linked with all that it imports, without an entry point: its layout lists every global."""
+        with self._lock:
+            session = self._session([source])
+            return session.sgl.link_program([self._load(session, source)], [])
 
     def probe(self, text: str, sources: Sequence[ModuleSource]) -> str | None:
         """Compiles `text` for its diagnostics only; ``None`` where there is nothing to complain about."""
@@ -175,6 +218,11 @@ class Compiler:
             try:
                 found = self._attempt(session, source.name, text, source.label)
             except CompileError as error:
+                imported = set(imports(source.text)[0])
+                if {f"{name}.slang" for name in LIBRARIES} <= imported:
+                    error.hint = (
+                        f"the module imports {' and '.join(LIBRARIES)}, whose types have the same names: import one of them"
+                    )
                 self._failed[source.closure] = error
                 session.modules.clear()  # whatever was half loaded stays with the session, which is left behind
                 self._sessions = {k: s for k, s in self._sessions.items() if s is not session}
@@ -224,13 +272,31 @@ def _session_key(sources: Sequence[ModuleSource]) -> SessionKey:
     return tuple(dirs), tuple(sorted(defines.items())), tuple(sorted(options.items()))
 
 
-def _link(session: spy.SlangSession, module: spy.SlangModule, entry_point: str) -> spy.ShaderProgram:
+def _link(
+    session: spy.SlangSession,
+    module: spy.SlangModule,
+    entry_point: str,
+    conformances: Conformances = (),
+    others: Sequence[spy.SlangModule] = (),
+) -> spy.ShaderProgram:
     try:
-        return session.link_program([module], [module.entry_point(entry_point)])
+        wanted = [spy.TypeConformance(*c) for c in conformances]
+        return session.link_program([module, *others], [module.entry_point(entry_point, wanted)])
     except spy.SlangCompileError as error:
         raise CompileError(
             f"Slang cannot link kernel {module.name}\n{clean(str(error))}", hint="see Slang's words above"
         ) from error
+    except RuntimeError as error:  # a conformance to a type that does not exist, or does not conform
+        raise CompileError(
+            f"Slang cannot link kernel {module.name}: {str(error).splitlines()[0]}",
+            saw="; ".join(f"{t} : {i}" for i, t, _ in conformances) or None,
+            hint="give type_conformances({interface: [types]}) by the names that Slang uses",
+        ) from error
+
+
+def digest_name(prefix: str, text: str) -> str:
+    """A module name made from its text: one session cannot hold two sources of one name."""
+    return f"{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
 def _collect(session: _Session, modules: Sequence[str]) -> dict[str, bytes]:
@@ -257,7 +323,7 @@ def clean(words: str) -> str:
 
 def _advice(words: str, session: _Session) -> str:
     if "cannot open file" in words or "include file not found" in words:
-        paths = ", ".join(str(p) for p in list(session.sgl.desc.compiler_options.include_paths)[1:]) or "none"
+        paths = ", ".join(str(p) for p in list(session.sgl.desc.compiler_options.include_paths)[1:])
         return f"paths searched: {paths}; add others with init_device(include_paths=[…])"
     if "is not accessible from the current context" in words:
         return "where anything in a module is public, the rest is its own: write public before what is called from Python"

@@ -40,6 +40,8 @@ def make_recipe(
     owner: list[Operand | None] = [None] * rank
     first: Operand | None = None
     for o in operands:
+        if o.spread:
+            continue
         if strict and o.dims:
             first = first or o
             cut = len(o.dims)
@@ -58,7 +60,7 @@ def make_recipe(
         tuple(0 if axis < len(o.dims) and shapes[o.position][axis] == 1 else s for axis, s in enumerate(strides[o.position]))
         for o in operands
     )
-    out_shapes = tuple(tuple(_extent(d, operands, shapes, feeds[j]) for d in dims) for j, dims in enumerate(out_dims))
+    out_shapes = tuple(tuple(_extent(d, operands, shapes, feeds[j], grid) for d in dims) for j, dims in enumerate(out_dims))
     count = 1
     for extent in grid:
         count *= extent
@@ -66,14 +68,18 @@ def make_recipe(
     return Recipe(tuple(grid), count, steps, out_shapes, max(count, reach) >= 1 << 31)
 
 
-def _extent(d: int, operands: Sequence[Operand], shapes: Sequence[tuple[int, ...]], feeding: frozenset[int]) -> int:
-    """The extent of a result along grid dimension `d`: that of the operands it is computed from."""
-    extent = 1
-    for o in operands:
-        if o.position in feeding and d in o.dims:
-            given = shapes[o.position][o.dims.index(d)]
-            extent = given if extent == 1 else extent
-    return extent
+def _extent(
+    d: int, operands: Sequence[Operand], shapes: Sequence[tuple[int, ...]], feeding: frozenset[int], grid: Sequence[int]
+) -> int:
+    """The extent of a result along grid dimension `d`: that of the operands it is computed from.
+
+    A generator has none of its own: where it is the only one, the result is spread over the grid of the others.
+    """
+    along = [o for o in operands if o.position in feeding and d in o.dims]
+    extents = [shapes[o.position][o.dims.index(d)] for o in along if not o.spread]
+    if along and not extents:
+        return grid[d]
+    return next((n for n in extents if n != 1), 1)
 
 
 def output_feeds(region: Node) -> list[frozenset[int]]:

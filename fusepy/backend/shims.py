@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fusepy.ir.graph import Graph, Node
-from fusepy.ir.ops.base import declare
+from fusepy.ir.ops.base import Op, declare
 from fusepy.ir.ops.call import spell_call
 from fusepy.ir.oracle import IN, OUT
 from fusepy.ir.types import VOID, Kind, Type
@@ -24,23 +24,29 @@ class Shims:
     """The shim modules of a kernel: their `sources` by name, and for each call the wrapper's `names`.
 
     `imported` are the modules that the kernel itself imports, for their structs; ``None`` is all.
+    `hidden` names wrappers of operations whose Slang functions the user's own hide: in a module that imports none of these.
     """
 
     sources: dict[str, str] = field(default_factory=dict[str, str])
     names: dict[Node, str] = field(default_factory=dict[Node, str])
     imported: set[str] | None = None
+    hidden: dict[Node, str] = field(default_factory=dict[Node, str])
 
 
-def make_shims(body: Graph, imports: Mapping[str, Sequence[str]]) -> Shims:
+def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collection[str] = ()) -> Shims:
     """Shims for the calls of a region's body; none where it calls into one module only.
 
     Args:
         imports: the names to import for each module alias.
+        taken: names of functions in these modules, which hide Slang's own.
     """
     calls = [n for n in body.nodes if n.op.name == "slang.call"]
+    shims = Shims()
+    if taken:
+        _unhide(body, frozenset(taken), shims)
     if len({n.text("module") for n in calls}) < 2:
-        return Shims()
-    shims = Shims(imported=_modules_of_structs(body, imports))
+        return shims
+    shims.imported = _modules_of_structs(body, imports)
     wrappers: dict[str, dict[str, str]] = {}
     for node in calls:
         alias = node.text("module")
@@ -72,9 +78,27 @@ def _modules_of_structs(body: Graph, aliases: Iterable[str]) -> set[str]:
 
 def struct_in(type: Type) -> Type | None:
     """The struct that a type is, holds or points at."""
-    while type.kind in (Kind.ARRAY, Kind.POINTER) and type.element is not None:
+    while type.kind in (Kind.ARRAY, Kind.POINTER, Kind.WHOLE) and type.element is not None:
         type = type.element
     return type if type.kind is Kind.NAMED else None
+
+
+def _unhide(body: Graph, taken: frozenset[str], shims: Shims) -> None:
+    """Wraps operations such as ``sin`` where a user's module has a function ``sin`` as well."""
+    lines: list[str] = []
+    for node in body.nodes:
+        if type(node.op).emit is not Op.emit:  # a call or a struct, which are no expressions
+            continue
+        names = [f"a{i}" for i in range(len(node.operands))]
+        value = node.op.expression(node, names)
+        if taken.isdisjoint(re.findall(r"\w+(?=\()", value)):
+            continue
+        params = ", ".join(declare(v.type, n) for v, n in zip(node.operands, names))
+        shims.hidden[node] = f"fz_{node.op.name}_{len(lines)}"
+        lines.append(f"public {node.results[0].type} {shims.hidden[node]}({params}) {{ return {value}; }}")
+    if lines:
+        source = "\n".join(lines) + "\n"
+        shims.sources[f"shim_{hashlib.sha256(source.encode()).hexdigest()[:20]}"] = source
 
 
 def _wrapper(node: Node) -> tuple[str, str]:

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fusepy.backend.libraries import INCLUDE_DIRS
+
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*")', re.S)
 _IMPORT = re.compile(r"\b(?:import|__include|implementing|__exported\s+import)\s+([\w.]+|\"[^\"]+\")\s*;")
 _IMPORTED = re.compile(r"(?<!__exported )\bimport\s+([\w.]+|\"[^\"]+\")\s*;")
@@ -55,7 +57,8 @@ class ModuleSource:
         options: Mapping[str, object] | None = None,
     ) -> ModuleSource:
         """A source with its closure computed."""
-        dirs = tuple(dict.fromkeys([str(Path(path).resolve().parent)] if path else [])) + tuple(include_dirs)
+        own = [str(Path(path).resolve().parent)] if path else []
+        dirs = tuple(dict.fromkeys([*own, *include_dirs, *INCLUDE_DIRS]))
         pairs = tuple(sorted((k, str(int(v)) if isinstance(v, bool) else str(v)) for k, v in (defines or {}).items()))
         extra = tuple(sorted((options or {}).items()))
         digest, cacheable, files = _closure(text, dirs, Path(path).parent if path else None)
@@ -77,21 +80,16 @@ class ModuleSource:
         pending, seen = [self.text], set[Path]()
         own_dir = Path(self.path).parent if self.path else None
         while pending:
-            bare = uncommented(pending.pop())
-            for operand in _IMPORTED.findall(bare):
+            plain = bare(pending.pop())
+            for operand in _IMPORTED.findall(plain):
                 if operand not in found and _find(_file_of(operand), own_dir, self.include_dirs) is not None:
                     found.append(operand)
-            for name in _INCLUDE.findall(bare):  # what is included is part of the text
+            for name in _INCLUDE.findall(plain):  # what is included is part of the text
                 file = _find(name.strip('"<> '), own_dir, self.include_dirs)
                 if file is not None and file not in seen:
                     seen.add(file)
                     pending.append(file.read_text(encoding="utf-8", errors="surrogateescape"))
         return found
-
-
-def uncommented(text: str) -> str:
-    """Source without its comments."""
-    return _COMMENT.sub(lambda m: m[1] or " ", text)
 
 
 def _file_of(operand: str) -> str:
@@ -127,6 +125,11 @@ def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> tuple[hash
     return digest, cacheable, tuple((str(path), content) for path, content in seen.items())
 
 
+def bare(text: str) -> str:
+    """A source without its comments."""
+    return _COMMENT.sub(lambda m: m[1] or " ", text)
+
+
 def imports(text: str) -> tuple[list[str], bool]:
     """File names that a source imports or includes, relative, and whether none can be hidden behind a macro.
 
@@ -134,12 +137,12 @@ def imports(text: str) -> tuple[list[str], bool]:
         >>> imports('import a.b; // import c;\\n#include "d.slangh"')
         (['a/b.slang', 'd.slangh'], True)
     """
-    bare = uncommented(text)
-    readable = not _MACRO_IMPORT.search(bare)
+    plain = bare(text)
+    readable = not _MACRO_IMPORT.search(plain)
     found: list[str] = []
-    for match in _IMPORT.finditer(bare):
+    for match in _IMPORT.finditer(plain):
         found.append(_file_of(match[1]))
-    for match in _INCLUDE.finditer(bare):
+    for match in _INCLUDE.finditer(plain):
         operand = match[1].strip()
         if operand[0] in '"<' and len(operand) > 2:
             found.append(operand.strip('"<>'))

@@ -62,3 +62,26 @@ def _add_generic(layout: spy.ProgramLayout, name: str, names: Symbols) -> None:
 def _plain(names: list[str]) -> list[str]:
     """Names as a user would write them: operators and what the compiler makes for itself are left out."""
     return sorted({n for n in names if n.isidentifier()})
+
+
+def own_overloads(module: spy.SlangModule, function: str) -> list[spy.FunctionReflection]:
+    """The overloads of a function that the module itself declares at its top; none if one of them is generic."""
+    found: list[spy.FunctionReflection] = []
+    for i in range(len(module.module_decl)):
+        child = module.module_decl[i]
+        try:
+            kind = child.kind
+        except ValueError:  # a namespace or an enum
+            continue
+        if kind == _KIND.func and child.name == function:
+            found.append(child.as_function())
+        elif kind == _KIND.generic and any(child[j].name == function for j in range(len(child)) if _is_func(child[j])):
+            return []
+    return found
+
+
+def _is_func(decl: spy.DeclReflection) -> bool:
+    try:
+        return decl.kind == _KIND.func
+    except ValueError:
+        return False

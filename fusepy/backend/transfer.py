@@ -160,6 +160,14 @@ class Transfer:
             self._read_staged(buffer, offset, _flat_bytes(whole))
             np.copyto(array, whole)
 
+    def copy(self, to: spy.Buffer, to_offset: int, source: spy.Buffer, source_offset: int, nbytes: int) -> None:
+        """Copies bytes on the device, after all work that was recorded before and ahead of what comes later."""
+        _check(to, to_offset, nbytes)
+        _check(source, source_offset, nbytes)
+        if nbytes:
+            self._flush()
+            _submit_copy(self._device, to, to_offset, source, source_offset, nbytes)
+
     def _settle(self) -> None:
         """Waits until all that was submitted before is finished."""
         device = self._device

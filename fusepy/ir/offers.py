@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.containers import COORDINATES, MEMORY, is_open
 from fusepy.ir.graph import Value
-from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature
+from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature, enum_scalar
 from fusepy.ir.types import Kind, Type
+from fusepy.ir.whole import candidates, holds
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,9 @@ def fill(signature: Signature, count: int) -> tuple[Param, ...] | None:
     return None if left else tuple(taken)
 
 
-def offers_of(value: Value, map: ArgMap, function: str, name: str, place: str | None) -> Iterator[Offer]:
+def offers_of(
+    value: Value, map: ArgMap, function: str, name: str, place: str | None, oracle: Oracle | None = None
+) -> Iterator[Offer]:
     """What `value` can be presented as, given what the user said with vmap and vcast."""
     if map.dims is not None and len(map.dims) > value.rank:
         raise ShapeError(
@@ -47,7 +51,7 @@ def offers_of(value: Value, map: ArgMap, function: str, name: str, place: str | 
             hint="name one grid dimension per leading axis of the value",
         )
     if map.type is not None:
-        offers = list(_cast_offers(value, map.type))
+        offers = list(_cast_offers(value, map.type, oracle))
         if not offers:
             raise UnsupportedArgumentError(
                 f"{function}: argument {name!r}: {describe(value)} cannot be cast to {map.type}",
@@ -70,6 +74,8 @@ def _plain_offers(value: Value) -> Iterator[Offer]:
     yield Offer(value.type, 0)
     if not value.container or value.type.kind is not Kind.SCALAR:
         return
+    if is_open(value):
+        yield from (Offer(Type.vector(value.type, n), 0) for n in range(2, 5))
     *_, rows, cols = (None, None, *value.dims)
     if cols is not None and cols > 1:  # a vector of one is its element, which is offered already
         yield Offer(Type.vector(value.type, cols), 1)
@@ -77,37 +83,88 @@ def _plain_offers(value: Value) -> Iterator[Offer]:
             yield Offer(Type.matrix(value.type, rows, cols), 2)
 
 
-def _cast_offers(value: Value, want: Type) -> Iterator[Offer]:
+def _cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Offer]:
     have = value.type
     if have is want:
         yield Offer(want, 0, cast=True)
     elif have.kind is Kind.SCALAR and want.is_numeric:
         consumed = len(want.shape)
-        if not consumed or (not value.container and not value.rank):
+        if not consumed or is_open(value) or (not value.container and not value.rank):
             yield Offer(want, 0, cast=True)  # a conversion, or one number in every component
         elif value.container and value.rank >= consumed:
             yield Offer(want, consumed, cast=True)
-    elif have.is_numeric and want.is_numeric and have.shape == want.shape:
+    elif (have.is_numeric and want.is_numeric and have.shape == want.shape) or _through_enum(have, want, oracle):
         yield Offer(want, 0, cast=True)
     else:
         yield from whole_offers(value, want)
+        if oracle is not None:
+            yield from named_offers(value, want, oracle)
 
 
-def whole_offers(value: Value, type: Type) -> Iterator[Offer]:
-    """A tensor as one argument for all threads (a pointer), or its last axis as an array of fixed extent."""
-    if not value.container or value.container == "Grid" or type.element is None:
+def named_offers(value: Value, type: Type, oracle: Oracle) -> Iterator[Offer]:
+    """A Python integer as an enum; a value, or none, as an ``Optional``."""
+    if type.kind is not Kind.NAMED or value.type is type:
         return
+    inner = type.optional
+    if inner is None:
+        fits = value.weak and _is_enum_number(value.type) and enum_scalar(oracle, type) is not None
+    else:
+        fits = value.container == "None" or value.type is inner or (value.weak and _converts(value.type, inner))
+        fits = fits or any(named_offers(value, inner, oracle))
+    if fits:
+        yield Offer(type, 0)
+
+
+def _through_enum(have: Type, want: Type, oracle: Oracle | None) -> bool:
+    """Whether one of the types is an enum and the other a scalar that it converts from or to."""
+    if _is_enum_number(have):
+        return enum_scalar(oracle, want) is not None
+    return want.kind is Kind.SCALAR and enum_scalar(oracle, have) is not None
+
+
+def _is_enum_number(type: Type) -> bool:
+    return type.kind is Kind.SCALAR and _is_integer(type)
+
+
+def _converts(have: Type, want: Type) -> bool:
+    """Whether a Python number becomes this scalar without losing what is behind its point."""
+    return want.kind is Kind.SCALAR and have.kind is Kind.SCALAR and (want.is_float or not have.is_float)
+
+
+def whole_offers(value: Value, type: Type, told: bool = False) -> Iterator[Offer]:
+    """A tensor as one argument for all threads (a pointer, a whole array), or its last axes as an array of fixed extents."""
+    if value.container in COORDINATES and type.kind is Kind.ARRAY and len(type.shape) == 1 and _is_integer(type):
+        yield Offer(type, 0)  # coordinates in the order of the dimensions, not turned round as in a vector
+    if value.container not in MEMORY or type.element is None:
+        return
+    if type.kind is Kind.WHOLE and holds(value, type, told):
+        yield Offer(type, value.rank)
     if type.kind is Kind.POINTER:
         unpacked = value.type.kind is Kind.SCALAR and type.element.is_numeric and type.element.scalar is value.type
         if type.element is value.type or unpacked:
             yield Offer(type, value.rank)
-    elif type.kind is Kind.ARRAY and value.rank >= 1 and type.element is value.type:
-        yield Offer(type, 1)
+    elif type.kind is Kind.ARRAY:
+        scalar = type.scalar
+        weak = value.weak and scalar is not None and _converts(value.type, scalar)
+        axes = type.fills(scalar if weak and scalar is not None else value.type)
+        if axes is not None and axes <= value.rank:
+            yield Offer(type, axes)
 
 
-def array_offers(value: Value) -> Iterator[Offer]:
+def array_offers(value: Value, map: ArgMap, param: Param, libraries: Sequence[str]) -> Iterator[Offer]:
+    """A tensor as an argument for all threads where `param` wants, or could be, a whole array."""
+    if param.type is not None and param.type.kind is not Kind.WHOLE:
+        if map.type is None:
+            yield from whole_offers(value, param.type)
+        return
+    for type in [param.type] if param.type is not None else candidates(value, libraries):
+        if map.type is None or (map.type is type.element and param.type is not None):
+            yield from whole_offers(value, type, told=map.type is None)
+
+
+def fixed_offers(value: Value) -> Iterator[Offer]:
     """The last axis as an array, for a generic ``float[N]``, where its extent is known: beyond 4, `vcast` says it."""
-    if value.container and value.container != "Grid" and value.rank and value.dims[-1] is not None:
+    if value.container in MEMORY and value.rank and value.dims[-1] is not None:
         yield Offer(Type.array(value.type, value.dims[-1]), 1)
 
 
@@ -128,12 +185,14 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
         if offer.type.shape == want.shape:
             return True
         return not value.container and offer.type.kind is Kind.SCALAR and not value.rank
-    return False
+    return offer.type.kind is Kind.WHOLE and want.kind is Kind.NAMED and oracle.conforms(offer.type, want)
 
 
 def describe(value: Value) -> str:
     """A value as error messages name it: ``Tensor<float>[?,3]``, ``Python number (float)``, ``float3``."""
     dims = ",".join("?" if d is None else str(d) for d in value.dims)
+    if value.container == "None":
+        return "None"
     if value.container:
         return f"{value.container}<{value.type}>[{dims}]"
     if value.weak:
@@ -145,3 +204,7 @@ def show(function: str, params: Sequence[Param], result: Type | None = None) -> 
     """A signature on one line: ``tonemap(float3 color, float gain) -> float3``."""
     listed = ", ".join(f"{'' if p.direction == 'in' else p.direction + ' '}{p.type or 'generic'} {p.name}" for p in params)
     return f"{function}({listed})" + (f" -> {result}" if result else "")
+
+
+def _is_integer(type: Type) -> bool:
+    return type.dtype is not None and type.dtype.kind in "iu"

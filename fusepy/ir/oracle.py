@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from fusepy.ir.types import Type
+from fusepy.ir.types import Kind, Type
 
 IN, OUT, INOUT = "in", "out", "inout"
 THIS = "this"  # the first parameter of a method that is not static: a keyword, so no other parameter has this name
@@ -55,7 +55,7 @@ class Field:
 class Layout:
     """How a type lies in device memory behind a pointer. Sizes in bytes; `stride` is from one array element to the next.
 
-    `origin` is the module that declares the type, as the oracle knows it.
+    `origin` is the module that declares the type, as the oracle knows it; `scalar` the integer that an enum is.
     """
 
     type: Type
@@ -64,9 +64,22 @@ class Layout:
     alignment: int
     fields: tuple[Field, ...] = ()
     origin: object = field(default=None, compare=False)
+    scalar: Type | None = None
 
     def field(self, name: str) -> Field | None:
         return next((f for f in self.fields if f.name == name), None)
+
+
+def enum_scalar(oracle: Oracle | None, type: Type) -> Type | None:
+    """The integer scalar behind an enum; ``None`` where `type` is none."""
+    layout = oracle.layout(type) if oracle is not None and type.kind is Kind.NAMED else None
+    return layout.scalar if layout is not None else None
+
+
+def number_type(oracle: Oracle, type: Type) -> Type:
+    """What a Python number is checked and stored as for a parameter of `type`: the integer behind an enum, what is optional."""
+    inner = type.optional or type
+    return enum_scalar(oracle, inner) or inner
 
 
 class Oracle(Protocol):
@@ -92,7 +105,11 @@ class Oracle(Protocol):
         ...
 
     def layout(self, type: Type) -> Layout | None:
-        """The memory layout of a struct type, ``None`` if no module of the graph declares it."""
+        """The memory layout of a struct or enum, ``None`` if no module of the graph declares it."""
+        ...
+
+    def array_libraries(self, module: str) -> Sequence[str]:
+        """Whose types for whole arrays the module sees: ``"fusepy"``, ``"slangpy"``, both or none."""
         ...
 
     def conforms(self, type: Type, interface: Type) -> bool:

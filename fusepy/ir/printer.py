@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from fusepy.ir.containers import CONTAINERS
 from fusepy.ir.graph import Attr, Graph, Node, Value
-
-CONTAINERS = ("Tensor", "List", "Grid")
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*\Z")
 _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")

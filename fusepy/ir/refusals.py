@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Sequence
 
-from fusepy.errors import AmbiguousCallError, ArgumentError, NoMatchError, ResolveError, did_you_mean
+from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, NoMatchError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.containers import MEMORY
 from fusepy.ir.graph import Dims, Value
 from fusepy.ir.offers import Offer, describe, exact, fill, show
 from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.types import Kind, Type
+from fusepy.ir.whole import holds, spelled, writes
 
 
 def count_error(declared: Sequence[Signature], function: str, given: int, place: str | None) -> ArgumentError:
@@ -33,7 +36,7 @@ def no_match(
     declared: Sequence[Signature],
     offers: Sequence[Sequence[Offer]],
     place: str | None,
-) -> ResolveError:
+) -> FusepyError:
     signature = declared[0]
     params = fill(signature, len(operands)) or ()
     inputs = [p for p in params if p.direction != OUT]
@@ -44,7 +47,7 @@ def no_match(
         if all(t is not None for t in [*plain, *outs]) and (
             oracle.resolve(module, function, [p.type for p in params if p.type is not None]) is None
         ):
-            return ArgumentError(  # type: ignore[return-value]  # both derive from TypeError and FusepyError
+            return ArgumentError(
                 f"{function}() misses the argument {required[0]!r}",
                 place=place,
                 saw=f"{len(operands)} arguments",
@@ -55,6 +58,8 @@ def no_match(
     if len(declared) == 1 and wrong:
         i = wrong[0]
         value, param = operands[i], inputs[i]
+        if value.container == "None":
+            return none_error(f"{function}: argument {param.name!r}", place)
         binds = f"can bind as {' or '.join(str(o.type) for o in offers[i])}" if offers[i] else f"under {maps[i]} binds as nothing"
         return NoMatchError(
             f"{function}: argument {param.name!r} does not fit",
@@ -64,6 +69,15 @@ def no_match(
             hint=_binding_hint(value, param) if offers[i] else _mapping_hint(value, maps[i]),
         )
     words = oracle.diagnose(module, function, [o[0].type if o else v.type for v, o in zip(operands, offers)]).strip()
+    unsized = re.search(r"'([\w<>, ]+)\[\]'", words)
+    if unsized:  # Slang passes such a parameter by value, which no pointer survives: read through one it gives garbage
+        return NoMatchError(
+            f"{function}: a parameter of type {unsized[1]}[] has no size, and cannot be passed",
+            place=place,
+            saw=", ".join(describe(v) for v in operands),
+            expected=f"a Tensor<{unsized[1]},1> parameter, after import fusepy; in Slang",
+            hint=f"declare it so, or as a pointer, Ptr<{unsized[1]}>, or with a size, {unsized[1]}[4]",
+        )
     return NoMatchError(
         f"{function}: no overload takes these arguments",
         place=place,
@@ -83,6 +97,17 @@ def _overload_hint(function: str, operands: Sequence[Value], declared: Sequence[
     return "convert with vcast(value, type), or say the mapping with vmap"
 
 
+def none_error(what: str, place: str | None) -> UnsupportedArgumentError:
+    """The error for ``None`` where no ``Optional`` is."""
+    return UnsupportedArgumentError(
+        f"{what}: a NoneType cannot be passed to Slang",
+        place=place,
+        saw="None",
+        expected="numbers, lists of numbers, NumPy arrays, Tensors; None for an Optional parameter only",
+        hint="leave the argument away where the parameter has a default; a fused function takes None as a static argument",
+    )
+
+
 def _mapping_hint(value: Value, map: ArgMap) -> str:
     if not map.dims:
         return f"None in declare() means one value for all threads, and this one has {value.rank} axes; say vmapping(0), …"
@@ -93,6 +118,8 @@ def _binding_hint(value: Value, param: Param) -> str:
     want = param.type
     if want is None:
         return "choose a type with vcast(value, type)"
+    if want.kind is Kind.WHOLE:
+        return _whole_hint(value, want)
     if (
         value.type.kind is Kind.SCALAR
         and want.kind in (Kind.VECTOR, Kind.MATRIX)
@@ -107,6 +134,18 @@ def _binding_hint(value: Value, param: Param) -> str:
     if value.type.is_numeric and want.is_numeric and value.type.shape and want.shape:
         return "cut components with a swizzle such as .xyz, or build the vector that is wanted"
     return f"pass a {want}, or vcast(value, m.{want.name})"
+
+
+def _whole_hint(value: Value, want: Type) -> str:
+    """What to pass for a whole array."""
+    if not value.container and value.rank:
+        return "a value that is computed in this kernel cannot be indexed in it: return it, and pass it to the next function"
+    if writes(want) and holds(value, want, told=True):
+        return "an array that is written is an argument by itself, not a member of one"
+    if value.container not in MEMORY:
+        return f"a {spelled(want)} is filled from a Tensor, a NumPy array or a list"
+    takes = f"a {spelled(want)} takes {want.rank} axes of {want.element}"
+    return f"{takes}; this has {value.rank} axes of {value.type}, of which trailing ones may become components"
 
 
 def ambiguous(
@@ -158,7 +197,7 @@ def suggestions(
         for i in differ:
             offered, want = choice[i].type, inputs[i].type
             type = offered if want is None or offered.kind is Kind.NAMED else want  # a struct stays itself for an interface
-            typed[i] = f"fp.vcast({names[i]}, {python_name(type.name, True)})"
+            typed[i] = f"fp.vcast({names[i]}, {python_type(spelled(type))})"
             mapped[i] = f"fp.vmap({names[i]}, {tuple(range(grid - batch[i], grid))})"
         calls = [f"{python_name(function)}({', '.join(args)})" for args in (typed, mapped)]
         unmapped = all(operands[i].rank and maps[i].dims is None for i in differ)
@@ -174,12 +213,17 @@ def _broadcast(shapes: Sequence[Dims]) -> bool:
     return True
 
 
-def python_name(name: str, type: bool = False) -> str:
+def python_name(name: str) -> str:
     """How Python spells a function or type of a module `m`: ``m.Ray.at``, ``m["Pair<float>"]``."""
     parts = name.split("::")
     if all(p.isidentifier() and not keyword.iskeyword(p) for p in parts):
         return f"m.{'.'.join(parts)}"
-    return f'"{name}"' if type else f'm["{name}"]'
+    return f'm["{name}"]'
+
+
+def python_type(name: str) -> str:
+    """How Python spells a type for `vcast`; arrays and pointers are no types of a module."""
+    return f'"{name}"' if "[" in name or name.startswith("Ptr<") else python_name(name)
 
 
 def wrong_members(type: Type, known: Sequence[str], given: Sequence[str], path: str, place: str | None) -> ArgumentError:

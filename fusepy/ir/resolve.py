@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from fusepy.errors import ResolveError, ShapeError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
-from fusepy.ir.offers import Offer, array_offers, exact, fill, fitting, offers_of, whole_offers
+from fusepy.ir.offers import Offer, array_offers, exact, fill, fitting, fixed_offers, named_offers, offers_of, whole_offers
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
 from fusepy.ir.types import VOID, Kind, Type
+from fusepy.ir.whole import least, writes
 
 MAX_QUESTIONS = 4096
 
@@ -59,12 +60,13 @@ def resolve_call(
     if not declared:
         raise count_error(oracle.declared(module, function), function, len(operands), place)
     names = [p.name for p in fill(declared[0], len(operands)) or () if p.direction != OUT]
-    offers = [list(offers_of(v, m, function, names[i], place)) for i, (v, m) in enumerate(zip(operands, maps))]
-    found: dict[tuple[object, ...], tuple[tuple[Offer, ...], Answer]] = {}
+    offers = [list(offers_of(v, m, function, names[i], place, oracle)) for i, (v, m) in enumerate(zip(operands, maps))]
+    found: Found = {}
     for whole in (False, True):  # a whole array behind a pointer, or of fixed extent, only where no element fits
         for choice, answer in _ask(oracle, module, function, operands, maps, declared, offers, whole):
             found.setdefault((tuple((o.type, o.consumed) for o in choice), answer), (choice, answer))
         if found:
+            found = _least(found) if whole else found
             break
     if not found:
         raise no_match(oracle, module, function, operands, maps, declared, offers, place)
@@ -72,6 +74,23 @@ def resolve_call(
         raise ambiguous(function, names, list(found.values()), operands, maps, place)
     ((choice, answer),) = found.values()
     return _settle(answer, choice, operands, maps, function, names, place)
+
+
+Found = dict[tuple[object, ...], tuple[tuple[Offer, ...], Answer]]
+
+
+def _least(found: Found) -> Found:
+    """Without the bindings that another one equals but for whole arrays that may do less: a generic that reads is not written."""
+    if len(found) < 2:
+        return found
+    plain = {key: tuple(o.type.element if o.type.kind is Kind.WHOLE else o.type for o in c) for key, (c, _) in found.items()}
+    power = {key: least([o.type for o in choice]) for key, (choice, _) in found.items()}
+
+    def beaten(key: tuple[object, ...]) -> bool:
+        rivals = [k for k in found if k != key and plain[k] == plain[key] and power[k] != power[key]]
+        return any(all(a <= b for a, b in zip(power[k], power[key])) for k in rivals)
+
+    return {key: value for key, value in found.items() if not beaten(key)}
 
 
 def resolve_members(
@@ -110,16 +129,19 @@ def _ask(
 ) -> Iterator[tuple[tuple[Offer, ...], Answer]]:
     """Every combination of offers with an exact answer."""
     asked = 0
+    libraries = oracle.array_libraries(module) if whole else ()
     for signature in declared:
         params = fill(signature, len(operands)) or ()
         inputs = [p for p in params if p.direction != OUT]
         pools: list[list[Offer]] = []
         for value, map, param, plain in zip(operands, maps, inputs, offers):
             pool = [*plain]
+            if whole:
+                pool += fitting(array_offers(value, map, param, libraries), value, map)
             if whole and param.type is not None and map.type is None:
-                pool += fitting(whole_offers(value, param.type), value, map)
+                pool += fitting(named_offers(value, param.type, oracle), value, map)
             if whole and param.type is None and map.type is None:
-                pool += fitting(array_offers(value), value, map)
+                pool += fitting(fixed_offers(value), value, map)
             if param.type is not None:  # a question whose answer could not be exact is not worth asking
                 pool = [o for o in pool if exact(value, o, param, oracle)]
             pools.append(pool)
@@ -160,11 +182,9 @@ def _settle(
     rank = max((max(m.min_grid_rank, n if m.dims is None else 0) for m, n in zip(maps, batch)), default=0)
     settled: list[ArgMap] = []
     inputs = [p for p in answer.params if p.direction != OUT]
-    for value, map, n, param in zip(operands, maps, batch, inputs):
+    for value, map, n, param, offer in zip(operands, maps, batch, inputs, choice):
         dims = map.dims if map.dims is not None else ArgMap.aligned(n, rank).dims
-        # a struct that goes where an interface is asked for is loaded as itself
-        converts = param.type is not value.type and value.type.kind is not Kind.NAMED
-        settled.append(ArgMap(dims, param.type if converts else None))
+        settled.append(ArgMap(dims, _loaded(value, offer, param)))
     covered = {d for m in settled for d in m.dims or ()}
     if len(covered) != rank:
         missing = ", ".join(f"d{d}" for d in range(rank) if d not in covered)
@@ -188,10 +208,18 @@ def member_offer(oracle: Oracle, value: Value, map: ArgMap, param: Param, path: 
     Raises:
         NoMatchError: if there is none.
     """
-    offers = list(offers_of(value, map, path, param.name, place))
+    offers = list(offers_of(value, map, path, param.name, place, oracle))
     fits = [o for o in offers if exact(value, o, param, oracle)]
     if not fits and param.type is not None and map.type is None:  # a whole array, only where no element fits
-        fits = list(fitting(whole_offers(value, param.type), value, map))
-    if len(fits) != 1:
+        fits = list(fitting([*whole_offers(value, param.type, told=True), *named_offers(value, param.type, oracle)], value, map))
+    if len(fits) != 1 or (fits[0].type.kind is Kind.WHOLE and writes(fits[0].type)):
         raise member_refused(value, map, param, offers, path, place)
     return fits[0]
+
+
+def _loaded(value: Value, offer: Offer, param: Param) -> Type | None:
+    """What `value` is loaded as, ``None`` for what it is. Where an interface is asked for, that is what was offered."""
+    if offer.type.kind is Kind.WHOLE:
+        return offer.type if offer.type is not value.type else None
+    named = value.type.kind is Kind.NAMED and param.type is not None and param.type.kind is Kind.NAMED
+    return param.type if param.type is not value.type and not named else None

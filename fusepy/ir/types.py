@@ -25,6 +25,7 @@ class Kind(Enum):
     ARRAY = "array"
     POINTER = "pointer"
     NAMED = "named"  # a struct, enum or interface of the user's module
+    WHOLE = "whole"  # an array that user code indexes by itself, from the Slang module of fusepy or slangpy; see `ir.whole`
 
 
 # name -> (NumPy dtype of one element, rank in the promotion order); the device stores bool as four bytes, see `storage`
@@ -52,6 +53,7 @@ _ALIASES = {
 _BY_DTYPE = {dtype: name for name, dtype in SCALARS.items()}
 _SHORT = {"bool", "int", "uint", "half", "float", "double"}  # scalars with `float3`-like spellings in every Slang version
 
+_LIBRARIES = ("fusepy::", "slangpy::")  # the oracle puts these in front of array types, which it knows by reflection
 _TOKEN = re.compile(r"\s*(?:([A-Za-z_]\w*)|(\d+)|(::|\.(?=[A-Za-z_])|[<>,\[\]]))")
 
 
@@ -63,27 +65,29 @@ class Type:
         kind: see `Kind`.
         element: the scalar of a vector or matrix, the element of an array, the pointee of a pointer; else ``None``.
         shape: extents that a value has as an array of scalars of `element`: ``()``, ``(3,)``, ``(3, 3)``.
+        rank: how many axes a whole array has.
 
     Example:
         >>> Type.parse("vector<float, 3>") is Type.parse("float3")
         True
     """
 
-    __slots__ = ("element", "kind", "name", "shape")
+    __slots__ = ("element", "kind", "name", "rank", "shape")
     _interned: dict[str, Type] = {}
 
     name: str
     kind: Kind
     element: Type | None
     shape: tuple[int, ...]
+    rank: int
 
     @classmethod
-    def intern(cls, name: str, kind: Kind, element: Type | None = None, shape: tuple[int, ...] = ()) -> Type:
+    def intern(cls, name: str, kind: Kind, element: Type | None = None, shape: tuple[int, ...] = (), rank: int = 0) -> Type:
         """The one object of this canonical name; for the parser, which alone makes canonical names."""
         found = cls._interned.get(name)
         if found is None:
             found = object.__new__(cls)
-            found.name, found.kind, found.element, found.shape = name, kind, element, shape
+            found.name, found.kind, found.element, found.shape, found.rank = name, kind, element, shape, rank
             found = cls._interned.setdefault(name, found)
         return found
 
@@ -127,6 +131,11 @@ class Type:
         """A pointer to elements in device memory."""
         return cls.intern(f"Ptr<{element.name}>", Kind.POINTER, element)
 
+    @classmethod
+    def whole(cls, family: str, element: Type, rank: int) -> Type:
+        """An array type of a Slang module: ``whole("fusepy::Tensor", float, 2)``."""
+        return cls.intern(f"{family}<{element.name},{rank}>", Kind.WHOLE, element, rank=rank)
+
     @property
     def scalar(self) -> Type | None:
         """The scalar at the bottom of a scalar, vector, matrix or array; ``None`` for a struct or pointer."""
@@ -153,8 +162,30 @@ class Type:
         """Whether Slang's operators apply componentwise: a scalar, a vector or a matrix."""
         return self.kind in (Kind.SCALAR, Kind.VECTOR, Kind.MATRIX)
 
+    @property
+    def optional(self) -> Type | None:
+        """What an ``Optional`` may hold; ``None`` for every other type."""
+        name = self.name
+        return Type.parse(name[len("Optional<") : -1]) if name.startswith("Optional<") and name.endswith(">") else None
+
+    def fills(self, have: Type) -> int | None:
+        """How many axes of elements of type `have` make one value of this type; ``None`` if they never do.
+
+        Example:
+            >>> Type.parse("float3[2]").fills(Type.parse("float")), Type.parse("float3[2]").fills(Type.parse("float3"))
+            (2, 1)
+        """
+        inner, axes = self, 0
+        while inner is not have and inner.kind is Kind.ARRAY and inner.element is not None:
+            inner, axes = inner.element, axes + 1
+        if inner is have:
+            return axes
+        return axes + len(inner.shape) if inner.is_numeric and inner.element is have else None
+
     def with_scalar(self, scalar: Type) -> Type:
-        """This scalar, vector or matrix type with its components replaced by `scalar`."""
+        """This scalar, vector, matrix, or array of these with its components replaced by `scalar`."""
+        if self.kind is Kind.ARRAY and self.element is not None:
+            return Type.array(self.element.with_scalar(scalar), self.shape[0])
         if self.kind is Kind.VECTOR:
             return Type.vector(scalar, self.shape[0])
         if self.kind is Kind.MATRIX:
@@ -260,6 +291,8 @@ class _Parser:
                 return Type.array(first, args[1])
             if head == "Ptr":  # reflection adds access, address space and layout, which fusepy never varies
                 return Type.pointer(first)
+            if head.startswith(_LIBRARIES) and len(args) == 2 and isinstance(args[1], int):
+                return Type.whole(head, first, args[1])
         return Type.intern(f"{head}<{','.join(str(a) for a in args)}>", Kind.NAMED)
 
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 
 from fusepy.errors import FusepyError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap, check_dims
+from fusepy.ir.containers import CONTAINERS, MEMORY, is_spread
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import grid_rank
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, Oracle
-from fusepy.ir.printer import CONTAINERS, print_node, value_type
+from fusepy.ir.printer import print_node, value_type
 from fusepy.ir.types import Kind
 
 
@@ -140,7 +141,7 @@ def _mapped(scope: _Scope, node: Node) -> str | None:
             check_dims(map.dims, f"operand {i}")
         except ShapeError as error:
             return error.what
-        if len(map.dims) > value.rank:
+        if len(map.dims) > value.rank and not is_spread(value):
             return f"operand {i}: {len(map.dims)} dimensions for a value of rank {value.rank}"
     return None
 
@@ -211,7 +212,7 @@ def _casts_change(scope: _Scope, node: Node) -> str | None:
 def _axes_used(scope: _Scope, node: Node) -> str | None:
     """Each axis of an operand runs along the grid or fills the type that is loaded."""
     for i, (value, map) in enumerate(zip(node.operands, node.maps)):
-        left = value.rank - len(map.dims or ())
+        left = 0 if is_spread(value) else value.rank - len(map.dims or ())
         if left not in _fillable(value, map):
             return f"operand {i}: {left} axes neither run along the grid nor fill a {map.type or value.type}"
     return None
@@ -220,12 +221,12 @@ def _axes_used(scope: _Scope, node: Node) -> str | None:
 def _fillable(value: Value, map: ArgMap) -> tuple[int, ...]:
     """How many trailing axes of `value` the loaded type can consume."""
     want = map.type or value.type
-    if want is value.type or not value.container or not value.rank:
+    if want is value.type or value.container not in MEMORY or not value.rank:
         return (0,)
-    if want.kind is Kind.POINTER:
+    if want.kind in (Kind.POINTER, Kind.WHOLE):
         return (value.rank,)
     if want.kind is Kind.ARRAY:
-        return (1,)
+        return (want.fills(value.type) or (len(want.shape) if value.weak else 0),)
     return (len(want.shape),) if value.type.kind is Kind.SCALAR and want.is_numeric else (0,)
 
 

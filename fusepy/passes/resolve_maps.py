@@ -15,8 +15,8 @@ from fusepy.ir.ops.base import grid_rank
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.ops.structure import check_range
-from fusepy.ir.oracle import IN, THIS, Oracle
-from fusepy.ir.types import Type
+from fusepy.ir.oracle import IN, THIS, Oracle, number_type
+from fusepy.ir.types import Kind, Type
 
 
 def resolve_maps(graph: Graph, oracle: Oracle) -> Graph:
@@ -39,9 +39,12 @@ def _storage(own: Type, wanted: set[Type]) -> Type:
     return next(iter(wanted)) if len(wanted) == 1 else own
 
 
-def _wanted(node: Node, i: int, map: ArgMap) -> Type | None:
+def _wanted(node: Node, i: int, map: ArgMap, oracle: Oracle) -> Type | None:
     """The scalar that a node takes operand `i` as: Slang's answer, or what an operator computes in."""
-    return map.type.scalar if map.type is not None else node.op.wanted(node, i)
+    if map.type is None:
+        return node.op.wanted(node, i)
+    loaded = map.type.element if map.type.kind is Kind.WHOLE and map.type.element is not None else map.type
+    return number_type(oracle, loaded).scalar
 
 
 def _asks(node: Node) -> bool:
@@ -67,7 +70,7 @@ class _Resolver:
                 self.const_nodes[node.results[0]] = node
             for i, (value, map) in enumerate(zip(node.operands, maps)):
                 if value.weak and value.name is not None:
-                    wanted.setdefault(value, set()).add(_wanted(node, i, map) or value.type)
+                    wanted.setdefault(value, set()).add(_wanted(node, i, map, self.oracle) or value.type)
         self.types = {v: _storage(v.type, types) for v, types in wanted.items()}
         inputs = [self.input(v) for v in self.graph.inputs]
         for node, maps, attrs in settled:
@@ -107,7 +110,7 @@ class _Resolver:
         operands: list[Value] = []
         final: list[ArgMap] = []
         for i, (value, map) in enumerate(zip(node.operands, maps)):
-            operand, scalar = self.new[value], _wanted(node, i, map)
+            operand, scalar = self.new[value], _wanted(node, i, map, self.oracle)
             if scalar is not None and value in self.const_nodes:
                 operand = self.constant(value, scalar)
             # an operator converts by itself; what a call was promised must be said

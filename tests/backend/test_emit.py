@@ -15,6 +15,7 @@ import pytest
 from fusepy.backend.emit import KernelSource, Target, emit, region_operands
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import Variant
+from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.element import Element
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Kind
@@ -111,6 +112,7 @@ class Case(NamedTuple):
     text: str
     target: str
     variant: Variant
+    options: Options = NO_OPTIONS
 
 
 CASES = {
@@ -123,6 +125,11 @@ CASES = {
     "add_batched_cuda": Case(ADD, "cuda", Variant(True, 1)),
     "add_linear_software": Case(ADD, "software", Variant(True, 1)),
     "add_strided_software": Case(ADD, "software", Variant(False, 1)),
+    "chain_tiled": Case(
+        CHAIN, "vulkan", Variant(False, 2, tile=(16, 8)), Options((16, 8), (("int", "N", 3), ("float3", "TINT", (1.0, 0.5, 0.0))))
+    ),
+    "chain_tiled_64": Case(CHAIN, "vulkan", Variant(False, 2, True, (8, 8, 4)), Options((8, 8, 4))),
+    "chain_group_of_128": Case(CHAIN, "vulkan", Variant(True, 2), Options((128,))),
     "outer_strided": Case(OUTER, "vulkan", Variant(False, 2)),
     "several_guarded": Case(SEVERAL, "vulkan", Variant(False, 2)),
     "structs_linear": Case(STRUCTS, "vulkan", Variant(True, 1)),
@@ -148,7 +155,7 @@ def emitted(case: Case) -> KernelSource:
     ]
     widest = max(Element.of(t, ORACLE).nbytes for t in types)
     imports = {alias: [f"{alias}_{key}"] for alias, key in graph.modules}
-    return emit(region, case.variant, Target(case.target), ACCESSES, imports, widest)
+    return emit(region, case.variant, Target(case.target), ACCESSES, imports, widest, options=case.options)
 
 
 @pytest.mark.req("N1", "V11")

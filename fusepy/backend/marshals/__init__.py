@@ -9,15 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from slangpy.slangpy import Shape as SlangpyShape
 
 from fusepy.backend.marshals.array import ListMarshal, NumPyMarshal, TensorMarshal
 from fusepy.backend.marshals.base import Access, Marshal
-from fusepy.backend.marshals.grid import GridAccess, GridMarshal
+from fusepy.backend.marshals.grid import GridAccess, GridMarshal, LinspaceAccess, LinspaceMarshal, RangeMarshal, ShapeMarshal
 from fusepy.backend.marshals.memory import MemoryAccess
+from fusepy.backend.marshals.nothing import NoneAccess, NoneMarshal
 from fusepy.backend.marshals.number import IntMarshal, NumberAccess, NumberMarshal, NumPyScalarMarshal
+from fusepy.backend.marshals.places import CallIdAccess, GeneratorMarshal, RandFloatAccess, ThreadIdAccess, WangHashAccess
+from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
 from fusepy.errors import UnsupportedArgumentError
-from fusepy.generators import Grid
-from fusepy.ir.types import BOOL, FLOAT, INT
+from fusepy.generators import CallId, Grid, Linspace, RandFloat, Shape, ThreadId, WangHash
+from fusepy.ir.types import BOOL, FLOAT, INT, UINT
 from fusepy.tensor import Tensor
 
 MARSHALS: dict[type, Marshal] = {
@@ -26,15 +30,41 @@ MARSHALS: dict[type, Marshal] = {
     list: ListMarshal(),
     tuple: ListMarshal(),
     Grid: GridMarshal(),
+    Shape: ShapeMarshal(),
+    SlangpyShape: ShapeMarshal(),
+    range: RangeMarshal(),
+    type(None): NoneMarshal(),
+    Linspace: LinspaceMarshal(),
+    CallId: GeneratorMarshal(INT),
+    ThreadId: GeneratorMarshal(UINT),
+    WangHash: GeneratorMarshal(UINT),
+    RandFloat: GeneratorMarshal(FLOAT),
     float: NumberMarshal(FLOAT),
     int: IntMarshal(INT),
     bool: NumberMarshal(BOOL),
     **{t: NumPyScalarMarshal(t) for t in (np.bool_, np.float16, np.float32, np.float64)},
     **{getattr(np, f"{u}int{n}"): NumPyScalarMarshal(f"{u}int{n}") for u in ("", "u") for n in (8, 16, 32, 64)},
+    **MATH_MARSHALS,
 }
 
 _memory = MemoryAccess()
-ACCESSES: dict[str, Access] = {"Tensor": _memory, "List": _memory, "Grid": GridAccess(), "": NumberAccess()}
+_places: dict[str, Access] = {
+    "CallId": CallIdAccess(),
+    "ThreadId": ThreadIdAccess(),
+    "WangHash": WangHashAccess(),
+    "RandFloat": RandFloatAccess(),
+}
+ACCESSES: dict[str, Access] = {
+    "Tensor": _memory,
+    "List": _memory,
+    "Grid": GridAccess(),
+    "Linspace": LinspaceAccess(),
+    "Uniform": UniformAccess(),
+    "None": NoneAccess(),
+    "": NumberAccess(),
+    **_places,
+    **{f"{name}1": access for name, access in _places.items()},
+}
 
 
 def marshal_of(value: Any) -> Marshal:
@@ -51,6 +81,6 @@ def marshal_of(value: Any) -> Marshal:
     raise UnsupportedArgumentError(
         f"a {type(value).__name__} cannot be passed to Slang",
         saw=repr(value)[:60],
-        expected="numbers, lists of numbers, NumPy arrays, Tensors, grid()",
+        expected="numbers, slangpy's vectors and matrices, lists of numbers, NumPy arrays, Tensors, grid() and other generators",
         hint="convert it, or register a marshal for its class",
     )

@@ -145,6 +145,10 @@ def _to_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
         raise ShapeError("a nested list is ragged", saw=repr(value)[:60], hint="give every row the same length") from None
     if array.size == 0:
         return array.astype(np.float64)
+    if array.dtype.kind == "f" and array.max() >= 1 << 63:  # NumPy makes floats of integers on both sides of this
+        exact = np.array(value, object)
+        if all(isinstance(n, int) and 0 <= n < 1 << 64 for n in exact.ravel().tolist()):
+            return exact.astype(np.uint64)
     if array.dtype.kind == "O" and all(isinstance(n, int) for n in array.ravel().tolist()):
         raise RangeError("a list holds a number beyond 64 bits", saw=repr(value)[:60], hint="no Slang integer is that wide")
     if array.dtype.kind not in "biuf":

@@ -8,7 +8,7 @@ arrays differ in Python only; on the device both are memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -78,25 +78,30 @@ class Field:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to index: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit."""
+    """One way to index: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit.
+
+    `tile` is the size of a thread group along the last two or three dimensions, last one first, where the user has asked for it.
+    """
 
     linear: bool
     rank: int
     wide: bool = False
+    tile: tuple[int, ...] = ()
 
     @property
     def index(self) -> str:
         return "int64_t" if self.wide else "int"
 
     def __str__(self) -> str:
-        return ("linear" if self.linear else f"strided{self.rank}") + ("_64" if self.wide else "")
+        way = "linear" if self.linear else f"strided{self.rank}"
+        return way + ("_64" if self.wide else "") + (f", tiles of {'x'.join(map(str, self.tile))}" if self.tile else "")
 
 
 @dataclass(frozen=True)
 class Operand:
     """One operand of a region: `have` as it is stored, `want` as the body reads it.
 
-    `label` is what the user calls it (``ray.position``); `name` is an identifier made of that, unique in the kernel.
+    `label` is what the user's `function` calls it (``ray.position``); `name` is an identifier made of that, unique in the kernel.
     """
 
     position: int
@@ -108,11 +113,22 @@ class Operand:
     rank: int
     cuda: bool = False
     label: str = ""
+    function: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether user code indexes it by itself: a pointer, or an array of a Slang library."""
+        return self.want.kind is Kind.POINTER or self.want.kind is Kind.WHOLE
 
     @property
     def consumed(self) -> int:
         """How many trailing axes `want` takes in."""
         return self.rank - len(self.dims)
+
+    @property
+    def spread(self) -> bool:
+        """Whether it differs along `dims` without having extents there, as generators do."""
+        return len(self.dims) > self.rank
 
 
 class Access(Protocol):
@@ -120,10 +136,13 @@ class Access(Protocol):
 
     Attributes:
         kind: ``"memory"``, elements of a `Tensor` by address and strides; ``"uniform"``, one value for all threads; or
-            ``"computed"`` from the coordinates of the thread, which takes a strided kernel.
+            ``"computed"`` from the coordinates of the thread, which takes a strided kernel; or ``"index"``, computed from the
+            thread's place in its grid.
+        prelude: Slang functions that `load` calls.
     """
 
     kind: str
+    prelude: str
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         """Its members of the parameter block."""
@@ -151,8 +170,18 @@ def to_storage(expression: str, type: Type) -> str:
 
 
 def is_split(type: Type, cuda: bool) -> bool:
-    """Whether elements lie packed in memory but Slang would step over them otherwise: three halfs are eight bytes on CUDA."""
-    return cuda and type.scalar is HALF and type.is_numeric and type.shape[-1:] == (3,)
+    """Whether elements lie packed in memory but Slang would step over them otherwise, so that each scalar is accessed by itself.
+
+    Three halfs are eight bytes on CUDA, and a bool in an array is one byte there.
+    """
+    if type.kind is Kind.ARRAY and type.scalar is BOOL:
+        return True
+    return cuda and type.scalar is HALF and type.shape[-1:] == (3,)
+
+
+def pointee(type: Type, cuda: bool) -> Type:
+    """What a pointer to elements of `type` is declared to point at."""
+    return storage(type.scalar or type) if is_split(type, cuda) else storage(type)
 
 
 def parts(pointer: str, index: str, type: Type) -> list[str]:
@@ -161,6 +190,19 @@ def parts(pointer: str, index: str, type: Type) -> list[str]:
     return [f"{pointer}[({index}) * {count} + {c}]" for c in range(count)]
 
 
+def join(type: Type, have: Type, components: Iterator[str]) -> str:
+    """A value of `type` from elements of type `have`, in C order."""
+    if type is have:
+        return from_storage(next(components), have)
+    if type.kind is Kind.ARRAY and type.element is not None:
+        return "{ " + ", ".join(join(type.element, have, components) for _ in range(type.shape[0])) + " }"
+    stored = type.with_scalar(have)
+    together = f"{storage(stored)}({', '.join(next(components) for _ in range(math.prod(type.shape)))})"
+    return convert(from_storage(together, stored), stored, type)
+
+
 def convert(expression: str, have: Type, want: Type) -> str:
     """`expression` as `want`, where the types differ."""
+    if have is not want and want.optional is not None:
+        return f"{want}({convert(expression, have, want.optional)})"
     return expression if have is want or want.kind is Kind.POINTER else f"{want}({expression})"

@@ -1,13 +1,15 @@
-"""`Grid`: integer coordinates of the threads, without memory."""
+"""Coordinates of a grid without memory: `Grid`, `Shape`, Python's ``range``, `Linspace`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.marshals.base import BLOCK, Description, Field, Operand, Variant, convert
-from fusepy.generators import Grid
-from fusepy.ir.types import INT, Type
+from fusepy.errors import RangeError
+from fusepy.generators import Grid, Linspace
+from fusepy.ir.types import FLOAT, INT, Kind, Type
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
@@ -22,10 +24,73 @@ class GridMarshal:
         return ("grid", len(value.shape))
 
     def describe(self, value: Grid) -> Description:
-        rank = len(value.shape)
-        return Description(Type.vector(INT, rank), (None,) * rank, "Grid", weak=True)
+        return _coordinates(len(value.shape))
 
     def place(self, value: Grid, type: Type, device: Device) -> Any:
+        return value
+
+
+def _coordinates(rank: int) -> Description:
+    return Description(Type.vector(INT, rank), (None,) * rank, "Grid", weak=True)
+
+
+class ShapeMarshal:
+    """`Shape`, and slangpy's: the coordinates of a grid of these extents."""
+
+    returns = "tensor"
+
+    def extents(self, value: Any) -> tuple[int, ...]:
+        return tuple(value)
+
+    def key(self, value: Any) -> Hashable:
+        return ("shape", len(value))  # not that of a grid: it is placed otherwise
+
+    def describe(self, value: Any) -> Description:
+        return _coordinates(len(value))
+
+    def place(self, value: Any, type: Type, device: Device) -> Any:
+        return Grid(tuple(value), (0,) * len(value), (1,) * len(value))
+
+
+class RangeMarshal:
+    """Python's ``range``: an integer per thread."""
+
+    returns = "list"
+
+    def extents(self, value: range) -> tuple[int, ...]:
+        return (len(value),)
+
+    def key(self, value: range) -> Hashable:
+        return "range"
+
+    def describe(self, value: range) -> Description:
+        return _coordinates(1)
+
+    def place(self, value: range, type: Type, device: Device) -> Any:
+        low = 0 if type.dtype is not None and type.dtype.kind == "u" else -0x80000000
+        for number in (value[0], value[-1]) if value else ():
+            if not low <= number <= 0x7FFFFFFF:
+                raise RangeError(
+                    f"a range holds a number out of range for {type}",
+                    saw=number,
+                    expected=f"{low} to {0x7FFFFFFF}",
+                    hint="pass an array with the dtype that is wanted, e.g. np.arange(…, dtype=np.int64)",
+                )
+        return Grid((len(value),), (value.start,), (value.step if len(value) > 1 else 1,))
+
+
+class LinspaceMarshal:
+    """`fusepy.linspace`: a float per thread."""
+
+    returns = "tensor"
+
+    def key(self, value: Linspace) -> Hashable:
+        return "linspace"
+
+    def describe(self, value: Linspace) -> Description:
+        return Description(FLOAT, (None,), "Linspace", weak=True)
+
+    def place(self, value: Linspace, type: Type, device: Device) -> Any:
         return value
 
 
@@ -34,13 +99,14 @@ def _offset(axis: int) -> Callable[[Grid], int]:
 
 
 def _step(axis: int) -> Callable[[Grid], int]:
-    return lambda grid: grid.stride[axis] if grid.shape[axis] != 1 else 0
+    return lambda grid: grid.step[axis]
 
 
 class GridAccess:
-    """``offset + index * stride`` per dimension, reversed, so that ``.x`` runs along the fastest axis."""
+    """``offset + index * stride`` per dimension, reversed in vectors, so that ``.x`` runs along the fastest axis."""
 
     kind = "computed"
+    prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         name = f"a_{operand.name}"
@@ -55,7 +121,34 @@ class GridAccess:
 
     def load(self, operand: Operand, variant: Variant) -> str:
         name = f"{BLOCK}.a_{operand.name}"
-        parts = [f"int({name}_o{axis} + d{d} * {name}_t{axis})" for axis, d in enumerate(operand.dims)]
-        if len(parts) == 1:
-            return convert(parts[0], INT, operand.want)
-        return f"{operand.want}({', '.join(reversed(parts))})"
+        return coordinates(operand, [f"int({name}_o{axis} + d{d} * {name}_t{axis})" for axis, d in enumerate(operand.dims)])
+
+
+def coordinates(operand: Operand, parts: list[str]) -> str:
+    """One coordinate per dimension, slowest first, as the scalar, vector or array that is wanted."""
+    want = operand.want
+    if want.kind is Kind.ARRAY:
+        return "{ " + ", ".join(convert(p, INT, want.element or want) for p in parts) + " }"
+    return convert(parts[0], INT, want) if len(parts) == 1 else f"{want}({', '.join(reversed(parts))})"
+
+
+class LinspaceAccess:
+    """``start + index * step``, and the last number exactly."""
+
+    kind = "computed"
+    prelude = ""
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        name, type = f"a_{operand.name}", _float(operand)
+        made = [Field(type, f"{name}_{n}", n, operand.position, 0, attrgetter(n)) for n in ("start", "step", "stop")]
+        return [*made, Field("int", f"{name}_last", "last", operand.position, 0, attrgetter("last"))]
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        name, type, d = f"{BLOCK}.a_{operand.name}", _float(operand), f"d{operand.dims[0]}"
+        value = f"{d} == {name}_last ? {name}_stop : {name}_start + {type}({d}) * {name}_step"
+        return f"{operand.want}({value})"
+
+
+def _float(operand: Operand) -> str:
+    """What the numbers are computed in: half has too few digits for it."""
+    return "double" if operand.have.name == "double" else "float"

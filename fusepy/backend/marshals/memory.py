@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, parts, storage
-from fusepy.ir.types import HALF, Kind, Type
+from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, join, parts, storage
+from fusepy.backend.marshals.whole import whole_fields, whole_value
+from fusepy.errors import UnsupportedArgumentError
+from fusepy.ir.types import BOOL, Kind, Type
 
 _low, _base = attrgetter("low"), attrgetter("base")
 
@@ -14,8 +16,11 @@ class MemoryAccess:
     """Reads elements through a raw pointer, linearly or by strides counted in elements."""
 
     kind = "memory"
+    prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        if operand.want.kind is Kind.WHOLE:
+            return whole_fields(operand)
         fields = [Field(f"{self.pointee(operand, variant)}*", f"a_{operand.name}", "pointer", operand.position, read=_low)]
         if not variant.linear and operand.want.kind is not Kind.POINTER:
             fields.append(Field(variant.index, f"a_{operand.name}_b", "base", operand.position, read=_base))
@@ -28,19 +33,27 @@ class MemoryAccess:
     def element(self, operand: Operand, variant: Variant) -> Type:
         """What is read in one piece: whole elements of `want` where trailing axes are known to be contiguous."""
         if operand.consumed and variant.linear:
-            return operand.want.with_scalar(operand.have) if operand.want.is_numeric else operand.want
+            scalars = operand.have.kind is Kind.SCALAR and operand.want.scalar is not None
+            return operand.want.with_scalar(operand.have) if scalars else operand.want
         return operand.have
+
+    def apart(self, operand: Operand, variant: Variant) -> Type | None:
+        """The scalar that is read one by one, where an element cannot be read, or not be converted, in one piece."""
+        element = self.element(operand, variant)
+        converted = element.kind is Kind.ARRAY and element is not operand.want
+        return element.scalar if converted or is_split(element, operand.cuda) else None
 
     def pointee(self, operand: Operand, variant: Variant) -> Type:
         """What the pointer points at."""
         if operand.want.kind is Kind.POINTER:
-            return operand.want.element or operand.have
-        element = self.element(operand, variant)
-        return HALF if is_split(element, operand.cuda) else storage(element)
+            return _whole(operand)
+        return storage(self.apart(operand, variant) or self.element(operand, variant))
 
     def load(self, operand: Operand, variant: Variant) -> str:
         pointer = f"{BLOCK}.a_{operand.name}"
         want = operand.want
+        if want.kind is Kind.WHOLE:
+            return whole_value(operand)
         if want.kind is Kind.POINTER:
             return pointer
         # the pointer is to the lowest element, so that no offset is negative: NVIDIA's Vulkan driver takes offsets as unsigned
@@ -48,19 +61,30 @@ class MemoryAccess:
         if variant.linear:
             index = "i" if operand.dims else "0"
         elif operand.consumed:
-            return self.gather(operand, [f"{pointer}[{index}{offset}]" for offset in _component_offsets(operand, pointer)])
+            components = (f"{pointer}[{index}{offset}]" for offset in _component_offsets(operand, pointer))
+            return join(want, operand.have, components)
         element = self.element(operand, variant)
-        if is_split(element, operand.cuda):
-            return convert(f"{element}({', '.join(parts(pointer, index, element))})", element, want)
+        scalar = self.apart(operand, variant)
+        if scalar is not None:
+            return join(want, scalar, iter(parts(pointer, index, element)))
         return convert(from_storage(f"{pointer}[{index}]", element), element, want)
 
-    def gather(self, operand: Operand, components: list[str]) -> str:
-        """One element of `want` from scalars that may lie apart."""
-        want = operand.want
-        if want.kind is Kind.ARRAY:
-            return "{ " + ", ".join(from_storage(c, operand.have) for c in components) + " }"
-        stored = want.with_scalar(operand.have)
-        return convert(from_storage(f"{storage(stored)}({', '.join(components)})", stored), stored, want)
+
+def _whole(operand: Operand) -> Type:
+    """What a pointer of the user's points at.
+
+    Raises:
+        UnsupportedArgumentError: where CUDA steps over it otherwise than it lies in memory.
+    """
+    element = operand.want.element or operand.have
+    if operand.cuda and (is_split(element, operand.cuda) or element.scalar is BOOL):
+        raise UnsupportedArgumentError(
+            f"argument {operand.label!r}: a pointer to {element} steps over other bytes on CUDA than the array has",
+            saw=operand.want,
+            expected="an element that lies in memory as in NumPy",
+            hint="take half* instead of half3*, and uint* instead of bool*",
+        )
+    return element
 
 
 def _component_offsets(operand: Operand, pointer: str) -> list[str]:

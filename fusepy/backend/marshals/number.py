@@ -74,6 +74,7 @@ class NumberAccess:
     """A uniform number."""
 
     kind = "uniform"
+    prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         return [Field(str(storage(operand.have)), f"a_{operand.name}", "number", operand.position)]

@@ -149,4 +149,6 @@ def convert(name: str, have: Type, want: Type) -> str:
     """A Slang expression that converts componentwise, or `name` itself."""
     if have is want:
         return name
+    if want.optional is not None:
+        name = convert(name, have, want.optional)
     return f"{want}({name})"

@@ -9,7 +9,7 @@ import numpy as np
 from fusepy.errors import RangeError, TraceError, UnknownNameError, did_you_mean
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
-from fusepy.ir.oracle import Oracle
+from fusepy.ir.oracle import Oracle, enum_scalar
 from fusepy.ir.types import BOOL, SCALARS, Kind, Type, promote
 
 
@@ -89,6 +89,11 @@ class Cast(Op):
         if value.rank >= filled > 0:
             batch = value.rank - filled  # trailing axes become components
             return [Value(want, (None,) * max(map.min_grid_rank, batch))]
+        named = enum_scalar(oracle, have) or enum_scalar(oracle, want)
+        if want.optional is not None and not filled:
+            return [computed(node, want)]
+        if named is not None and not filled and (have.kind is Kind.SCALAR or want.kind is Kind.SCALAR):
+            return [computed(node, want)]
         if filled or not (have.is_numeric and want.is_numeric and have.shape in ((), want.shape)):
             raise TraceError(
                 f"a {have} cannot be cast to {want}",

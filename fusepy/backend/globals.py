@@ -1,0 +1,112 @@
+"""The user's globals of a compiled kernel: what its root shader object holds, and how values get there.
+
+Kernels are shared between functions that differ only in what they have set, so a root is rewritten where the next call wants
+other values. What a root holds is remembered, and not written again. A value that is no longer set cannot be taken
+back from a root, which is then made anew: a kernel never sees what another function has set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import slangpy as spy
+
+from fusepy.backend.reads import reachable, texts_of
+from fusepy.backend.slots import Binding, Slot, Staged, slot_of
+from fusepy.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+    from fusepy.backend.source import ModuleSource
+
+_NEVER: Any = object()
+
+
+class Bound:
+    """Named parameters of one shader object, with the values that it holds.
+
+    Attributes:
+        names: of the parameters; those of `twice` exist in two modules, and cannot be told apart.
+    """
+
+    def __init__(self, layouts: Mapping[str, spy.TypeLayoutReflection], twice: frozenset[str] = frozenset(), prefix: str = ""):
+        self._layouts = layouts
+        self.prefix = prefix  # of generated names, which messages leave out
+        self.names = tuple(layouts)
+        self.twice = twice
+        self._slots: dict[str, Slot] = {}
+        self._cursor: spy.ShaderCursor | None = None
+        self._held: dict[str, Any] = {}
+        self._staged: dict[str, list[Staged]] = {}
+        self.current: Any = _NEVER  # the values of the last call, by identity
+
+    def attach(self, cursor: spy.ShaderCursor) -> None:
+        """Starts over with a shader object that holds nothing yet; whoever calls keeps the object alive."""
+        self._cursor = cursor
+        self._slots.clear()
+        self._held.clear()
+        self._staged.clear()
+        self.current = _NEVER
+
+    def stale(self, values: Mapping[str, Any]) -> bool:
+        """Whether the object holds something that `values` does not set."""
+        return not self._held.keys() <= values.keys()
+
+    def write(self, values: Mapping[str, Any], device: Device, what: str) -> None:
+        """Writes what differs from what the object holds.
+
+        Raises:
+            FusepyError: if a value does not fit; the next call writes everything anew.
+        """
+        assert self._cursor is not None
+        self.current = _NEVER
+        held, layouts = self._held, self._layouts
+        changed = [(n, v) for n, v in values.items() if n in layouts and held.get(n, _NEVER) is not v]
+        for name, _ in changed:  # until all is written again, the object holds nothing for them
+            held.pop(name, None)
+            self._staged.pop(name, None)
+        for name, value in changed:
+            if name in self.twice:
+                raise ArgumentError(
+                    f"{what}: two modules have a global {name!r}", hint="rename one of them; a kernel cannot tell them apart"
+                )
+            slot = self._slots.get(name)
+            if slot is None:
+                slot = self._slots[name] = slot_of(self._cursor[name], self._layouts[name])
+            others = self.staged
+            binding = Binding(device, others.copy())
+            slot.write(value, f"{what}: {name.removeprefix(self.prefix)}", binding)
+            if len(binding.staged) > len(others):
+                self._staged[name] = binding.staged[len(others) :]
+            held[name] = value
+
+    @property
+    def staged(self) -> list[Staged]:
+        """Copies that surround every dispatch."""
+        return [s for found in self._staged.values() for s in found]
+
+    def surround(self, queue: Any, dispatch: Callable[[], None]) -> None:
+        """Runs a dispatch between the copies that it needs."""
+        for copy in self.staged:
+            copy.copy_in(queue)
+        dispatch()
+        for copy in self.staged:
+            copy.copy_out(queue)
+
+
+def bound_globals(program: spy.ShaderProgram, *own: str) -> Bound | None:
+    """The user's globals in a linked program, leaving out fusepy's `own`; ``None`` where there are none."""
+    parameters = program.layout.parameters
+    listed = [parameters[i] for i in range(len(parameters))]
+    names = [p.name for p in listed if p.name not in own]
+    if not names:
+        return None
+    twice = frozenset(n for n in names if names.count(n) > 1)
+    return Bound({p.name: p.type_layout for p in listed if p.name not in own}, twice)
+
+
+def reads(names: Sequence[str], text: str, sources: Sequence[ModuleSource]) -> list[str]:
+    """The globals that a kernel's `text` reads, as far as the text of its modules tells."""
+    reached = reachable(text, texts_of(sources))
+    return [n for n in names if n in reached]

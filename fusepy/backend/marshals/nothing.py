@@ -1,0 +1,40 @@
+"""``None``: an ``Optional`` parameter without a value."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from fusepy.backend.marshals.base import Description, Field, Operand, Variant
+from fusepy.ir.types import VOID, Type
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+
+class NoneMarshal:
+    """``None`` fits ``Optional`` parameters only."""
+
+    returns = "scalar"
+
+    def key(self, value: None) -> Hashable:
+        return None
+
+    def describe(self, value: None) -> Description:
+        return Description(VOID, (), "None")
+
+    def place(self, value: None, type: Type, device: Device) -> None:
+        return None
+
+
+class NoneAccess:
+    """Slang's ``none``; nothing is passed."""
+
+    kind = "uniform"
+    prelude = ""
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        return []
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        return "none"

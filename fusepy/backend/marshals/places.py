@@ -1,0 +1,152 @@
+"""Generators that follow the grid of the call: `CallId`, `ThreadId`, and the random `WangHash` and `RandFloat`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from fusepy.backend.marshals.base import BLOCK, Description, Field, Operand, Variant, convert
+from fusepy.backend.marshals.grid import coordinates
+from fusepy.errors import ResolveError
+from fusepy.generators import Generator
+from fusepy.ir.types import FLOAT, INT, UINT, Kind, Type
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+
+class GeneratorMarshal:
+    """A generator of integers or floats; weak, so that ``uint``, ``half`` and the like take it too."""
+
+    returns = "scalar"
+
+    def __init__(self, scalar: Type):
+        self.scalar = scalar
+
+    def key(self, value: Generator) -> Hashable:
+        return (value.container, value.dims, len(value.shape))
+
+    def describe(self, value: Generator) -> Description:
+        container = f"{value.container}1" if value.dims == 1 else value.container
+        return Description(Type.vector(self.scalar, value.dims or 1), (None,) * len(value.shape), container, weak=True)
+
+    def place(self, value: Generator, type: Type, device: Device) -> Any:
+        return value
+
+
+class CallIdAccess:
+    """The coordinates of the thread."""
+
+    kind = "computed"
+    prelude = ""
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        return []
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        want, rank = operand.want, len(operand.dims)
+        wanted = want.shape[0] if want.shape else 1
+        padded = want.kind is Kind.VECTOR and wanted == rank + 1  # as slangpy does: a pixel for a uint3
+        if wanted != rank and not padded:
+            raise ResolveError(
+                f"argument {operand.name!r}: call_id() is taken as {want} in a grid of {rank} dimensions",
+                saw=want,
+                expected=f"{rank} coordinates",
+                hint=f"write the Slang parameter as {Type.vector(INT, max(rank, 1))}, or pass thread_id(), which counts through",
+            )
+        parts = [f"int(d{d})" for d in operand.dims]
+        if padded:
+            return f"{want}({', '.join([*reversed(parts), '0'])})"
+        return coordinates(operand, parts)
+
+
+def _place(operand: Operand, variant: Variant) -> str:
+    """The place of the thread among those that the operand differs over, counted in C order."""
+    if operand.dims == tuple(range(variant.rank)):
+        return "uint(i)"
+    index = ""
+    for d in operand.dims:
+        index = f"({index} * {BLOCK}.extent{d} + d{d})" if index else f"d{d}"
+    return f"uint({index or '0'})"
+
+
+class ThreadIdAccess:
+    """The place of the thread in the grid, as ``.x``."""
+
+    kind = "index"
+    prelude = ""
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        return []
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        place, want = _place(operand, variant), operand.want
+        if not want.shape:
+            return convert(place, UINT, want)
+        return f"{want}({', '.join([place, *['0'] * (want.shape[0] - 1)])})"
+
+
+# slangpy's numbers: the thread's place, scaled by the number of components, is warmed up, meets the seed, and is hashed
+_HASH = """uint fz_wang_hash(uint x)
+{
+    x = (x ^ 61) ^ (x >> 16);
+    x *= 9;
+    x ^= x >> 4;
+    x *= 0x27d4eb2d;
+    return x ^ (x >> 15);
+}
+
+uint fz_warmed_up(uint place, uint seed, uint rounds)
+{
+    for (uint i = 0; i < rounds; ++i)
+        place = fz_wang_hash(place);
+    return place ^ seed;
+}
+
+vector<uint, N> fz_hashes<let N : int>(uint place, uint seed, uint rounds)
+{
+    uint hash = fz_warmed_up(place * N, seed, rounds);
+    vector<uint, N> value;
+    [ForceUnroll] for (int c = 0; c < N; ++c)
+    {
+        hash = fz_wang_hash(hash);
+        value[c] = hash;
+    }
+    return value;
+}
+"""
+
+
+class WangHashAccess:
+    """A hash of the thread's place per component."""
+
+    kind = "index"
+    prelude = _HASH
+    parameters = ("seed", "warmup")
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        name = f"a_{operand.name}"
+        return [
+            Field("uint" if p in ("seed", "warmup") else "float", f"{name}_{p}", p, operand.position, 0, attrgetter(p))
+            for p in self.parameters
+        ]
+
+    def hashes(self, operand: Operand, variant: Variant) -> str:
+        name, want = f"{BLOCK}.a_{operand.name}", operand.want
+        rest = f"{_place(operand, variant)}, {name}_seed, {name}_warmup"
+        return f"fz_hashes<{want.shape[0]}>({rest})" if want.shape else f"fz_wang_hash(fz_warmed_up({rest}))"
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        return convert(self.hashes(operand, variant), operand.want.with_scalar(UINT), operand.want)
+
+
+class RandFloatAccess(WangHashAccess):
+    """23 bits of the hash, from ``low`` to below ``high``."""
+
+    parameters = ("seed", "warmup", "low", "high")
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        name, floats = f"{BLOCK}.a_{operand.name}", operand.want.with_scalar(FLOAT)
+        unit = f"{floats}({self.hashes(operand, variant)} & 0x7fffff) / 8388608.0f"
+        return convert(f"({name}_low + ({name}_high - {name}_low) * ({unit}))", floats, operand.want)

@@ -1,0 +1,122 @@
+"""slangpy's vectors, matrices and quaternions: one value of exactly that type for all threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import slangpy as spy
+
+from fusepy.backend.marshals.array import check_features
+from fusepy.backend.marshals.base import BLOCK, Description, Field, Marshal, Operand, Variant, convert, from_storage, storage
+from fusepy.backend.marshals.number import NumberMarshal
+from fusepy.ir.types import FLOAT, Type
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+Read = Callable[[Any], tuple[Any, ...]]
+
+
+class Components(tuple[Any, ...]):
+    """The numbers of a vector or matrix in C order, as the parameter block takes them. To the grid it is a single value."""
+
+    __slots__ = ()
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+
+class VectorMarshal:
+    """One of slangpy's math types. Its type is not weak: a ``float3`` is no ``half3``."""
+
+    returns = "vector"
+
+    def __init__(self, type: Type, read: Read):
+        self._description = Description(type, (), "Uniform")
+        self._read = read
+
+    def key(self, value: Any) -> Hashable:
+        return self._description
+
+    def describe(self, value: Any) -> Description:
+        return self._description
+
+    def place(self, value: Any, type: Type, device: Device) -> Components:
+        check_features(type, device)
+        return Components(self._read(value))
+
+
+class HalfMarshal(NumberMarshal):
+    """slangpy's ``float16_t``: the Python float of the same value. Its key is its own, since it is placed otherwise."""
+
+    def key(self, value: Any) -> Hashable:
+        return "float16_t"
+
+    def place(self, value: Any, type: Type, device: Device) -> float:
+        return float(value)
+
+
+class UniformAccess:
+    """A scalar per component: Slang lays out vectors and matrices in a parameter block otherwise than behind pointers."""
+
+    kind = "uniform"
+    prelude = ""
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        scalar = operand.have.scalar
+        assert scalar is not None
+        return [
+            Field(str(storage(scalar)), name, "component", operand.position, c, itemgetter(c))
+            for c, name in enumerate(_names(operand))
+        ]
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        scalar = operand.have.scalar
+        assert scalar is not None
+        parts = [from_storage(f"{BLOCK}.{name}", scalar) for name in _names(operand)]
+        value = parts[0] if len(parts) == 1 else f"{operand.have}({', '.join(parts)})"
+        return convert(value, operand.have, operand.want)
+
+
+def _names(operand: Operand) -> list[str]:
+    """Members of the block, rows first: ``a_m_00, a_m_01, …`` for a matrix."""
+    places = [""]
+    for extent in operand.have.shape:
+        places = [f"{p}{c}" for p in places for c in range(extent)]
+    return [f"a_{operand.name}_{p}" if p else f"a_{operand.name}" for p in places]
+
+
+def _floats(value: Any) -> tuple[Any, ...]:
+    return tuple(map(float, value))
+
+
+def _matrix(value: Any) -> tuple[Any, ...]:
+    return tuple(value.to_numpy().ravel().tolist())
+
+
+def _math_types() -> dict[type, Type]:
+    """slangpy's math types with the Slang types of the same name; a vector of one is its scalar, a quaternion a ``float4``."""
+    found: dict[type, Type] = {spy.math.quatf: Type.vector(FLOAT, 4)}
+    for scalar, name in (("bool", "bool"), ("int", "int"), ("uint", "uint"), ("float16_t", "half"), ("float", "float")):
+        for n in range(1, 5):
+            found[getattr(spy.math, f"{scalar}{n}")] = Type.vector(Type.parse(name), n)
+    for rows in range(2, 5):
+        for cols in range(2, 5):
+            cls = getattr(spy.math, f"float{rows}x{cols}", None)  # not all shapes exist
+            if cls is not None:
+                found[cls] = Type.matrix(FLOAT, rows, cols)
+    return found
+
+
+MATH_TYPES = _math_types()
+
+
+def _read_of(type: Type) -> Read:
+    return _matrix if len(type.shape) == 2 else _floats if type.scalar is not None and type.scalar.name == "half" else tuple
+
+
+MATH_MARSHALS: dict[type, Marshal] = {
+    spy.math.float16_t: HalfMarshal(FLOAT),
+    **{cls: VectorMarshal(type, _read_of(type)) for cls, type in MATH_TYPES.items()},
+}

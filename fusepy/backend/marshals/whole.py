@@ -1,0 +1,206 @@
+"""Whole arrays in kernels: the fields of a Slang `Tensor<T, D>`, filled from a `fusepy.Tensor` of any strides.
+
+Pointer, extents, strides and the place of the first element are members of the parameter block, so kernels know no sizes. The
+pointer is to the lowest element, as in `marshals.memory`. Nothing of this costs a call that passes no whole array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fusepy.backend.marshals.base import BLOCK, Field, Operand
+from fusepy.errors import CompileError, ShapeError, UnsupportedArgumentError
+from fusepy.ir.strides import contiguous_strides
+from fusepy.ir.types import BOOL, HALF, Kind, Type
+from fusepy.ir.whole import components, family, library, writes
+from fusepy.tensor import Tensor
+
+LIMIT = 1 << 31  # elements that 32-bit indices reach
+
+# the arrays inside a differentiable one: the elements, then the gradients by the attributes of `Tensor` that hold them
+_PARTS: dict[str, tuple[str, ...]] = {
+    "DiffTensor": ("", "grad_out"),
+    "WDiffTensor": ("", "grad_in"),
+    "RWDiffTensor": ("", "grad_in", "grad_out"),
+}
+_NO_PARTS = ("",)
+
+
+def whole_fields(operand: Operand) -> list[Field]:
+    """The members of the parameter block for a whole array."""
+    return [f for part in _parts(operand) for f in _Part(operand, part).fields()]
+
+
+def whole_value(operand: Operand) -> str:
+    """The array as an initializer over the parameter block."""
+    parts = [_Part(operand, part).value() for part in _parts(operand)]
+    return parts[0] if len(parts) == 1 else "{ " + ", ".join(parts) + " }"
+
+
+def written(type: Type) -> bool:
+    """Whether `type` is a whole array that user code may write."""
+    return type.kind is Kind.WHOLE and writes(type)
+
+
+def counted(operand: Operand) -> int:
+    """Stored elements per element of a whole array that counts from the beginning of its buffer; 0 where a pointer reaches it."""
+    part = _Part(operand, "")
+    return part.count if part.buffer else 0
+
+
+def check_written(written: Sequence[Operand], memory: Sequence[Operand], positions: Sequence[int], args: Sequence[Any]) -> None:
+    """Rejects whole arrays that are written where another argument reads or writes, or that repeat elements.
+
+    Raises:
+        ShapeError: naming both arguments. Threads run in any order, so it would be chance what they see of each other.
+    """
+    for operand in written:
+        array: Tensor = args[positions[operand.position]]
+        if any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides)):
+            raise ShapeError(
+                f"{operand.function}: argument {operand.label!r} is written, and repeats elements",
+                saw=f"strides {array.strides}",
+                hint="pass a real tensor, not a broadcast view",
+            )
+        for other in memory:
+            tensor: Tensor = args[positions[other.position]]
+            if other is not operand and tensor.low < array.high and array.low < tensor.high:
+                raise ShapeError(
+                    f"{operand.function}: argument {operand.label!r} is written, and overlaps argument {other.label!r}",
+                    saw="shared memory, which other threads still use",
+                    hint="copy one of them, or pass the array once and index it in Slang",
+                )
+
+
+def _parts(operand: Operand) -> tuple[str, ...]:
+    return _PARTS.get(family(operand.want), _NO_PARTS)
+
+
+class _Part:
+    """One array of pointer, extents, strides and offset."""
+
+    def __init__(self, operand: Operand, part: str):
+        assert operand.want.element is not None
+        self.operand = operand
+        self.part = part
+        self.element = operand.want.element
+        self.rank = operand.want.rank
+        self.count = components(operand.have, self.element)
+        self.prefix = f"a_{operand.name}" + (f"_{part}" if part else "")
+
+    def fields(self) -> list[Field]:
+        position = self.operand.position
+        # gradients have the type's differential for an element, which only Slang can name
+        pointer = "uint64_t" if self.part else f"{self.element}*"
+        listed = [Field(pointer, self.prefix, "whole" if self.part else "pointer", position, read=self.of(lambda t: t.low))]
+        if self.buffer:
+            handle = f"{self.buffer}.Handle"
+            listed.append(Field(handle, f"{self.prefix}_h", "whole", position, read=self.of(self.handle, needed=True)))
+        for axis in range(self.rank):
+            listed.append(Field("uint", f"{self.prefix}_n{axis}", "whole", position, axis, read=self.of(_extent(axis))))
+        for axis in range(self.rank):
+            listed.append(Field("int", f"{self.prefix}_s{axis}", "whole", position, axis, read=self.of(self.stride(axis))))
+        base = self.of(self.place_in_buffer if self.buffer else lambda t: t.base // self.count)
+        listed.append(Field("uint", f"{self.prefix}_b", "whole", position, read=base if self.part else self.checked(base)))
+        return listed
+
+    @property
+    def buffer(self) -> str:
+        """The resource that slangpy's arrays hold on all devices but CUDA; empty for a pointer."""
+        if library(self.operand.want) != "slangpy" or self.operand.cuda:
+            return ""
+        if self.part == "grad_out" or family(self.operand.want) == "AtomicTensor":
+            return "RWByteAddressBuffer"
+        element = f"{self.element}.Differential" if self.part else str(self.element)
+        read_only = self.part == "grad_in" or (not writes(self.operand.want))
+        return f"{'' if read_only else 'RW'}StructuredBuffer<{element}>"
+
+    def handle(self, tensor: Tensor) -> int:
+        buffer = tensor._block.buffer  # pyright: ignore[reportPrivateUsage]  # asking for `tensor.buffer` would end deferral
+        found = buffer.descriptor_handle_rw if self.buffer.startswith("RW") else buffer.descriptor_handle_ro
+        if not found:
+            raise CompileError(
+                "the device has no bindless handle left for a buffer", hint="free tensors, or import fusepy in Slang"
+            )
+        return found.value
+
+    def place_in_buffer(self, tensor: Tensor) -> int:
+        """The first element, counted from the beginning of the buffer; `detours` sees to it that this is a whole number."""
+        return tensor.offset // (tensor.element.nbytes * self.count)
+
+    def of(self, read: Callable[[Tensor], int], needed: bool = False) -> Callable[[Tensor], int]:
+        """`read` of the tensor, or of one of its gradients; 0 where it has none, which is an error if it is `needed`."""
+        if not self.part:
+            return read
+        name = self.part
+
+        def read_gradient(tensor: Any) -> int:
+            gradient = getattr(tensor, name, None)
+            if gradient is None and needed:
+                raise self.error(f"has no {name}", "a tensor without gradients", "declare the parameter as an IDiffTensor")
+            return 0 if gradient is None else read(gradient)
+
+        return read_gradient
+
+    def stride(self, axis: int) -> Callable[[Tensor], int]:
+        count = self.count
+        return lambda tensor: tensor.strides[axis] // count
+
+    def checked(self, read: Callable[[Tensor], int]) -> Callable[[Tensor], int]:
+        """`read`, after what no type can tell: whether the elements lie as Slang reads them. Once per call and array."""
+
+        def checking(tensor: Tensor) -> int:
+            if tensor.high - tensor.low >= LIMIT and (tensor.high - tensor.low) // tensor.element.nbytes >= LIMIT:
+                raise self.error("has more elements than a whole array can", f"shape {tensor.shape}", "pass a part of it")
+            if self.count != 1:
+                self.check_components(tensor)
+            if self.element.scalar in (BOOL, HALF):
+                self.check_packing(tensor)
+            return read(tensor)
+
+        return checking
+
+    def check_components(self, tensor: Tensor) -> None:
+        """Scalars that are read as vectors or matrices lie in one piece for each."""
+        cut = len(self.element.shape)
+        if tensor.shape[-cut:] != self.element.shape:
+            raise self.error(
+                f"does not hold {self.element}", f"shape {tensor.shape}", f"give it trailing axes {self.element.shape}"
+            )
+        together = tensor.strides[-cut:] == contiguous_strides(self.element.shape) and not any(
+            s % self.count for s, n in zip(tensor.strides[:-cut], tensor.shape) if n > 1
+        )
+        nbytes = self.count * tensor.element.nbytes
+        aligned = not self.operand.cuda or tensor.low % min(16, nbytes & -nbytes) == 0
+        if not together or not aligned or tensor.base % self.count:
+            raise self.error(
+                f"does not hold its {self.element} in one piece each",
+                f"strides {tensor.strides}",
+                f"copy it into a Tensor of {self.element}, or take it as elements of {self.operand.have} with one axis more",
+            )
+
+    def check_packing(self, tensor: Tensor) -> None:
+        """Tensors are packed alike on every device; where Slang expects a bool or three halfs differs."""
+        api = tensor.device.raw.info.type.name
+        apart = api == "cuda" and self.element.shape[-1:] == (3,)
+        if apart if self.element.scalar is HALF else api in ("cuda", "cpu"):
+            raise UnsupportedArgumentError(
+                f"{self.operand.function}: argument {self.operand.label!r}: {api} packs {self.element} otherwise than tensors do",
+                saw=self.operand.want.name,
+                hint="use uint for bool, and half or half4 for half3",
+            )
+
+    def error(self, what: str, saw: str, hint: str) -> ShapeError:
+        what = f"{self.operand.function}: argument {self.operand.label!r} {what}"
+        return ShapeError(what, saw=saw, expected=self.operand.want.name, hint=hint)
+
+    def value(self) -> str:
+        at = f"{BLOCK}.{self.prefix}"
+        pointer = f"*{at}_h" if self.buffer else f"({self.element}.Differential*){at}" if self.part else at
+        extents, strides = ("{ " + ", ".join(f"{at}_{c}{i}" for i in range(self.rank)) + " }" for c in "ns")
+        return f"{{ {pointer}, {extents}, {strides}, {at}_b }}"
+
+
+def _extent(axis: int) -> Callable[[Tensor], int]:
+    return lambda tensor: tensor.shape[axis]

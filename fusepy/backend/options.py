@@ -1,0 +1,81 @@
+"""What the user asks of the compiler: the shape of thread groups, link-time constants, type conformances."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fusepy.backend.tuning import Shape
+from fusepy.errors import ArgumentError
+
+Constant = tuple[str, str, Any]  # Slang type, name, value
+
+
+@dataclass(frozen=True)
+class Options:
+    """Part of a program's identity, unlike the globals that are set.
+
+    Attributes:
+        numthreads: threads of a group along x, y, z; one number leaves the indexing as it is.
+        constants: type, name and value of each link-time constant, by name.
+        conformances: interface, type and id.
+    """
+
+    numthreads: tuple[int, ...] = ()
+    constants: tuple[Constant, ...] = ()
+    conformances: tuple[tuple[str, str, int], ...] = ()
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The group as a tile of the grid; empty where threads are numbered linearly."""
+        return self.numthreads if len(self.numthreads) > 1 else ()
+
+    def shape(self, tile: tuple[int, ...]) -> Shape | None:
+        """The thread shape that was asked for."""
+        return Shape(math.prod(self.numthreads), 1, False) if self.numthreads or tile else None
+
+    def exports(self) -> list[str]:
+        """Slang that defines the constants."""
+        return [f"export static const {type} {name} = {literal(type, value)};" for type, name, value in self.constants]
+
+    def joined(self, other: Options, what: str) -> Options:
+        """These options and those of a function that is called inside.
+
+        Raises:
+            ArgumentError: where the two differ.
+        """
+        if other in (NO_OPTIONS, self):
+            return self
+        if self.numthreads and other.numthreads and self.numthreads != other.numthreads:
+            raise _conflict(what, "numthreads", self.numthreads, other.numthreads)
+        mine = {name: (type, name, value) for type, name, value in self.constants}
+        for type, name, value in other.constants:
+            if mine.setdefault(name, (type, name, value)) != (type, name, value):
+                raise _conflict(what, f"constant {name!r}", mine[name][2], value)
+        linked = tuple(dict.fromkeys([*self.conformances, *other.conformances]))
+        constants = tuple(mine[name] for name in sorted(mine))
+        return replace(self, numthreads=self.numthreads or other.numthreads, constants=constants, conformances=linked)
+
+
+NO_OPTIONS = Options()
+
+
+def literal(type: str, value: Any) -> str:
+    """A number, or the components of a vector, as Slang writes them."""
+    if isinstance(value, tuple):
+        parts: list[Any] = [*value]
+        return f"{type}({', '.join(literal('', v) for v in parts)})"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return f"{value}{'ull' if value >= 1 << 63 else 'll' if abs(value) >= 1 << 31 else ''}"
+    return f"{value!r}" + ("" if type == "double" else "f")
+
+
+def _conflict(what: str, name: str, a: Any, b: Any) -> ArgumentError:
+    return ArgumentError(
+        f"{what}: two functions of one kernel want different values of {name}",
+        saw=f"{a} and {b}",
+        hint="give both the same, or run them in kernels of their own",
+    )

@@ -1,0 +1,198 @@
+"""Raw kernels: entry points that the user has written, or a plain function wrapped into one, with parameters bound by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import slangpy as spy
+
+from fusepy.backend.globals import Bound, bound_globals, reads
+from fusepy.backend.options import Options
+from fusepy.backend.slots import Staged
+from fusepy.errors import ArgumentError, CompileError, ShapeError, UnknownNameError, did_you_mean
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+    from fusepy.backend.source import ModuleSource
+
+_PREFIX = "fz_p_"  # parameters of a wrapped function, kept apart from the user's globals
+_COUNT = "fz_threads"
+_K = spy.TypeReflection.Kind
+_PLAIN = (_K.scalar, _K.vector, _K.matrix, _K.array, _K.struct, _K.pointer)
+_IDS = ("uint", "uint2", "uint3", "int", "int2", "int3", "vector<uint,2>", "vector<uint,3>", "vector<int,2>", "vector<int,3>")
+
+
+class RawKernel:
+    """A compiled entry point.
+
+    Attributes:
+        parameters: names of the parameters that a dispatch gives.
+        numthreads: its thread group.
+    """
+
+    def __init__(self, device: Device, source: ModuleSource, name: str, existing: Sequence[int] | None, options: Options):
+        self.device = device
+        self.name = name
+        self._source = source
+        device.raw.set_cuda_context_current()
+        if existing is not None:
+            self._text = name
+            self._program = device.compiler.link_existing(source, name, "\n".join(options.exports()), options.conformances)
+            self.numthreads = tuple(existing)
+        else:
+            self.numthreads = (*(options.numthreads or (64,)), 1, 1)[:3]
+            self._text = _wrapper(device, source, name, self.numthreads, options)
+            self._program = device.compiler.compile(
+                f"r_{_digest(self._text)}", self._text, (), [source], "fz_dispatch", options.conformances
+            ).program
+        try:
+            self._pipeline = device.raw.create_compute_pipeline(self._program)
+        except RuntimeError as error:
+            raise CompileError(f"the driver cannot build {name}", saw=error, hint="see its words above") from error
+        self._wrapped = existing is None
+        self._reads: list[str] | None = None
+        self._globals, self._own = self._parameters()
+        self.parameters = [n.removeprefix(_PREFIX) for n in self._own.names]
+        self._attach()
+
+    def _parameters(self) -> tuple[Bound | None, Bound]:
+        """The module's globals, and what a dispatch gives."""
+        if not self._wrapped:
+            listed = self._program.layout.entry_points[0].parameters
+            params = [listed[i] for i in range(len(listed))]
+            # system values such as SV_DispatchThreadID are plain and take no memory
+            given = {p.name: p.type_layout for p in params if p.type_layout.size or p.type_layout.kind not in _PLAIN}
+            return bound_globals(self._program), Bound(given)
+        listed = self._program.layout.parameters
+        params = [listed[i] for i in range(len(listed))]
+        own = {p.name: p.type_layout for p in params if p.name.startswith(_PREFIX)}
+        return bound_globals(self._program, _COUNT, *own), Bound(own, prefix=_PREFIX)
+
+    def _attach(self) -> None:
+        self._root = self.device.raw.create_root_shader_object(self._program)  # a cursor does not keep it alive
+        cursor = spy.ShaderCursor(self._root)
+        if self._globals is not None:
+            self._globals.attach(cursor)
+        self._own.attach(cursor if self._wrapped else cursor.find_entry_point(0))
+        self._count = cursor[_COUNT] if self._wrapped else None
+
+    def dispatch(self, threads: Sequence[int], given: Mapping[str, Any]) -> None:
+        """Records one dispatch over at least `threads` threads, in whole groups; globals are those of the running call.
+
+        Raises:
+            ArgumentError, UnknownNameError: if parameters are missing or unknown.
+            UnsupportedArgumentError, RangeError, ShapeError: if a value does not fit.
+        """
+        device = self.device
+        groups = self._groups(threads)
+        self._check(given)
+        if not math.prod(groups):
+            return
+        with device.lock:
+            values = device.set_values()
+            if self._globals is not None and self._globals.stale(values):
+                self._attach()
+            staged = self._write(values, given)
+            if self._count is not None:
+                self._count.set_data(np.array([*threads], np.uint32).view(np.uint8))
+            for copy in staged:
+                copy.copy_in(device.queue)
+            device.queue.dispatch(self._pipeline, self._root, groups)
+            for copy in staged:
+                copy.copy_out(device.queue)
+            device.counters.dispatches += 1
+
+    def _write(self, values: Mapping[str, Any], given: Mapping[str, Any]) -> list[Staged]:
+        staged: list[Staged] = []
+        if self._globals is not None:
+            if self._reads is None:
+                self._reads = reads(self._globals.names, self._text, [self._source])
+            missing = [n for n in self._reads if n not in values]
+            if missing:
+                raise ArgumentError(
+                    f"{self.name} reads the global {missing[0]!r}, which was never set",
+                    saw=", ".join(values) or "nothing set",
+                    hint=f"call .set({missing[0]}=…) on it, or pass vars={{{missing[0]!r}: …}}",
+                )
+            self._globals.write(values, self.device, self.name)
+            staged += self._globals.staged
+        prefix = _PREFIX if self._wrapped else ""
+        self._own.write({prefix + name: value for name, value in given.items()}, self.device, self.name)
+        return [*staged, *self._own.staged]
+
+    def _check(self, given: Mapping[str, Any]) -> None:
+        for name in given:
+            if name not in self.parameters:
+                raise UnknownNameError(f"{self.name} has no parameter {name!r}", hint=did_you_mean(name, self.parameters))
+        missing = [n for n in self.parameters if n not in given]
+        if missing:
+            raise ArgumentError(
+                f"{self.name} misses the argument {missing[0]!r}",
+                expected=", ".join(self.parameters),
+                hint=f"pass {missing[0]}=…",
+            )
+
+    def _groups(self, threads: Sequence[int]) -> list[int]:
+        groups = [-(-n // size) for n, size in zip(threads, self.numthreads)]
+        most = [int(n) for n in self.device.raw.info.limits.max_compute_dispatch_thread_groups]
+        if any(n > m for n, m in zip(groups, most)):
+            raise ShapeError(
+                f"{self.name}: {'x'.join(map(str, threads))} threads in groups of {'x'.join(map(str, self.numthreads))}",
+                saw=f"{groups} groups",
+                expected=f"at most {most}",
+                hint="dispatch over two or three dimensions, or in parts",
+            )
+        return groups
+
+    @property
+    def kept(self) -> list[Any]:
+        """What recorded work needs: the pipeline, and the root with all that is bound to it."""
+        return [self._pipeline, self._root]
+
+
+def _digest(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def _wrapper(device: Device, source: ModuleSource, name: str, numthreads: Sequence[int], options: Options) -> str:
+    """Slang that calls a plain function on each thread: its first parameter is the thread, the others are bound by name.
+
+    Raises:
+        ArgumentError: if the first parameter is no thread id, or the function returns or writes something.
+    """
+    function = device.compiler.module(source).layout.find_function_by_name(name)
+    if function is None or function.is_overloaded:  # type: ignore[redundant-expr]
+        raise ArgumentError(f"{name} cannot be dispatched: it is overloaded", hint="give it a name of its own")
+    params = [function.parameters[i] for i in range(len(function.parameters))]
+    if not params or params[0].type.full_name not in _IDS:
+        raise ArgumentError(
+            f"{name} cannot be dispatched: its first parameter is no thread id",
+            saw=f"{params[0].type.full_name} {params[0].name}" if params else "no parameters",
+            expected="uint, uint2 or uint3",
+            hint=f"write void {name}(uint3 tid, …), make it an entry point, or call it",
+        )
+    written = [p.name for p in params if p.has_modifier(spy.ModifierID.out) or p.has_modifier(spy.ModifierID.inout)]
+    if written or function.return_type.full_name != "void":
+        raise ArgumentError(
+            f"{name} cannot be dispatched: it {'writes to ' + written[0] if written else 'returns something'}",
+            hint="call it instead",
+        )
+    kind = params[0].type.full_name
+    count = 1 if kind in ("uint", "int") else 3 if "3" in kind else 2
+    swizzle = "xyz"[:count]
+    lines = [f"import {source.name};", *options.exports()]
+    lines += [f"uniform {p.type.full_name} {_PREFIX}{p.name};" for p in params[1:]]
+    lines += [f"uniform uint3 {_COUNT};", '[shader("compute")]', f"[numthreads({', '.join(map(str, numthreads))})]"]
+    lines += [
+        "void fz_dispatch(uint3 fz_thread : SV_DispatchThreadID)",
+        "{",
+        f"    if (any(fz_thread >= {_COUNT}))",
+        "        return;",
+    ]
+    passed = [f"{kind}(fz_thread.{swizzle})", *(f"{_PREFIX}{p.name}" for p in params[1:])]
+    return "\n".join([*lines, f"    {name}({', '.join(passed)});", "}"]) + "\n"

@@ -1,0 +1,107 @@
+"""Which names a kernel can reach through the functions that it calls, told from the text of its modules.
+
+Slang's reflection lists all globals of all modules, read or not, and sgl does not say which the compiled code uses. This
+serves one error message only (a global that is read and was never set): what it overlooks, a macro for instance, reads zero.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from fusepy.backend.source import ModuleSource, bare
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_ATTRIBUTE = re.compile(r"\[[^\]]*\]")
+_SCOPE = re.compile(r"\b(?:struct|class|extension|interface|namespace|enum)\b\s*([\w:]*)")
+_GENERIC = re.compile(r"<[^()]*>\s*$")
+# what a mention of a type can call without naming it
+_IMPLICIT = frozenset(["__init", "__subscript", "operator"])
+
+
+def reachable(text: str, modules: Iterable[str]) -> set[str]:
+    """All names in `text` and in every function or type of `modules` whose name is reached from there.
+
+    Example:
+        >>> sorted(reachable("void k() { f(); }", ["float f() { return g * 2; } float h() { return other; }"]) & {"g", "other"})
+        ['g']
+    """
+    bodies: dict[str, set[str]] = {}
+    for module in modules:
+        for name, names in _definitions(module):
+            bodies.setdefault(name, set()).update(names)
+    found: set[str] = set()
+    pending = [*_NAME.findall(bare(text)), "operator"]
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += bodies.get(name, ())
+    return found
+
+
+def texts_of(sources: Sequence[ModuleSource]) -> list[str]:
+    """The texts of modules and of all that they import."""
+    files = dict.fromkeys(path for s in sources for path, _ in s.files)
+    return [*(s.text for s in sources), *(t for t in map(_read, files) if t)]
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:  # gone since it was compiled: the error message it would serve is left out
+        return ""
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    return tuple(_blocks(bare(text)))
+
+
+def _definitions(text: str) -> Iterator[tuple[str, frozenset[str]]]:
+    return iter(_parsed(text))
+
+
+def _blocks(text: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """Functions, types and namespaces with the names inside their braces."""
+    start = at = 0
+    while (at := _next(text, at)) < len(text):
+        if text[at] != "{":
+            start = at = at + 1
+            continue
+        end = _closing(text, at)
+        head, body = _ATTRIBUTE.sub(" ", text[start:at]), text[at + 1 : end]
+        scope = _SCOPE.search(head)
+        if scope is not None:
+            yield scope[1].rpartition("::")[2], _IMPLICIT
+            yield from _blocks(body)
+        else:
+            names = frozenset(_NAME.findall(body))
+            yield from ((n, names) for n in _named(head))
+        start = at = end + 1
+
+
+def _named(head: str) -> list[str]:
+    """What a block is called by: the name of a function, or every name in front of a property."""
+    before, bracket, _ = head.partition("(")
+    if "operator" in before:
+        return ["operator"]
+    names = _NAME.findall(_GENERIC.sub("", before))
+    return names[-1:] if bracket else names
+
+
+def _next(text: str, at: int) -> int:
+    """Where the next declaration ends or opens its braces."""
+    found = [i for i in (text.find(";", at), text.find("{", at)) if i >= 0]
+    return min(found, default=len(text))
+
+
+def _closing(text: str, at: int) -> int:
+    depth = 0
+    for match in re.compile(r"[{}]").finditer(text, at):
+        depth += 1 if match[0] == "{" else -1
+        if depth == 0:
+            return match.start()
+    return len(text)

@@ -1,0 +1,66 @@
+"""Kernels whose thread groups are tiles of the grid, for programs that want neighbouring threads near each other on the screen.
+
+A group covers ``numthreads`` elements along the last dimensions of the grid, x along the last. Groups are numbered row by row and
+dispatched like those of any other kernel, so grids of any size and rank work; ragged edges are cut by a bounds check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.backend.marshals.base import BLOCK, Variant
+from fusepy.backend.tuning import GROUPS_PER_ROW
+
+
+def tile_extents(tile: Sequence[int], rank: int) -> list[int]:
+    """Elements of a tile along each dimension of the grid, slowest first.
+
+    Example:
+        >>> tile_extents((16, 8), 3), tile_extents((16, 8), 1)
+        ([1, 8, 16], [16])
+    """
+    return [1] * (rank - len(tile)) + list(reversed(tile[:rank]))
+
+
+def covered(tile: Sequence[int], grid: Sequence[int], per_group: int) -> int:
+    """Threads that cover a grid with whole tiles.
+
+    Example:
+        >>> covered((16, 16), (20, 40), 256) // 256
+        6
+    """
+    groups = 1
+    for extent, size in zip(grid, tile_extents(tile, len(grid))):
+        groups *= -(-extent // size)
+    return groups * per_group
+
+
+def tiled_kernel(entry: str, block: str, name: str, variant: Variant, element: Sequence[str]) -> list[str]:
+    """The entry point: coordinates from group and thread, a bounds check, then one element."""
+    index, rank, tile = variant.index, variant.rank, variant.tile
+    group = "uint64_t" if variant.wide else "uint"
+    sizes = ", ".join(map(str, (*tile, 1, 1)[:3]))
+    lines = [
+        f'#line 1 "{name}_kernel"',
+        '[shader("compute")]',
+        f"[numthreads({sizes})]",
+        f"void {entry}(uint3 fz_group : SV_GroupID, uint3 fz_lane : SV_GroupThreadID{block})",
+        "{",
+        f"    {group} fz_tile = {group}(fz_group.y) * {GROUPS_PER_ROW} + fz_group.x;",
+    ]
+    for d, size in reversed(list(enumerate(tile_extents(tile, rank)))):
+        axis = rank - 1 - d
+        lane = f" + {index}(fz_lane.{'xyz'[axis]})" if axis < len(tile) else ""
+        count = f"{group}({BLOCK}.extent{d} + {size - 1}) / {size}" if size > 1 else f"{group}({BLOCK}.extent{d})"
+        if d:
+            lines.append(f"    {group} fz_tiles{d} = {count};")
+            lines.append(f"    {index} d{d} = {index}(fz_tile % fz_tiles{d}) * {size}{lane};")
+            lines.append(f"    fz_tile /= fz_tiles{d};")
+        else:  # groups past the end of the grid, in the last row of a folded dispatch, end up beyond the first extent
+            lines.append(f"    {index} d0 = {index}(fz_tile) * {size}{lane};")
+    beyond = [f"d{d} >= {BLOCK}.extent{d}" for d in range(rank)]
+    beyond += [f"fz_lane.{'xyz'[axis]} != 0" for axis in range(rank, len(tile))]
+    lines += [f"    if ({' || '.join(beyond)})", "        return;"] if beyond else []
+    strides = ["".join(f" * {BLOCK}.extent{e}" for e in range(d + 1, rank)) for d in range(rank)]
+    linear = " + ".join(f"d{d}{step}" for d, step in enumerate(strides))
+    return [*lines, f"    {index} i = {linear or 0};", *element, "}"]

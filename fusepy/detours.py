@@ -1,0 +1,143 @@
+"""Arguments that a kernel sees elsewhere than they lie, because user code takes them as whole arrays.
+
+NumPy arrays that are written are uploaded as any other, and copied back. Arrays of slangpy's Slang module reach memory, on all
+devices but CUDA, by counting elements from the beginning of a buffer: a tensor elsewhere is copied to where such a count leads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fusepy.backend.marshals.base import Operand
+from fusepy.backend.marshals.whole import counted, written
+from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.mapping import Mapped
+from fusepy.tensor import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass
+class _Whole:
+    """One argument that is passed as a whole array."""
+
+    name: str
+    position: int
+    counted: int  # stored elements of which its place in the buffer must be a multiple; 0 where a pointer reaches it anywhere
+    written: bool
+
+
+class Detours:
+    """The whole arrays of a program that may lie elsewhere."""
+
+    def __init__(self, function: str, arrays: Sequence[_Whole]):
+        self._function = function
+        self._arrays = arrays
+
+    @staticmethod
+    def of(function: str, operands: Sequence[Operand], positions: Sequence[int], values: Sequence[Any]) -> Detours | None:
+        """The detours of a program with these arguments; ``None`` where none can come up.
+
+        Raises:
+            UnsupportedArgumentError: for a list that is written, which has no memory of its own.
+        """
+        arrays: list[_Whole] = []
+        for operand, position in zip(operands, positions):
+            given = _inner(values[position])
+            found = _Whole(operand.label, position, counted(operand), written(operand.want))
+            if found.written and isinstance(given, (list, tuple)):
+                raise UnsupportedArgumentError(
+                    f"{function}: argument {operand.label!r} is written, and a list cannot be",
+                    saw=repr(values[position])[:60],
+                    expected=operand.want.name,
+                    hint="pass a Tensor or a NumPy array",
+                )
+            if found.counted or (found.written and isinstance(given, np.ndarray)):
+                arrays.append(found)
+        return Detours(function, arrays) if arrays else None
+
+    def enter(self, values: Sequence[Any], placed: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
+        """What the kernel is run on instead of `placed`.
+
+        Args:
+            values: what the caller passed.
+            results: what the caller gave to be written, tensors and arrays.
+
+        Raises:
+            ShapeError: for an array that is read-only or shares memory with something else while one of them is written.
+        """
+        moved = list(placed)
+        for array in self._arrays:
+            given = _inner(values[array.position])
+            if array.written and isinstance(given, np.ndarray):
+                self._check_host(array, values, results)
+            tensor: Tensor = placed[array.position]
+            unit = array.counted * tensor.element.nbytes
+            if unit and tensor.offset % unit and tensor.size:
+                self._check_device(array, placed, results)
+                moved[array.position] = _moved(tensor, unit)
+        return moved
+
+    def leave(self, values: Sequence[Any], placed: Sequence[Any], moved: Sequence[Any]) -> None:
+        """Brings what was written back to where the caller sees it."""
+        for array in self._arrays:
+            if not array.written:
+                continue
+            given = _inner(values[array.position])
+            if isinstance(given, np.ndarray):
+                given[...] = moved[array.position].to_numpy()
+            elif moved[array.position] is not placed[array.position]:
+                _copy(moved[array.position], placed[array.position])
+
+    def _check_host(self, array: _Whole, values: Sequence[Any], results: Sequence[Any]) -> None:
+        given: Array = _inner(values[array.position])
+        if not given.flags.writeable:
+            raise ShapeError(
+                f"{self._function}: argument {array.name!r} is read-only, and is written as a whole array",
+                saw=f"{given.dtype}{list(given.shape)}",
+                hint="pass a writable array",
+            )
+        others = [_inner(v) for i, v in enumerate(values) if i != array.position]
+        arrays: list[Array] = [o for o in (*others, *results) if isinstance(o, np.ndarray)]
+        if any(np.may_share_memory(given, other) for other in arrays):
+            raise self._shared(array, f"{given.dtype}{list(given.shape)}")
+
+    def _check_device(self, array: _Whole, placed: Sequence[Any], results: Sequence[Any]) -> None:
+        """A copy hides an overlap from the checks of the plan."""
+        tensor: Tensor = placed[array.position]
+        rivals = [*results, *(placed if array.written else ())]
+        for other in rivals:
+            if isinstance(other, Tensor) and other is not tensor and other.low < tensor.high and tensor.low < other.high:
+                raise self._shared(array, f"shape {tensor.shape}")
+        if array.written and sum(other is tensor for other in placed) > 1:
+            raise self._shared(array, f"shape {tensor.shape}")
+
+    def _shared(self, array: _Whole, saw: str) -> ShapeError:
+        which = "is written, and shares" if array.written else "is read whole, and shares"
+        what = f"{self._function}: argument {array.name!r} {which} memory with another argument or result"
+        return ShapeError(what, saw=saw, hint="pass a copy")
+
+
+def _moved(tensor: Tensor, unit: int) -> Tensor:
+    """A copy with the same strides whose place in its buffer is a multiple of `unit` bytes."""
+    block = tensor.device.pool.allocate(tensor.high - tensor.low + unit)
+    offset = -block.offset % unit + (tensor.address - tensor.low)
+    made = Tensor(tensor.device, tensor.element, tensor.shape, block=block, offset=offset, strides=tensor.strides)
+    _copy(tensor, made)
+    return made
+
+
+def _copy(source: Tensor, to: Tensor) -> None:
+    """All bytes that a tensor spans, to another of the same strides."""
+    first, place = (t.offset - (t.address - t.low) for t in (source, to))
+    buffers = (t._block.buffer for t in (to, source))  # pyright: ignore[reportPrivateUsage]
+    target, origin = buffers
+    source.device.transfer.copy(target, place, origin, first, source.high - source.low)
+
+
+def _inner(value: Any) -> Any:
+    return value.value if isinstance(value, Mapped) else value

@@ -1,0 +1,123 @@
+"""Raw dispatch: running a compute entry point as it is written, or a plain function once per thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from fusepy.backend.recorder import check_encoder, recording_into
+from fusepy.backend.values import freeze, shown
+from fusepy.binding import Setup, after_hooks, bound, check_global
+from fusepy.choices import integers
+from fusepy.errors import ArgumentError, FusepyError
+from fusepy.place import user_line
+from fusepy.trace import current_trace
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+    from fusepy.function import Function
+
+
+class Dispatch:
+    """An entry point with its number of threads, made by ``Function.threads``; it is called, configured and recorded like one."""
+
+    def __init__(self, function: Function, threads: Sequence[int]):
+        self.function = function
+        self._threads = tuple(threads)
+
+    def __call__(self, *args: Any, vars: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        """Runs it; see ``Function.dispatch``."""
+        dispatch(self.function, self._threads, args, kwargs, vars)
+
+    call = __call__
+
+    def append_to(self, encoder: Any, *args: Any, vars: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        """Records it into your command encoder; see ``Function.append_to``."""
+        check_encoder(encoder, self.function.__name__)
+        dispatch(self.function, self._threads, args, kwargs, vars, encoder)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("set", "hook", "options", "constants", "type_conformances", "typeconformance"):
+            raise AttributeError(f"{self!r} has no attribute {name!r}")
+        configure: Callable[..., Function] = getattr(self.function, name)
+
+        def configured(*args: Any, **kwargs: Any) -> Dispatch:
+            return Dispatch(configure(*args, **kwargs), self._threads)
+
+        return configured
+
+    def __repr__(self) -> str:
+        return f"{self.function!r} on {'x'.join(map(str, self._threads))} threads"
+
+
+def thread_count(counts: Sequence[Any], what: str) -> tuple[int, int, int]:
+    """One to three extents as three.
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+    given: Any = counts[0] if len(counts) == 1 else counts
+    listed = integers(given)
+    whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and 0 <= n < 1 << 32 for n in listed)
+    if not 1 <= len(listed) <= 3 or not whole:
+        raise ArgumentError(
+            f"{what}: a number of threads is one to three integers", saw=shown(given), hint="write threads(width, height)"
+        )
+    x, y, z = (*map(int, listed), 1, 1)[:3]
+    return x, y, z
+
+
+def _target(device: Device, encoder: Any) -> AbstractContextManager[list[Any]]:
+    """Where a dispatch goes: into the user's encoder, or the device's own queue."""
+    return nullcontext(cast("list[Any]", [])) if encoder is None else recording_into(device, encoder)
+
+
+def dispatch(
+    function: Function,
+    threads: Sequence[int],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    vars: Mapping[str, Any] | None,
+    encoder: Any = None,
+) -> None:
+    """Runs, or records, one raw dispatch.
+
+    Raises:
+        FusepyError: naming the parameter that is missing, unknown or does not fit.
+    """
+    name = function.__name__
+    if current_trace() is not None:
+        raise ArgumentError(
+            f"{name}: a raw dispatch cannot be fused", place=user_line(), hint="call it outside of the fused function"
+        )
+    try:
+        kernel = function._raw_kernel()  # pyright: ignore[reportPrivateUsage]
+        if len(args) > len(kernel.parameters):
+            raise ArgumentError(
+                f"{name} takes {len(kernel.parameters)} arguments",
+                saw=len(args),
+                expected=", ".join(kernel.parameters),
+                hint="count again",
+            )
+        asked = dict(zip(kernel.parameters, args))
+        doubled = [k for k in kwargs if k in asked]
+        if doubled:
+            raise ArgumentError(f"{name} got {doubled[0]!r} twice", hint="pass it by position or by name")
+        known = function._global_names()  # pyright: ignore[reportPrivateUsage]
+        named = {k: v for k, v in kwargs.items() if k in kernel.parameters or k not in known}
+        globals = {**{k: v for k, v in kwargs.items() if k not in named}, **(vars or {})}
+        for key in globals:
+            check_global(key, known, name)
+        own = {k: freeze(v, f"{name}: {k}") for k, v in {**asked, **named}.items()}
+        setup = function._setup or Setup()  # pyright: ignore[reportPrivateUsage]
+        bindings = after_hooks(setup, function, kernel.device, args, kwargs)
+        if globals:
+            bindings = bindings.updated({k: freeze(v, f"{name}: {k}") for k, v in globals.items()})
+        with bound(kernel.device, bindings, None), _target(kernel.device, encoder) as keep:
+            kernel.dispatch(threads, own)
+            keep += (own, bindings)
+    except FusepyError as error:
+        raise error.at(user_line()) from None

@@ -1,0 +1,88 @@
+"""Calls whose arguments have no extents: with generators among them, what they are written to says how large the grid is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from fusepy.element import Element
+from fusepy.errors import ShapeError
+from fusepy.generators import Generator
+from fusepy.mapping import Mapped
+from fusepy.nested import flat
+from fusepy.tensor import Tensor
+
+if TYPE_CHECKING:
+    from fusepy.caller import Caller
+    from fusepy.compile import Program
+
+
+class NoExtents(Exception):
+    """A program has generators but no argument with extents."""
+
+    def __init__(self, program: Program):
+        super().__init__("no argument has extents")
+        self.program = program
+
+    def error(self, saw: str) -> ShapeError:
+        return ShapeError(
+            f"{self.program.recording.graph.name}: no argument says how large the grid is",
+            saw=saw,
+            expected="an array among the arguments, or a tensor or array as _result=",
+            hint="a generator follows the grid of the call; pass _result=Tensor.empty(device, shape, dtype), or fp.grid(shape)",
+        )
+
+
+class SizedByResult:
+    """Stands for a program under the key of such a call: gives its generators the extents of the result, and calls again."""
+
+    def __init__(self, caller: Caller, cause: NoExtents, names: Sequence[str]):
+        self.device = cause.program.device
+        self._caller = caller
+        self._cause = cause
+        self._names = names
+        self.nested = False  # the arguments are wanted as the caller passed them
+
+    def __call__(self, args: Sequence[Any], result: Any = None) -> Any:
+        """Runs the call over the grid of what it is written to.
+
+        Raises:
+            ShapeError: if it is written to nothing that has extents.
+        """
+        shape = self._extents(args, result)
+        if not any(_follows(v) for v in args):
+            raise self._cause.error("generators inside the function, which follow its arguments")
+        sized = [_over(v, shape) for v in args]
+        cut = len(args) - len(self._names)
+        return self._caller._run(tuple(sized[:cut]), dict(zip(self._names, sized[cut:])), result)  # pyright: ignore[reportPrivateUsage]
+
+    def _extents(self, args: Sequence[Any], result: Any) -> tuple[int, ...]:
+        program = self._cause.program
+        several = cast("Sequence[Any]", result) if isinstance(result, (tuple, list)) else [result]
+        given: list[tuple[Any, Element]] = list(zip(several, program.elements))
+        leaves = flat(args)
+        given += [(leaves[o], e) for o, e in zip(program.recording.outs, program.elements) if o is not None]
+        for target, element in given:
+            if isinstance(target, (Tensor, np.ndarray)):
+                return _batch(target, element)
+        raise self._cause.error("generators and single values")
+
+
+def _batch(target: Any, element: Element) -> tuple[int, ...]:
+    """The extents of a result without the components of an element."""
+    shape: tuple[int, ...] = target.shape
+    apart = not isinstance(target, Tensor) or (target.element.scalar and not element.scalar)
+    return shape[: len(shape) - len(element.shape)] if apart else shape
+
+
+def _follows(value: Any) -> bool:
+    inner = value.value if isinstance(value, Mapped) else value
+    return isinstance(inner, Generator) and not inner.shape
+
+
+def _over(value: Any, shape: tuple[int, ...]) -> Any:
+    if not _follows(value):
+        return value
+    return Mapped(value.value.over(shape), value.map) if isinstance(value, Mapped) else value.over(shape)

@@ -1,0 +1,183 @@
+"""The functions that make generators: `grid`, `call_id`, `thread_id`, `wang_hash`, `rand_float`, `linspace`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.generators import (
+    CallId,
+    Grid,
+    Linspace,
+    RandFloat,
+    ThreadId,
+    WangHash,
+    check_dims,
+    check_extents,
+    check_seed,
+    check_warmup,
+)
+from fusepy.trace import current_trace
+
+SEED = 2640457667  # slangpy's
+
+
+def _handed(generator: Any, name: str) -> Any:
+    """`generator` itself, or inside a fused function the traced value that it is there, which has operators and members."""
+    trace = current_trace()
+    return generator if trace is None else trace.captured(generator, name)
+
+
+def grid(shape: int | Sequence[int], *, offset: Sequence[int] | None = None, stride: Sequence[int] | None = None) -> Any:
+    """Coordinates of every point of a grid, for an ``int``, ``int2``, ``int3`` or ``int4`` parameter.
+
+    Args:
+        shape: extents, slowest dimension first, as in NumPy: ``(height, width)`` for an image. An extent of -1 follows the
+            other arguments, and a plain number is that many such extents.
+        offset: added to the index of each dimension; 0 by default.
+        stride: factor of the index of each dimension; 1 by default.
+
+    A vector parameter gets the last dimension as ``.x``, so ``grid((height, width))`` gives pixel coordinates ``int2(x, y)``.
+    An array parameter (``int[2]``) gets them in the order of the dimensions.
+
+    Raises:
+        ShapeError: for more than four dimensions, negative extents, or lengths that differ.
+
+    Example:
+        >>> grid((4, 6))
+        grid((4, 6), offset=(0, 0), stride=(1, 1))
+    """
+    extents = check_extents((-1,) * shape if isinstance(shape, int) else shape, "grid", open=True)
+    offsets = tuple(int(n) for n in offset) if offset is not None else (0,) * len(extents)
+    strides = tuple(int(n) for n in stride) if stride is not None else (1,) * len(extents)
+    for name, given in (("offset", offsets), ("stride", strides)):
+        if len(given) != len(extents):
+            raise ShapeError(
+                f"grid: {name} has another length than shape", saw=given, expected=extents, hint="one number per dimension"
+            )
+    return _handed(Grid(extents, offsets, strides), "grid")
+
+
+def call_id(dims: int | Sequence[int] = -1) -> Any:
+    """The coordinates of each thread in the grid of the call, for integer scalars, vectors and arrays.
+
+    It adds no dimension of its own: in ``f(call_id(), image)`` the image gives the grid, and ``_result=`` does where no
+    argument has extents. A vector gets the last dimension as ``.x``; one that is longer by one than the grid ends in 0.
+
+    Args:
+        dims: how many coordinates; by default what the parameter wants. A shape is short for ``grid(shape)``.
+
+    Raises:
+        ArgumentError: for another number than 1 to 4.
+        ResolveError: in the call, if the grid has another number of dimensions.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_id", "int f(int i, int x) { return 100 * i + x; }")
+        >>> m.f(call_id(), [7, 8, 9])
+        [7, 108, 209]
+    """
+    if isinstance(dims, (tuple, list)):
+        return grid(dims)
+    return _handed(CallId(check_dims(dims, "call_id"), ()), "call_id")
+
+
+def thread_id(dims: int = -1) -> Any:
+    """The place of each thread in the grid of the call, counted in C order, as ``.x`` of a ``uint``, ``uint2`` or ``uint3``.
+
+    Args:
+        dims: how many components; by default what the parameter wants. The others are 0.
+
+    Raises:
+        ArgumentError: for another number than 1 to 4.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_thread", "uint f(uint i, uint x) { return 100 * i + x; }")
+        >>> m.f(thread_id(), [[7, 8], [9, 7]])
+        [[7, 108], [209, 307]]
+    """
+    return _handed(ThreadId(check_dims(dims, "thread_id"), ()), "thread_id")
+
+
+def wang_hash(dim: int = -1, seed: int = SEED, warmup: int = 0, hash_seed: bool = True) -> Any:
+    """A random ``uint`` or vector of them for each thread, the same whenever it is called with the same seed.
+
+    Args:
+        dim: how many components; by default what the parameter wants.
+        seed: 32 bits.
+        warmup: rounds of hashing before the seed is mixed in.
+        hash_seed: whether the seed is hashed first, so that consecutive ones (frame numbers) are unrelated.
+
+    Raises:
+        ArgumentError, RangeError: for a number out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_hash", "uint f(uint r) { return r % 100; }")
+        >>> m.f(wang_hash(seed=1), _result=np.empty(4, np.uint32))
+        array([90, 84, 31, 61], dtype=uint32)
+    """
+    number = check_seed(seed, hash_seed, "wang_hash")
+    return _handed(WangHash(check_dims(dim, "wang_hash"), (), number, check_warmup(warmup, "wang_hash")), "wang_hash")
+
+
+def rand_float(
+    min: float = 0.0,
+    max: float = 1.0,
+    dim: int = -1,
+    seed: int = SEED,
+    warmup: int = 0,
+    hash_seed: bool = True,
+) -> Any:
+    """A random ``float`` or vector of them for each thread, evenly distributed from `min` to below `max`.
+
+    The numbers have 23 random bits and are the same whenever it is called with the same seed; use another one for each
+    argument and each frame. For ``half`` and ``double`` parameters they are converted.
+
+    Args:
+        min, max: the range.
+        dim: how many components; by default what the parameter wants.
+        seed: 32 bits.
+        warmup: rounds of hashing before the seed is mixed in.
+        hash_seed: whether the seed is hashed first, so that consecutive ones (frame numbers) are unrelated.
+
+    Raises:
+        ArgumentError, RangeError: for a number out of range.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_rand", "float f(float a, float r) { return a + r; }")
+        >>> [int(x) for x in m.f([10, 20, 30], rand_float(seed=7))]
+        [10, 20, 30]
+    """
+    low, high = float(min), float(max)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ArgumentError("rand_float: the range is not finite", saw=f"{low} to {high}", hint="give two finite numbers")
+    number = check_seed(seed, hash_seed, "rand_float")
+    rounds = check_warmup(warmup, "rand_float")
+    return _handed(RandFloat(check_dims(dim, "rand_float"), (), number, rounds, low, high), "rand_float")
+
+
+def linspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True) -> Any:
+    """Evenly spaced numbers for a ``float``, ``half`` or ``double`` parameter, one per thread, without memory.
+
+    Args:
+        start, stop: the first and the last number.
+        num: how many.
+        endpoint: whether `stop` itself is the last one, as in NumPy.
+
+    Raises:
+        ShapeError: for a negative count.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_line", "float f(float x) { return x * x; }")
+        >>> m.f(linspace(0, 2, 5), _result="list")
+        [0.0, 0.25, 1.0, 2.25, 4.0]
+    """
+    (count,) = check_extents((num,), "linspace")
+    return _handed(Linspace(float(start), float(stop), count, endpoint), "linspace")

@@ -1,0 +1,30 @@
+"""How inputs of a graph arrive, by the name that `ir.graph.Value.container` carries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fusepy.ir.types import Kind
+
+if TYPE_CHECKING:
+    from fusepy.ir.graph import Value
+
+MEMORY = ("Tensor", "List")
+COORDINATES = ("Grid", "CallId")  # integers, one per dimension of a grid; the last dimension comes first in a vector
+
+# Computed from the place of a thread in its grid. Without extents of its own such a value has rank 0 and follows whatever
+# grid it is used in. A "1" behind the name says that it is a scalar; without it Slang chooses among scalar and vectors.
+_PLACES = ("CallId", "ThreadId", "WangHash", "RandFloat")
+GENERATORS = (*_PLACES, *(f"{name}1" for name in _PLACES))
+
+CONTAINERS = (*MEMORY, "Grid", "Linspace", "Uniform", "None", *GENERATORS)
+
+
+def is_spread(value: Value) -> bool:
+    """Whether `value` is an input that differs from thread to thread without having axes."""
+    return not value.rank and value.container in GENERATORS
+
+
+def is_open(value: Value) -> bool:
+    """Whether Slang may take `value` as a scalar or as a vector of any length."""
+    return value.container in _PLACES and value.type.kind is Kind.SCALAR

@@ -1,0 +1,104 @@
+"""Whole arrays: arguments that user code indexes by itself, as a `Tensor<T, D>` of the Slang module of fusepy or of slangpy.
+
+In the IR such a type carries the name of its library in front, ``fusepy::Tensor<float,2>``, since both call theirs `Tensor`. The
+oracle puts it there by reflection; what is emitted does without.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from fusepy.ir.containers import MEMORY
+from fusepy.ir.graph import Value
+from fusepy.ir.types import Kind, Type
+
+LIBRARIES = ("fusepy", "slangpy")
+
+# the families, with how much each may do: where a generic takes several, the one that may do least is meant
+_FAMILIES = {
+    "Tensor": 0,
+    "WTensor": 0,
+    "PrimalTensor": 0,
+    "WPrimalTensor": 0,
+    "RWTensor": 1,
+    "RWPrimalTensor": 1,
+    "AtomicTensor": 2,
+    "DiffTensor": 2,
+    "WDiffTensor": 2,
+    "RWDiffTensor": 3,
+}
+_OF_SLANGPY_ONLY = ("PrimalTensor", "WPrimalTensor", "RWPrimalTensor")
+FAMILIES = {"fusepy": [f for f in _FAMILIES if f not in _OF_SLANGPY_ONLY], "slangpy": list(_FAMILIES)}
+_READ_ONLY = ("Tensor", "PrimalTensor", "DiffTensor")
+
+
+def library(type: Type) -> str:
+    """``"fusepy"`` or ``"slangpy"``."""
+    return type.name.partition("::")[0]
+
+
+def family(type: Type) -> str:
+    """The name of the Slang type without its arguments: ``RWTensor``."""
+    return type.name.partition("::")[2].partition("<")[0]
+
+
+def spelled(type: Type) -> str:
+    """The type as Slang knows it."""
+    return type.name.partition("::")[2] if type.kind is Kind.WHOLE else type.name
+
+
+def writes(type: Type) -> bool:
+    """Whether what takes a `type` may change the elements."""
+    return family(type) not in _READ_ONLY
+
+
+def components(have: Type, element: Type) -> int:
+    """How many stored elements make one of the array's: 3 where scalars are read as ``float3``."""
+    return math.prod(element.shape) if have.kind is Kind.SCALAR and element.kind is not Kind.SCALAR else 1
+
+
+def holds(value: Value, type: Type, told: bool) -> bool:
+    """Whether `value` can be passed as the whole array `type`, its trailing axes becoming components where that fits.
+
+    Args:
+        told: whether the extents of trailing axes must be known to fit.
+    """
+    element = type.element
+    if element is None or value.container not in MEMORY:
+        return False
+    if value.type is element or _follows(value, element):
+        return value.rank == type.rank
+    cut = len(element.shape)
+    if not cut or not element.is_numeric or value.type.kind is not Kind.SCALAR or value.rank != type.rank + cut:
+        return False
+    scalar = element.scalar
+    if scalar is None or (value.type is not scalar and not _follows(value, scalar)):
+        return False
+    return not told or value.dims[-cut:] == element.shape
+
+
+def _follows(value: Value, element: Type) -> bool:
+    """Whether the Python numbers in a list become `element`, which cuts none of them."""
+    return value.weak and element.kind is Kind.SCALAR and (element.is_float or not value.type.is_float)
+
+
+def candidates(value: Value, libraries: Sequence[str]) -> Iterator[Type]:
+    """The whole arrays that `value` can be passed as where a parameter does not say which."""
+    if value.container not in MEMORY:
+        return
+    elements = [value.type]
+    *_, rows, columns = (None, None, *value.dims)
+    if value.type.kind is Kind.SCALAR and columns is not None:
+        elements.append(Type.vector(value.type, columns))
+        if rows is not None:
+            elements.append(Type.matrix(value.type, rows, columns))
+    for name in libraries:
+        for kind in FAMILIES[name]:
+            for element in elements:
+                yield Type.whole(f"{name}::{kind}", element, value.rank - (len(element.shape) - len(value.type.shape)))
+
+
+def least(types: Sequence[Type]) -> tuple[int, ...]:
+    """How much each of the whole arrays in a binding may do; of bindings that differ in this alone, the least is meant."""
+    return tuple(_FAMILIES.get(family(t), 0) if t.kind is Kind.WHOLE else 0 for t in types)
