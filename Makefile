@@ -8,7 +8,7 @@ IMAGE  ?=
 ARGS   ?=
 BIN    := .venv/bin
 
-.PHONY: demo test bench lint doctor clean
+.PHONY: demo test bench lint doctor coverage-page clean
 
 # Develops a photograph with fused Slang functions and writes $(OUT).
 demo:
@@ -37,6 +37,11 @@ lint:
 doctor:
 	@$(PYTHON) tools/setup_venv.py demo
 	@$(BIN)/fusepy doctor
+
+# Writes docs/coverage.md from the marks of the tests; ARGS="--junit report.xml" counts only what passed in that run.
+coverage-page:
+	@$(PYTHON) tools/setup_venv.py demo dev
+	@$(BIN)/python -m tests.coverage_page $(ARGS)
 
 # Takes away everything that the targets above made.
 clean:

@@ -21,8 +21,13 @@ from benchmarks.report import unit
 
 HERE = Path(__file__).parent
 RESULTS = Path(".benchmarks")
-EVERYWHERE = ("call_overhead", "first_result", "chain8", "add16m", "steady", "many_functions")
-ON_GPU = ("call_overhead", "first_result", "add_gpu", "tonemap_gpu", "steady")
+EVERYWHERE = (
+    "call_overhead", "scalar_return", "first_result", "chain8", "add16m", "nested_calls", "nested_rays", "steady",
+    "many_functions",
+)  # fmt: skip
+ON_GPU = (
+    "call_overhead", "scalar_return", "first_result", "add_gpu", "tonemap_gpu", "nested_calls", "nested_rays", "steady",
+)  # fmt: skip
 # what pyproject.toml sets for the tests is undone here
 PYTEST = (
     "-q", "-o", "addopts=", "-o", "python_files=bench_*.py", "-o", "python_functions=bench_*", "-p", "no:cacheprovider",

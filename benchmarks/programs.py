@@ -13,6 +13,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SOURCE = """
 float add(float a, float b) { return a + b; }
 
+struct Ray { float3 position; float3 direction; };
+float3 at(Ray ray, float t) { return ray.position + t * ray.direction; }
+
+struct Ten { float3 a; float3 b; float3 c; float d; };
+float sum_nested(Ten n) { return dot(n.a, 1) + dot(n.b, 1) + dot(n.c, 1) + n.d; }
+float sum10(float a, float b, float c, float d, float e, float f, float g, float h, float i, float j)
+{
+    return a + b + c + d + e + f + g + h + i + j;
+}
+
 float3 decode(float3 c) { return select(c <= 0.04045, c / 12.92, pow((c + 0.055) / 1.055, 2.4)); }
 float3 balance(float3 c, float red, float blue) { return c * float3(red, 1, blue); }
 float3 expose(float3 c, float stops) { return c * exp2(stops); }

@@ -1,10 +1,14 @@
 """fusepy: a lazy tracing and fusion compiler for functions written in the Slang shading language."""
 
+import typing as _typing
+
 from fusepy.backend.marshals import Marshal
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.runtime import Device
+from fusepy.batchable import Batchable, is_batchable_like
 from fusepy.binding import CallContext
-from fusepy.device import default_device, init_device
+from fusepy.cursor import BufferCursor, ElementCursor
+from fusepy.device import create_device, default_device, init_device
 from fusepy.entry_point import Dispatch
 from fusepy.errors import (
     AmbiguousCallError,
@@ -13,11 +17,13 @@ from fusepy.errors import (
     CompileError,
     DeviceError,
     DeviceLostError,
+    ExportError,
     FusepyError,
     GradientError,
     InvalidNameError,
     IRSyntaxError,
     LeakedTracerError,
+    MissingPackageError,
     NoMatchError,
     OutOfDeviceMemory,
     RangeError,
@@ -77,13 +83,20 @@ from fusepy.math import (
     where,
 )
 from fusepy.module import Module, SlangType, get_function, load
-from fusepy.nested import Batchable, is_batchable_like
+from fusepy.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
 from fusepy.signature import register
 from fusepy.stats import Stats, clear_cache, stats
 from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct
 from fusepy.tensor import Tensor
+
+if _typing.TYPE_CHECKING:
+    from fusepy.backend.spellings import *  # noqa: F403
+else:  # found when asked for, so that fusepy's own names are what `dir` lists
+    from fusepy.backend.spellings import spelled as _spelled
+
+    __getattr__ = _spelled
 
 __version__ = "0.1.0"
 
@@ -92,6 +105,7 @@ __all__ = [
     "ArgumentError",
     "Batchable",
     "BoundFunction",
+    "BufferCursor",
     "CacheWarning",
     "CallContext",
     "CompileError",
@@ -100,7 +114,9 @@ __all__ = [
     "DeviceError",
     "DeviceLostError",
     "Dispatch",
+    "ElementCursor",
     "Explanation",
+    "ExportError",
     "Function",
     "FusedFunction",
     "FusepyError",
@@ -110,7 +126,10 @@ __all__ = [
     "InvalidNameError",
     "LeakedTracerError",
     "Marshal",
+    "MissingPackageError",
     "Module",
+    "NDBuffer",
+    "NDDifferentiableBuffer",
     "NoMatchError",
     "OutOfDeviceMemory",
     "RangeError",
@@ -139,6 +158,7 @@ __all__ = [
     "clip",
     "cos",
     "cosh",
+    "create_device",
     "cross",
     "default_device",
     "dot",

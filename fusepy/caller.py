@@ -6,8 +6,6 @@ import copy
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-import numpy as np
-
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.backend.recorder import is_encoder, misplaced
@@ -16,16 +14,16 @@ from fusepy.compile import Program, Recording
 from fusepy.configured import Configured
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
 from fusepy.extents import NoExtents, SizedByResult
+from fusepy.handout import container_named
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.mapping import spec_of
-from fusepy.nested import flat
+from fusepy.mapping import plain_spec, spec_of
+from fusepy.nested import flat, too_deep
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
 from fusepy.trace import user_line
 
 Self = TypeVar("Self", bound="Caller")
-_CONTAINERS = {"tensor": "tensor", Tensor: "tensor", "numpy": "numpy", np.ndarray: "numpy", "list": "list", list: "list"}
 
 
 class Caller(Configured):
@@ -69,11 +67,26 @@ class Caller(Configured):
             self._check_name(name)
         return self._configured(_specs=tuple(map(spec_of, specs)), _named_specs={k: spec_of(v) for k, v in named.items()})
 
-    map = declare
+    def map(self: Self, *specs: Any, **named: Any) -> Self:
+        """`declare` as slangpy spells it: with plain dimensions as well, and ``None`` for what is left to be inferred.
+
+        Args:
+            specs: per argument dimensions such as ``(0, 1)``, a `vmapping`, a type or its name, or ``None``.
+
+        Raises:
+            ArgumentError, ShapeError: for anything else, and for names that the function does not have.
+
+        Example:
+            >>> import fusepy as fp
+            >>> m = fp.Module.load_from_source(fp.default_device(), "doc_map", "float f(float a, float b) { return a * b; }")
+            >>> m.f.map((0,), b=(1,))([1.0, 2.0], b=[10.0, 20.0])
+            [[10.0, 20.0], [20.0, 40.0]]
+        """
+        return self.declare(*[plain_spec(spec) for spec in specs], **{name: plain_spec(spec) for name, spec in named.items()})
 
     def return_type(self: Self, container: Any) -> Self:
-        """This function with its results as ``"tensor"``, ``"numpy"`` or ``"list"`` (or the classes themselves)."""
-        return self._configured(_returns=_container(container))
+        """This function with its results as ``"tensor"``, ``"numpy"``, ``"list"``, ``"torch"`` or ``"slangpy"``, or a class."""
+        return self._configured(_returns=container_named(container))
 
     def strict_broadcasting(self: Self, strict: bool = True) -> Self:
         """This function accepting only identical shapes beside values without batch axes."""
@@ -93,7 +106,7 @@ class Caller(Configured):
         keys = KEYS
         try:
             key: Hashable = tuple([a.key if a.__class__ is Tensor else keys[a.__class__](a) for a in args])
-        except (KeyError, FusepyError):  # the first argument of its class, or one that has no key
+        except (KeyError, FusepyError, RecursionError):  # the first argument of its class, or one that has no key
             key = tuple([self._key(a, i) for i, a in enumerate(args)])
         if kwargs:
             key = (key, tuple((k, self._key(v, 0, k)) for k, v in kwargs.items()))
@@ -125,12 +138,14 @@ class Caller(Configured):
         """The key of one argument; where it has none, the error says which argument that is."""
         try:
             return signature(value)
-        except FusepyError as error:
+        except (FusepyError, RecursionError) as error:
             if is_encoder(value):
                 raise misplaced(value, self.__name__).at(user_line()) from None
             names = self._parameter_names()
             name = name or (names[position] if position < len(names) else f"#{position}")
-            error.what = f"{self.__name__}: argument {name!r}: {error.what}"
+            if isinstance(error, RecursionError):
+                raise too_deep(self.__name__, value, name).at(user_line()) from None
+            error.what = f"{self.__name__}: argument '{name}{error.below}': {error.what}"
             raise error.at(user_line()) from None
 
     def _again(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None, result: Any) -> Any:
@@ -151,7 +166,7 @@ class Caller(Configured):
         try:
             program = self._compile(args, kwargs, returns)
         except NoExtents as cause:
-            program = cast("Program", SizedByResult(self, cause, tuple(kwargs)))
+            program = cast("Program", SizedByResult(self._set_up(None), cause, tuple(kwargs)))
         program.device.counters.plan_misses += 1
         self._programs[key] = program
         program.home = (self._programs, key)
@@ -218,20 +233,8 @@ class Caller(Configured):
             raise cause.error("generators and single values").at(user_line()) from None
 
 
-def _container(container: Any) -> str:
-    try:
-        return _CONTAINERS[container]
-    except (KeyError, TypeError):
-        raise ArgumentError(
-            "not a container for results",
-            saw=repr(container)[:60],
-            expected="'tensor', 'numpy' or 'list'",
-            hint="see return_type",
-        ) from None
-
-
 def _wanted(result: Any) -> tuple[str | None, Any]:
     """``_result=`` as the container that it names, or the destinations that it is."""
     if isinstance(result, (str, type)):
-        return _container(result), None
+        return container_named(result), None
     return None, result

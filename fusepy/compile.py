@@ -13,34 +13,31 @@ from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
+from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
+from fusepy.backend.readback import Readback
 from fusepy.backend.shims import used_names
 from fusepy.detours import Detours
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, FusepyError, ResolveError, ShapeError
 from fusepy.extents import NoExtents
 from fusepy.generators import Generator, Grid, Linspace
+from fusepy.handout import HAND_OUT, LEADS, MAKE, target_of
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import Mapped
 from fusepy.passes import run_pipeline
 from fusepy.passes.fuse_chains import split_outputs
+from fusepy.recast import reinterpret
 from fusepy.results import hand_back
-from fusepy.tensor import Tensor, reinterpret
+from fusepy.tensor import Tensor
 from fusepy.trace import Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Place = Callable[[Any], Any]
-_LEADS = (
-    "tensor",
-    "numpy",
-    "list",
-    "vector",
-    "scalar",
-)  # the first of these among the arguments is what results become
 
 
 @dataclass
@@ -55,6 +52,7 @@ class Recording:
         outs: for each result the argument that it is written to, or ``None``; eager calls with ``out`` and ``inout`` arguments.
         keep: for each result whether it is returned.
         names: what the arguments are called, for messages about those that are written to.
+        grads: the results that are written to the gradient of their argument.
     """
 
     graph: Graph
@@ -66,6 +64,7 @@ class Recording:
     keep: Sequence[bool] = ()
     names: Sequence[str] = ()
     nested: bool = False
+    grads: Sequence[int] = ()
 
 
 class Program:
@@ -91,7 +90,7 @@ class Program:
             self.places[position] = self._place(values[position], value.type, value.name or "")
         self.ready = not any(self.places) and not self.captures
         leads = {marshal_of(_inner(v)).returns for v in recording.arguments} or {"scalar"}
-        self.returns = returns or next(r for r in _LEADS if r in leads)
+        self.returns = returns or next(r for r in LEADS if r in leads)
         self.elements = [Element.of(v.type, self.oracle) for v in self.graph.outputs]
         self.checks = [
             (self.positions[i], m.type, v.name or "")
@@ -100,13 +99,13 @@ class Program:
             for i in [self.graph.inputs.index(v)]
             if v.container == "" and m.type is not None
         ]
+        outs = list(recording.outs) or [None] * len(self.elements)
+        self.outs = outs if any(o is not None for o in outs) else None
         self.plan = self.plans(self.graph)[0] if self.graph.nodes else None
-        if self.plan is not None and self.plan.open:
+        if self.plan is not None and (self.plan.open or self._all_open(values)):
             raise NoExtents(self)
         self.detours = self._detours(values)
         self.split: list[Plan] | None = None
-        outs = list(recording.outs) or [None] * len(self.elements)
-        self.outs = outs if any(o is not None for o in outs) else None
         # the short way, for one tensor that is returned by itself and not in a tuple or dict of one
         self.simple = (
             self.outs is None
@@ -115,8 +114,19 @@ class Program:
             and len(self.elements) == 1
             and self.detours is None
         )
+        self.waits = any(in_cuda(_inner(v)) for v in recording.arguments)
+        self.simple = self.simple and not self.waits
+        self.readback = self._readback()
         for source in self.sources:
             device.save_facts(source)
+
+    def _readback(self) -> Readback | None:
+        """The short way for one result without axes that becomes a Python number."""
+        if self.outs is not None or self.plan is None or self.recording.rebuild is not hand_back or len(self.elements) != 1:
+            return None
+        if self.returns not in ("scalar", "list") or self.graph.outputs[0].rank or not Readback.takes(self.elements[0]):
+            return None
+        return Readback(self.device, self.elements[0])
 
     # ---- running ------------------------------------------------------------------------------------------------
 
@@ -147,6 +157,9 @@ class Program:
                 assert self.plan is not None
                 self.plan.run(placed, (result,))
                 return result
+        elif self.readback is not None and result is None:
+            assert self.plan is not None
+            return self.readback(self.plan, placed)
         return self._general(args, placed, result)
 
     def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
@@ -184,16 +197,26 @@ class Program:
             check_range(placed[position], type, f"{self.graph.name}: argument {name!r}")
 
     def _general(self, args: Sequence[Any], placed: Sequence[Any], result: Any) -> Any:
-        given = [None if o is None else _inner(args[o]) for o in self.outs] if self.outs else [None] * len(self.elements)
+        given: list[Any] = (
+            [None if o is None else _inner(args[o]) for o in self.outs] if self.outs else [None] * len(self.elements)
+        )
+        for j in self.recording.grads:
+            given[j] = given[j].grad
         if result is not None:
             given = self._given(result, given)
-        outs = [self._destination(g, e, self._target(j)) for j, (g, e) in enumerate(zip(given, self.elements))]
+        make = MAKE.get(self.returns)
+        if make is not None and any(g is None for g in given):
+            shapes = self.out_shapes([_shape(v) for v in placed])
+            made = [make(self.device, s, e, list(map(_inner, args))) for s, e in zip(shapes, self.elements)]
+            given = [m if g is None else g for g, m in zip(given, made)]
+        targets = [g if g is None else target_of(g, self.device, self._named(j)) for j, g in enumerate(given)]
+        outs = [self._destination(t, e, self._target(j)) for j, (t, e) in enumerate(zip(targets, self.elements))]
         for j, out in enumerate(outs):
             if out is not None and any(o is not None and o.low < out.high and out.low < o.high for o in outs[:j]):
                 raise ShapeError(
                     f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
                 )
-        arrays = {j: cast("Array", g) for j, g in enumerate(given) if isinstance(g, np.ndarray)}
+        arrays = {j: t for j, t in enumerate(targets) if isinstance(t, np.ndarray)}
         shapes = self.out_shapes([_shape(v) for v in placed]) if arrays else []
         for j, array in arrays.items():  # before anything runs: a call that fails changes nothing
             self._check_target(array, shapes[j], self.elements[j], self._target(j))
@@ -207,6 +230,8 @@ class Program:
         results = self.execute(ran, outs if any(o is not None for o in outs) else None)
         if self.detours is not None:
             self.detours.leave([*args, *self.captures], placed, ran)
+        if self.waits or any(map(in_cuda, given)):
+            self.device.wait()
         for j, array in arrays.items():
             array[...] = results[j].to_numpy()
         handed: list[Any] = []
@@ -255,16 +280,7 @@ class Program:
 
     def hand_out(self, tensor: Tensor) -> Any:
         """A result in the container that the call returns."""
-        if self.returns == "tensor":
-            return tensor
-        array = tensor.to_numpy()
-        if self.returns == "numpy":
-            return array
-        if array.dtype.names is not None:
-            return array  # a list of tuples would no longer say which struct it holds
-        if array.ndim and self.returns == "vector":
-            return array
-        return array.item() if array.ndim == 0 else array.tolist()
+        return HAND_OUT[self.returns](tensor)
 
     def _given(self, result: Any, given: list[Any]) -> list[Any]:
         """The ``_result=`` argument as destinations, in the order of results that have none yet."""
@@ -284,6 +300,9 @@ class Program:
         position = self.outs[j] if self.outs else None
         return "_result" if position is None else f"argument {self.recording.names[position]!r}"
 
+    def _named(self, j: int) -> str:
+        return f"{self.graph.name}: {self._target(j)}"
+
     def _check_target(self, target: Array, batch: tuple[int, ...], element: Element, name: str) -> None:
         """Raises `ShapeError` if an array that receives a result has another shape or dtype."""
         shape, dtype = batch + element.shape, element.dtype
@@ -296,27 +315,25 @@ class Program:
                 if "." in name
                 else "make it with np.empty(shape, dtype), or leave it away",
             )
+        if target.size and any(n > 1 and not s for n, s in zip(target.shape, target.strides)):
+            raise ShapeError(
+                f"{self.graph.name}: {name} repeats elements", saw=f"strides {target.strides}", hint="give a real array"
+            )
 
-    def _destination(self, given: Any, element: Element, name: str) -> Tensor | None:
+    def _destination(self, given: Tensor | Array | None, element: Element, name: str) -> Tensor | None:
         """The tensor that a result is written to directly; ``None`` where one is made and copied back."""
         if given is None or isinstance(given, Tensor):
             if given is not None and not given.element.same(element):
-                return reinterpret(given, element) or given
+                seen = reinterpret(given, element)
+                return given if seen is None else seen
             return given
-        if isinstance(given, np.ndarray):
-            if not given.flags.writeable:
-                raise ShapeError(
-                    f"{self.graph.name}: {name} is read-only",
-                    saw=f"{given.dtype}{list(np.shape(given))}",
-                    hint="pass a writable array",
-                )
-            return None
-        raise ArgumentError(
-            f"{self.graph.name}: {name}: a {type(given).__name__} cannot receive a result",
-            saw=repr(given)[:60],
-            expected="a Tensor or a NumPy array",
-            hint="leave the out argument away to have it returned",
-        )
+        if not given.flags.writeable:
+            raise ShapeError(
+                f"{self.graph.name}: {name} is read-only",
+                saw=f"{given.dtype}{list(np.shape(given))}",
+                hint="pass a writable array; one that is read as structs can be written if the bytes of each lie together",
+            )
+        return None
 
     def shapes(self, args: Sequence[Any]) -> list[tuple[int, ...]]:
         """The shapes that the arguments, and what was captured, have on the device."""
@@ -340,10 +357,12 @@ class Program:
         """A plan per region of a fused graph."""
         position = dict(zip(fused.inputs, self.positions))
         plans: list[Plan] = []
+        targets = [self._target(j) for j in range(len(self.elements))]
         for region in fused.nodes:
             elements = [Element.of(v.type, self.oracle) for v in region.results]
             positions = [position[v] for v in region.operands]
-            plans.append(Plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile))
+            plans.append(Plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, targets))
+            targets = targets[len(elements) :]
         return plans
 
     def source(self, region: Node, variant: Variant) -> KernelSource:
@@ -367,9 +386,14 @@ class Program:
 
     def _widest(self, region: Node) -> int:
         """Bytes of the largest element that a thread of this region loads or stores."""
-        types = [o.want for o in region_operands(region) if o.dims and o.want.kind is not Kind.POINTER]
+        types = [pair_of(o.want) or o.want for o in region_operands(region) if o.dims and o.want.kind is not Kind.POINTER]
         types += [v.type for v in region.results]
         return max((Element.of(t, self.oracle).nbytes for t in types), default=4)
+
+    def _all_open(self, values: Sequence[Any]) -> bool:
+        """Whether open grids are all that could say how large the grid is."""
+        ranked = [_inner(values[p]) for v, p in zip(self.graph.inputs, self.positions) if v.rank]
+        return bool(ranked) and all(isinstance(v, Grid) and any(v.open) for v in ranked)
 
     def _place(self, value: Any, wanted: Type, name: str) -> Place | None:
         """How an argument gets to the device as elements of `wanted`; ``None`` for what is passed as it is."""

@@ -134,9 +134,9 @@ def _moved(tensor: Tensor, unit: int) -> Tensor:
 def _copy(source: Tensor, to: Tensor) -> None:
     """All bytes that a tensor spans, to another of the same strides."""
     first, place = (t.offset - (t.address - t.low) for t in (source, to))
-    buffers = (t._block.buffer for t in (to, source))  # pyright: ignore[reportPrivateUsage]
-    target, origin = buffers
-    source.device.transfer.copy(target, place, origin, first, source.high - source.low)
+    device = source.device
+    with device.lock:
+        device.queue.copy(to.block.buffer, place, source.block.buffer, first, source.high - source.low)
 
 
 def _inner(value: Any) -> Any:

@@ -73,10 +73,28 @@ def init_device(
         if wanted is None and name == "vulkan" and spy.Feature.software_device in opened.features:
             fallback = opened  # software: only if no hardware device follows
             continue
-        return Device(opened, include_paths=[os.fspath(p) for p in include_paths], deferred=deferred)
+        shares = name == "cuda" and _torch_context() is not None
+        return Device(opened, include_paths=[os.fspath(p) for p in include_paths], deferred=deferred, shares_cuda=shares)
     if fallback is not None:
         return Device(fallback, include_paths=[os.fspath(p) for p in include_paths], deferred=deferred)
     raise DeviceError("no device could be opened", saw="; ".join(failures), hint="run 'fusepy doctor' to see what is missing")
+
+
+def create_device(
+    type: str | spy.DeviceType | None = None,
+    enable_debug_layers: bool = False,
+    include_paths: Sequence[str | os.PathLike[str]] = (),
+) -> Device:
+    """`init_device` as slangpy spells it.
+
+    Raises:
+        DeviceError: if none opens.
+
+    Example:
+        >>> create_device(include_paths=["shaders"]).include_paths
+        ('shaders',)
+    """
+    return init_device(None if type == spy.DeviceType.automatic else type, None, include_paths, enable_debug_layers)
 
 
 def default_device() -> Device:
@@ -139,8 +157,18 @@ def _open(name: str, adapter: int | str | None, include_paths: Sequence[str | os
         enable_rhi_validation=debug,  # 4 µs a call
         enable_hot_reload=False,
         adapter_luid=luid,
-        compiler_options={"include_paths": list(include_paths)},
+        existing_device_handles=_torch_context() if kind == spy.DeviceType.cuda else None,
+        compiler_options={"include_paths": [*include_paths, spy.SHADER_PATH]},  # slangpy makes tensors with its own module
     )
+
+
+def _torch_context() -> list[spy.NativeHandle] | None:
+    """The CUDA context that torch has made, if it has: a device opened in it shares memory with torch."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    torch.cuda.current_stream().synchronize()  # makes the context current in this thread
+    return spy.get_cuda_current_context_native_handles()
 
 
 def _has_cuda_driver() -> bool:

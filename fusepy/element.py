@@ -46,6 +46,11 @@ class Element:
         return self._keys.setdefault((rank, device), object()) if found is None else found
 
     @classmethod
+    def structs_named(cls, type: Type) -> list[Element]:
+        """The structs of this name that modules of this process have laid out."""
+        return [e for group in cls.structs.values() for e in group if e.type is type]
+
+    @classmethod
     def of(cls, type: Type, oracle: Oracle | None = None) -> Element:
         """The element of a type; structs are laid out as `oracle` says.
 
@@ -109,6 +114,8 @@ def element_of(dtype: Any) -> Element:
         return element
     if isinstance(dtype, Type):
         return Element.of(dtype)
+    if dtype in (float, int, bool):  # Slang's types of these names, which is what Python's numbers become
+        return Element.of(Type.parse(dtype.__name__))
     if isinstance(dtype, str) and (dtype in SCALARS or dtype not in np.sctypeDict):  # NumPy's "float" is a double
         return Element.of(Type.parse(dtype))
     return Element.of(scalar_type(np.dtype(dtype)))

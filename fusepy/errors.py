@@ -19,6 +19,8 @@ expect in its place, so that ``except TypeError`` keeps working::
     ├── CompileError (RuntimeError)             Slang rejected a source; carries its own words
     ├── GradientError (TypeError)
     ├── OutOfDeviceMemory (MemoryError)
+    ├── ExportError (BufferError)               memory that cannot be shared with another framework
+    ├── MissingPackageError (ImportError)       an optional package that is not installed
     ├── DeviceError (RuntimeError)              no usable device
     │   └── DeviceLostError                     used after close, fork or loss
     ├── IRSyntaxError (SyntaxError)             text that is not IR
@@ -51,6 +53,8 @@ class FusepyError(Exception):
           expected: (3,)
           hint:     slice it
     """
+
+    below: str = ""  # where inside a nested argument it happened, ``.position.z``, while it travels up to the argument's name
 
     def __init__(self, what: str, *, place: str | None = None, saw: object = None, expected: object = None, hint: str = ""):
         self.what = what
@@ -139,6 +143,14 @@ class GradientError(FusepyError, TypeError):
 
 class OutOfDeviceMemory(FusepyError, MemoryError):
     """The device cannot hold an allocation; names what was asked, what is in use and the limit."""
+
+
+class ExportError(FusepyError, BufferError):
+    """Memory of a tensor that cannot be shared with another framework, for where or for how it lies."""
+
+
+class MissingPackageError(FusepyError, ImportError):
+    """An optional package that something needs and that is not installed; the hint says what to install."""
 
 
 class DeviceError(FusepyError, RuntimeError):

@@ -9,7 +9,7 @@ import numpy as np
 
 from fusepy.element import Element
 from fusepy.errors import ShapeError
-from fusepy.generators import Generator
+from fusepy.generators import Generator, Grid
 from fusepy.mapping import Mapped
 from fusepy.nested import flat
 from fusepy.tensor import Tensor
@@ -36,10 +36,16 @@ class NoExtents(Exception):
 
 
 class SizedByResult:
-    """Stands for a program under the key of such a call: gives its generators the extents of the result, and calls again."""
+    """Stands for a program under the key of such a call: gives its generators the extents of the result, and calls again.
+
+    `caller` must have no setup of its own: functions that differ in what they have set share this, and set it around the call.
+    """
 
     def __init__(self, caller: Caller, cause: NoExtents, names: Sequence[str]):
         self.device = cause.program.device
+        self.sources = cause.program.sources
+        self.graph = cause.program.graph
+        self.global_names = cause.program.global_names
         self._caller = caller
         self._cause = cause
         self._names = names
@@ -51,12 +57,22 @@ class SizedByResult:
         Raises:
             ShapeError: if it is written to nothing that has extents.
         """
+        sized, named = self._sized(args, result)
+        return self._caller._run(sized[: len(sized) - len(named)], named, result)  # pyright: ignore[reportPrivateUsage]
+
+    def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
+        """The same for a call that is recorded."""
+        sized, named = self._sized(args, result)
+        program = self._caller._compile(sized, named, None)  # pyright: ignore[reportPrivateUsage]
+        return program.record(flat(sized) if program.nested else sized, result, keep)
+
+    def _sized(self, args: Sequence[Any], result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """All arguments with the extents of the result, and those of them that have names."""
         shape = self._extents(args, result)
         if not any(_follows(v) for v in args):
             raise self._cause.error("generators inside the function, which follow its arguments")
-        sized = [_over(v, shape) for v in args]
-        cut = len(args) - len(self._names)
-        return self._caller._run(tuple(sized[:cut]), dict(zip(self._names, sized[cut:])), result)  # pyright: ignore[reportPrivateUsage]
+        sized = tuple(_over(v, shape) for v in args)
+        return sized, dict(zip(self._names, sized[len(args) - len(self._names) :]))
 
     def _extents(self, args: Sequence[Any], result: Any) -> tuple[int, ...]:
         program = self._cause.program
@@ -79,7 +95,7 @@ def _batch(target: Any, element: Element) -> tuple[int, ...]:
 
 def _follows(value: Any) -> bool:
     inner = value.value if isinstance(value, Mapped) else value
-    return isinstance(inner, Generator) and not inner.shape
+    return any(inner.open) if isinstance(inner, Grid) else isinstance(inner, Generator) and not inner.shape
 
 
 def _over(value: Any, shape: tuple[int, ...]) -> Any:

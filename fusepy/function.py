@@ -17,9 +17,9 @@ from fusepy.errors import ArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.mapping import Mapped
-from fusepy.nested import is_nested, leaves_of
+from fusepy.nested import is_nested, leaves_of, naming
 from fusepy.reload import Loaded
-from fusepy.resolution import Resolved, resolved_call
+from fusepy.resolution import Resolved, call_answer, resolved_call
 from fusepy.results import hand_back
 from fusepy.standin import stand_in
 from fusepy.trace import Trace, current_trace
@@ -91,17 +91,19 @@ class Function(Caller):
         alias = trace.module(self._source, self._device)
         slots = _slots(trace.oracle.declared(alias, self.__name__), args, kwargs)
         given = [*args, *kwargs.values()]
-        leaves = [list(leaves_of(value, slot.name)) for value, slot in zip(given, slots)]
+        with naming(self.__name__):
+            leaves = [list(leaves_of(value, slot.name)) for value, slot in zip(given, slots)]
         starts = [sum(map(len, leaves[:i])) for i in range(len(given))]
         inputs = [i for i, p in enumerate(slots) if p.direction != OUT]
         with trace.recording():
-            passed = [trace.argument(slots[i].name, given[i], self._spec(i, slots[i].name)) for i in inputs]
-            cut = sum(i < len(args) for i in inputs)
-            found = trace.call(alias, self.__name__, passed[:cut], dict(zip(kwargs, passed[cut:])), inherit=False)
+            passed = {i: trace.argument(slots[i].name, given[i], self._spec(i, slots[i].name)) for i in inputs}
+            positional = [t for i, t in passed.items() if i < len(args)]
+            named = {slots[i].name: t for i, t in passed.items() if i >= len(args)}
+            found = trace.call(alias, self.__name__, positional, named, inherit=False)
             several = cast("tuple[Traced, ...]", found if isinstance(found, tuple) else (found,))
             results = [] if found is None else list(several)
             written = [Written(p, given[i], self._spec(i, p.name), leaves[i], starts[i]) for i, p in enumerate(slots)]
-            outputs = self._outputs(trace, written, results)
+            outputs = _outputs(trace, self.__name__, written, len(args), results)
         return Recording(
             trace.finish([o.value for o in outputs]),
             trace,
@@ -112,18 +114,8 @@ class Function(Caller):
             [o.target is None for o in outputs],
             [path for found in leaves for path, _ in found],
             any(map(is_nested, given)),
+            [j for j, o in enumerate(outputs) if o.grad],
         )
-
-    def _outputs(self, trace: Trace, slots: Sequence[Written], results: Sequence[Traced]) -> list[Output]:
-        """What the program computes: results to return, and those that are written back to arguments."""
-        written = [w for w in slots if w.param.direction in (OUT, INOUT)]
-        if not any(w.param.direction == OUT for w in written) and len(results) > len(written) + 1:
-            return [Output(r) for r in results]  # out arguments were left away among the inputs: everything is returned
-        cut = len(results) - len(written)
-        outputs = [Output(r) for r in results[:cut]]
-        for slot, result in zip(written, results[cut:]):
-            outputs += written_back(trace, self.__name__, slot, result)
-        return outputs
 
     def _global_names(self) -> list[str]:
         loaded = self._loaded
@@ -198,28 +190,35 @@ class Function(Caller):
         """What Slang answers for a call like this one, with values or types in their place; see `fusepy.resolve`."""
         return resolved_call(self._record([stand_in(a) for a in args], {k: stand_in(v) for k, v in kwargs.items()}))
 
+    def as_func(self) -> Function:
+        """The function itself; slangpy's spelling of "this name is a function"."""
+        return self
+
     def __repr__(self) -> str:
         return f"<Slang function {self.__name__} of {self._source.alias}>"
 
 
 def _slots(declared: Sequence[Signature], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Param]:
-    """The parameter that each argument fills: all of them where as many are given by position, else only inputs.
-
-    Raises:
-        ArgumentError: where an ``out`` argument is given by name.
-    """
+    """The parameter that each argument fills: all of them where as many are given by position, else inputs; any by name."""
     for signature in declared:
         if not kwargs and len(args) == len(signature.params):
             return list(signature.params)
     inputs = [p for p in declared[0].params if p.direction != OUT]
     named = {p.name: p for s in declared for p in s.params}
     slots = [inputs[i] if i < len(inputs) else Param(f"arg{i}", None) for i in range(len(args))]
-    for name in kwargs:
-        param = named.get(name, Param(name, None))
-        if param.direction == OUT:
-            raise ArgumentError(
-                f"the out argument {name!r} is given by name",
-                hint="pass all arguments by position to have it written back, or leave it away to have it returned",
-            )
-        slots.append(param)
-    return slots
+    return slots + [named.get(name, Param(name, None)) for name in kwargs]
+
+
+def _outputs(trace: Trace, function: str, slots: Sequence[Written], positional: int, results: Sequence[Traced]) -> list[Output]:
+    """What the program computes: results to return, and those that are written back to arguments."""
+    if all(w.param.direction not in (OUT, INOUT) for w in slots):
+        return [Output(r) for r in results]
+    answer = call_answer(trace.builder.nodes, trace.oracle)
+    # which parameter an argument fills is known by place or name, not by the slot: Slang may have taken another overload
+    places = [p.name for p in answer.params if p.direction != OUT or any(w.param.direction == OUT for w in slots[:positional])]
+    targets = {places[i] if i < min(positional, len(places)) else w.param.name: w for i, w in enumerate(slots)}
+    outputs: list[Output] = []
+    for (name, _), result in zip(answer.results, results):
+        slot = targets.get(name)
+        outputs += [Output(result)] if slot is None else written_back(trace, function, slot, result)
+    return outputs

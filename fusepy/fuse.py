@@ -14,7 +14,7 @@ from fusepy.compile import Recording
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.refusals import none_error
 from fusepy.mapping import Mapped
-from fusepy.nested import flat, is_nested
+from fusepy.nested import flat, is_nested, leaves_of, naming
 from fusepy.results import flatten
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace, entered, user_line
@@ -127,7 +127,9 @@ class FusedFunction(Caller):
     def _record(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
         names = [n for n in self._parameters.parameters if n not in self._values]
         dynamic = {**dict(zip(names, args)), **kwargs}
-        trace = Trace(self.__name__, self._device_of(dynamic))
+        with naming(self.__name__):
+            leaves = [leaf for name, value in dynamic.items() for _, leaf in leaves_of(value, name)]
+        trace = Trace(self.__name__, self._device_of(leaves))
         with trace.recording(), entered(self, self.__name__):
             passed: dict[str, Any] = {}
             for position, name in enumerate(self._parameters.parameters):
@@ -136,23 +138,22 @@ class FusedFunction(Caller):
                         raise none_error(f"{self.__name__}: argument {name!r}", user_line())
                     passed[name] = trace.argument(name, dynamic[name], self._spec(position, name))
             result = self._function(**passed, **self._values)
-            leaves: list[Any] = []
-            rebuild = flatten(result, leaves, self.__name__)
-            outputs = [v if isinstance(v, Traced) else Traced(trace, trace.lift(v), None) for v in leaves]
+            found: list[Any] = []
+            rebuild = flatten(result, found, self.__name__)
+            outputs = [v if isinstance(v, Traced) else Traced(trace, trace.lift(v), None) for v in found]
             for output in outputs:
                 output.check(trace)
             graph = trace.finish(outputs)
         order = [*args, *kwargs.values()]
-        leaves_of = [flat([value]) for value in order]
-        starts = [sum(map(len, leaves_of[:i])) for i in range(len(order))]
-        inputs = {n: range(s, s + len(found)) for n, s, found in zip([*names[: len(args)], *kwargs], starts, leaves_of)}
-        arguments = [leaf for found in leaves_of for leaf in found]
+        counts = [len(flat([value])) for value in order]
+        starts = [sum(counts[:i]) for i in range(len(order))]
+        inputs = {n: range(s, s + count) for n, s, count in zip([*names[: len(args)], *kwargs], starts, counts)}
         positions = [i for n in passed for i in inputs[n]]
-        return Recording(graph, trace, arguments, positions, rebuild, nested=any(map(is_nested, order)))
+        return Recording(graph, trace, flat(order), positions, rebuild, nested=any(map(is_nested, order)))
 
-    def _device_of(self, arguments: Mapping[str, Any]) -> Device | None:
+    def _device_of(self, leaves: Sequence[Any]) -> Device | None:
         """The given device, else that of the first tensor among the arguments; ``None`` leaves it to the modules called."""
-        tensors = (v.value if isinstance(v, Mapped) else v for v in flat(list(arguments.values())))
+        tensors = (v.value if isinstance(v, Mapped) else v for v in leaves)
         return self._device or next((t.device for t in tensors if isinstance(t, Tensor)), None)
 
     def _parameter_names(self) -> list[str]:

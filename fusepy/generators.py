@@ -26,6 +26,11 @@ class Grid:
         self.stride = stride
         self.step = tuple(s if o or n != 1 else 0 for s, o, n in zip(stride, self.open, self.shape))
 
+    def over(self, shape: tuple[int, ...]) -> Grid:
+        """The same grid with the open ones of its extents taken from `shape`, which is aligned on the right."""
+        given = (1,) * (len(self.shape) - len(shape)) + shape[max(len(shape) - len(self.shape), 0) :]
+        return Grid(tuple(g if o else n for g, o, n in zip(given, self.open, self.shape)), self.offset, self.stride)
+
     def __repr__(self) -> str:
         shape = tuple(-1 if o else n for o, n in zip(self.open, self.shape))
         return f"grid({shape}, offset={self.offset}, stride={self.stride})"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fusepy.argument_tree import argument_lines
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.plan import Plan
 from fusepy.compile import Program, Recording
@@ -39,6 +40,7 @@ class Explanation:
         kernels: how many kernels it dispatches.
         variants: for each kernel how it indexes (``linear`` or ``strided``), and why.
         reasons: for each node of the program why it is where it is.
+        inputs: for each argument what it arrives as; nested ones as a tree of several lines.
     """
 
     name: str
@@ -72,7 +74,11 @@ def explain(program: Program, args: Sequence[Any]) -> Explanation:
         reasons.append("split: the results have extents that share no grid, so each gets a kernel of its own")
     for plan in plans:
         reasons += _region_reasons(plan.region, before)
-    inputs = [f"{v.name}: {v.type} over {v.rank} axes" for v in program.graph.inputs]
+    recording = program.recording
+    written = [recording.names[position] for position in recording.outs if position is not None]
+    if written:
+        reasons.append(f"written back: {', '.join(written)}")
+    inputs = argument_lines(before, [p.region for p in plans])
     return Explanation(program.graph.name, len(plans), tuple(variants), tuple(reasons), tuple(inputs))
 
 
@@ -123,9 +129,11 @@ def _region_reasons(region: Node, before: Graph) -> list[str]:
 
 def _identity(node: Node) -> tuple[str, object, object]:
     """What tells nodes apart in reasons."""
-    return (node.op.name, node.loc, node.attrs.get("function"))
+    return (node.op.name, node.loc, node.attrs.get("function", node.attrs.get("path")))
 
 
 def _label(node: Node) -> str:
     what = node.text("function") if node.op.name == "slang.call" else node.op.name
+    if node.op.name == "struct":
+        what = f"struct {node.text('path')}"
     return f"{what} ({node.loc})" if node.loc else what

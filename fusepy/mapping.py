@@ -10,7 +10,7 @@ import numpy as np
 from fusepy.aos import as_structs
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, ShapeError
-from fusepy.ir.argmap import ArgMap, check_dims
+from fusepy.ir.argmap import UNSAID, ArgMap, check_dims
 from fusepy.ir.types import Kind, Type
 from fusepy.tensor import Tensor
 
@@ -120,6 +120,13 @@ def spec_of(spec: Any) -> ArgMap | None:
     return ArgMap(None, type_of(spec))
 
 
+def plain_spec(spec: Any) -> ArgMap:
+    """What one argument of `map` says: plain dimensions too, and ``None`` for nothing."""
+    if spec is None:
+        return UNSAID
+    return vmapping(cast("Any", spec)) if isinstance(spec, (int, tuple, list)) else cast("ArgMap", spec_of(spec))
+
+
 def type_of(spec: Any) -> Type:
     """The `Type` behind ``m.float3``, a `Type`, or a name.
 
@@ -130,6 +137,8 @@ def type_of(spec: Any) -> Type:
         return spec
     if isinstance(spec, str):
         return Type.parse(spec)
+    if spec in (float, int, bool):
+        return Type.parse(spec.__name__)
     found = getattr(spec, "type", None)
     if isinstance(found, Type):
         return found

@@ -211,6 +211,9 @@ class Module:
             found = self._methods[path] = (function, any(s.params and s.params[0].name == THIS for s in declared))
         return found
 
+    require_function = find_function  # slangpy's spellings
+    require_struct = find_struct = find_type
+
     def __getitem__(self, name: str) -> Any:
         found = self._found.get(name)
         if found is None:
@@ -334,6 +337,10 @@ class SlangType:
                 raise ArgumentError(f"{self.type}({value}) would cut a float", hint="round it first")
             check_range(value, self.type, f"{self.type}({value})")
         return np.resize(np.asarray(args, self.type.dtype), self.type.shape)
+
+    def as_struct(self) -> SlangType:
+        """The type itself; slangpy's spelling of "this name is a type"."""
+        return self
 
     def __eq__(self, other: object) -> bool:
         return other is self.type or (isinstance(other, SlangType) and other.type is self.type)

@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import ModuleType, NoneType
 from typing import Any, cast
 
 import numpy as np
 
 from fusepy.backend.marshals import marshal_of
-from fusepy.errors import AmbiguousCallError, ArgumentError, UnknownNameError, UnsupportedArgumentError, did_you_mean
+from fusepy.errors import (
+    AmbiguousCallError,
+    ArgumentError,
+    FusepyError,
+    UnknownNameError,
+    UnsupportedArgumentError,
+    did_you_mean,
+)
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
 from fusepy.mapping import Mapped
+from fusepy.traced import Traced
 
 Fields = Mapping[str, Any]
 TYPE = "_type"
@@ -30,18 +40,25 @@ def _of_dict(value: dict[Any, Any]) -> Fields:
 
 def _of_attributes(value: Any) -> Fields:
     """What an object holds itself: no methods, nothing private, and the struct's name where it gives one."""
-    held = cast("dict[str, Any]", vars(value))
-    found = {k: v for k, v in held.items() if not k.startswith("_")}
-    named = getattr(value, TYPE, None)
-    return {TYPE: named, **found} if isinstance(named, str) else found
+    return {name: held for name, held in value.__dict__.items() if name[0] != "_" or name == TYPE}
 
 
 def _of_names(names: Sequence[str]) -> Callable[[Any], Fields]:
     return lambda value: {name: getattr(value, name) for name in names}
 
 
+def _of_slots(names: Sequence[str]) -> Callable[[Any], Fields]:
+    return lambda value: {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+def _under_name(accessor: Callable[[Any], Fields], name: str) -> Callable[[Any], Fields]:
+    """The fields of objects whose class says which struct they are: ``_type = "Ray"``."""
+    return lambda value: {TYPE: name, **accessor(value)}
+
+
 ACCESSORS: dict[type, Callable[[Any], Fields]] = {dict: _of_dict}
-_OPAQUE = (str, bytes, type, np.ndarray, np.generic, BaseException)
+DEPTH = 64  # levels of a nested argument; what is deeper contains itself, or makes new objects as it is read
+_OPAQUE = (str, bytes, type, ModuleType, np.ndarray, np.generic, BaseException, Mapped, Traced)
 
 
 def fields_of(value: Any) -> Callable[[Any], Fields] | None:
@@ -51,7 +68,8 @@ def fields_of(value: Any) -> Callable[[Any], Fields] | None:
     if found is None:
         found = _accessor(value, cls)
         if found is not None:
-            ACCESSORS[cls] = found
+            named = getattr(cls, TYPE, None)
+            ACCESSORS[cls] = found = found if named is None else _under_name(found, named)
     return found
 
 
@@ -72,11 +90,38 @@ def _accessor(value: Any, cls: type) -> Callable[[Any], Fields] | None:
         return _of_names(names) if names else None
     if dataclasses.is_dataclass(value) and not taken(value):
         return _of_names([f.name for f in dataclasses.fields(value) if not f.name.startswith("_")])
-    if isinstance(value, _OPAQUE) or callable(value) or not hasattr(value, "__dict__"):
+    if isinstance(value, _OPAQUE) or callable(value) or taken(value):
         return None
-    if taken(value):
-        return None
+    if not hasattr(value, "__dict__"):
+        slots = _slots(cls)
+        return _of_slots(slots) if slots else None
     return _of_attributes if _of_attributes(value) else None
+
+
+def _slots(cls: type) -> list[str]:
+    """The public names that a class and its bases keep in ``__slots__``."""
+    kept: list[str | Sequence[str]] = [vars(base).get("__slots__", ()) for base in reversed(cls.__mro__)]
+    names = [name for slots in kept for name in ([slots] if isinstance(slots, str) else slots)]
+    return [name for name in names if not name.startswith("_")]
+
+
+def check_finite(value: Any, path: str, above: tuple[int, ...] = ()) -> None:
+    """Raises `ArgumentError` for a nested argument that contains itself."""
+    if isinstance(value, Mapped):
+        value = value.value
+    accessor = fields_of(value)
+    if accessor is None:
+        return
+    if id(value) in above or len(above) > DEPTH:
+        raise ArgumentError(
+            f"{path} contains itself" if id(value) in above else f"{path} has more than {DEPTH} levels of fields",
+            saw=f"a {type(value).__name__}",
+            expected="fields that end in numbers, arrays or tensors",
+            hint="leave the reference away, or give it a name that starts with '_', which is not read",
+        )
+    for name, inner in accessor(value).items():
+        if name != TYPE:
+            check_finite(inner, f"{path}.{name}", (*above, id(value)))
 
 
 # ---- the leaves: on every call ---------------------------------------------------------------------------
@@ -118,12 +163,32 @@ def spread(leaf: Any, map: ArgMap) -> Any:
 
     A leaf's own words come first, and a list is left alone, since it may well be a vector: say `vmap` for that leaf.
     """
-    if map.dims is None or not getattr(leaf, "shape", ()):
-        return leaf
-    return Mapped(leaf, ArgMap(map.dims))
+    axes = leaf._value.rank if isinstance(leaf, Traced) else len(getattr(leaf, "shape", ()))  # pyright: ignore[reportPrivateUsage]
+    return leaf if map.dims is None or not axes else Mapped(leaf, ArgMap(map.dims))
 
 
 # ---- while recording -------------------------------------------------------------------------------------------------
+
+
+def too_deep(function: str, value: Any, name: str) -> FusepyError:
+    """Why reading the fields of an argument did not end."""
+    try:
+        check_finite(value, name)
+    except ArgumentError as error:
+        error.what = f"{function}: {error.what}"
+        return error
+    return ArgumentError(f"{function}: {name} cannot be read: its fields recur", hint="pass fields of numbers, arrays or tensors")
+
+
+@contextmanager
+def naming(function: str) -> Generator[None, None, None]:
+    """Errors from inside name the function."""
+    try:
+        yield
+    except FusepyError as error:
+        if not error.what.startswith(f"{function}: "):
+            error.what = f"{function}: {error.what}"
+        raise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,9 +213,16 @@ class Tree:
             return None
         read = dict(accessor(value))
         named = read.pop(TYPE, None)
-        named = getattr(named, "type", named)
+        named = getattr(named, "type", named)  # the type of a module, or its name
         if said is not None and said.type is not None:
             named = said.type
+        if not isinstance(named, (str, Type, NoneType)):
+            raise ArgumentError(
+                f"{path}: '{TYPE}' names no struct",
+                saw=repr(named)[:60],
+                expected="the name of a struct, or a type of a module",
+                hint=f"'{TYPE}' is no field; write '{TYPE}': 'Name'",
+            )
         wrong = [k for k in read if not (isinstance(cast("Any", k), str) and k.isidentifier())]
         if wrong or not read:
             raise ArgumentError(
@@ -176,6 +248,7 @@ class Tree:
 
 def leaves_of(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Paths and leaves of an argument; a leaf is its own."""
+    check_finite(value, path)
     tree = Tree.of(value, path)
     return iter([(path, value)]) if tree is None else tree.leaves(path)
 
@@ -210,7 +283,11 @@ def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type
     """
     names = set(tree.fields)
     if tree.type is not None:
-        type = Type.parse(tree.type)
+        try:
+            type = Type.parse(tree.type)
+        except FusepyError as error:
+            error.what = f"{path}: {error.what}"
+            raise error.at(place) from None
         if oracle.fields(type) is None:
             known = [c.name for c in candidates if c is not None]
             raise UnknownNameError(f"{path}: there is no struct {tree.type!r}", place=place, hint=did_you_mean(tree.type, known))
@@ -230,69 +307,25 @@ def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type
     open_ones = [c for c, fields in structs.items() if fields]
     if len(open_ones) == 1:
         return open_ones[0]  # the struct itself says what is missing
+    if not structs:
+        raise ArgumentError(
+            f"{path} is given by fields, and its parameter is generic or an interface",
+            place=place,
+            saw=", ".join(tree.fields),
+            expected="the name of a struct",
+            hint=f"say which struct it is: {{'{TYPE}': 'Name', …}}",
+        )
     raise ArgumentError(
         f"{path} is given by fields" + (", and no overload has these" if open_ones else ", where Slang takes no struct"),
         place=place,
         saw=", ".join(tree.fields),
-        expected=" or ".join(f"{c} {{ {', '.join(structs[c])} }}" for c in open_ones)
-        or " or ".join(str(c) for c in structs)
-        or "a generic parameter",
-        hint="name the struct: {'_type': 'Ray', …}" if not structs else "check the names of the fields",
+        expected=" or ".join(f"{c} {{ {', '.join(structs[c])} }}" for c in open_ones) or " or ".join(str(c) for c in structs),
+        hint=_nearest_field(names, structs) if open_ones else "pass a value instead of fields",
     )
 
 
-class Batchable:
-    """A list as a batch: its elements run along the grid, whatever the parameter could take whole.
-
-    ``Batchable([1, 2, 3])`` is a batch of three numbers; of dicts or objects with equal fields it makes one nested argument
-    with a batch in every field.
-
-    Raises:
-        ArgumentError: for elements whose fields differ, and for what is no list.
-
-    Example:
-        >>> Batchable([1.0, 2.0])
-        [1.0, 2.0] vmap(d0)
-        >>> Batchable([{"x": 1, "y": 2}, {"x": 3, "y": 4}])
-        {'x': [1, 3] vmap(d0), 'y': [2, 4] vmap(d0)}
-    """
-
-    def __new__(cls, items: Sequence[Any]) -> Any:
-        if not isinstance(cast("Any", items), (list, tuple)) or not items:
-            if hasattr(items, "shape"):
-                return items  # a tensor is batched by itself
-            raise ArgumentError("Batchable takes a list", saw=repr(items)[:60], hint="wrap the list of values: Batchable([a, b])")
-        return _transposed(list(items), "Batchable")
-
-
-def _transposed(items: list[Any], path: str) -> Any:
-    trees = [Tree.of(item, path) for item in items]
-    first = trees[0]
-    if first is None:
-        if any(t is not None for t in trees):
-            raise ArgumentError(f"{path}: some elements have fields and others have none", hint="give every element one shape")
-        return Mapped([i.tolist() if isinstance(i, np.ndarray) else i for i in items], ArgMap((0,)))
-    for i, tree in enumerate(trees):
-        if tree is None or tree.fields.keys() != first.fields.keys() or tree.type != first.type:
-            raise ArgumentError(
-                f"{path}: element {i} has other fields than element 0",
-                saw=", ".join(tree.fields) if tree else repr(items[i])[:40],
-                expected=", ".join(first.fields),
-                hint="a batch holds structs of one kind",
-            )
-    named = {} if first.type is None else {TYPE: first.type}
-    return named | {
-        name: _transposed([t.fields[name] for t in trees if t is not None], f"{path}.{name}") for name in first.fields
-    }
-
-
-def is_batchable_like(value: Any) -> bool:
-    """Whether a value is batched by itself: any array or tensor, and what `Batchable` made, but no bare list.
-
-    Example:
-        >>> is_batchable_like(np.zeros(3)), is_batchable_like([1, 2, 3])
-        (True, False)
-    """
-    if isinstance(value, Mapped):
-        return value.map.dims is not None
-    return bool(getattr(value, "shape", ()))
+def _nearest_field(names: Iterable[str], structs: Mapping[Type, Sequence[str]]) -> str:
+    """What to do about fields that no overload has."""
+    known = {field for fields in structs.values() for field in fields}
+    unknown = sorted(set(names) - known)
+    return did_you_mean(unknown[0], known) if unknown else "give every field of one of them"

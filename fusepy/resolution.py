@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fusepy.compile import Recording
 from fusepy.errors import ArgumentError
-from fusepy.ir.graph import Value
+from fusepy.ir.graph import Node, Value
 from fusepy.ir.offers import describe
 from fusepy.ir.ops.call import SlangCall
-from fusepy.ir.oracle import OUT
+from fusepy.ir.oracle import OUT, Oracle
+from fusepy.ir.resolve import Resolution
 from fusepy.ir.types import VOID, Type
 
 
@@ -54,11 +56,21 @@ class Resolved:
         return "\n".join(lines)
 
 
+def _last_call(nodes: Sequence[Node]) -> Node:
+    return next(n for n in reversed(nodes) if isinstance(n.op, SlangCall))
+
+
+def call_answer(nodes: Sequence[Node], oracle: Oracle) -> Resolution:
+    """Slang's answer for the last call among these nodes."""
+    node = _last_call(nodes)
+    assert isinstance(node.op, SlangCall)
+    return node.op.resolution(node, oracle)
+
+
 def resolved_call(recording: Recording) -> Resolved:
     """The answer behind a traced single call."""
-    node = next(n for n in reversed(recording.graph.nodes) if isinstance(n.op, SlangCall))
-    assert isinstance(node.op, SlangCall)
-    answer = node.op.resolution(node, recording.trace.oracle)
+    node = _last_call(recording.graph.nodes)
+    answer = call_answer(recording.graph.nodes, recording.trace.oracle)
     params = [p for p in answer.params if p.direction != OUT]
     values: list[Value] = list(node.operands)
     bindings = tuple(Binding(p.name, p.type or VOID, describe(v), m.dims or ()) for p, v, m in zip(params, values, answer.maps))

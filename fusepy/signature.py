@@ -49,11 +49,14 @@ def signature(value: Any) -> Hashable:
 
 
 def _of_fields(accessor: Callable[[Any], Mapping[str, Any]]) -> Callable[[Any], Hashable]:
-    """The key of a nested argument: its field names in order, with the keys of what they hold."""
+    """The key of a nested argument: its field names in order, with the keys of what they hold.
+
+    Its class is part of it, since a fused function may call the methods of that class.
+    """
     keys = KEYS
 
     def key(value: Any) -> Hashable:
-        parts: list[object] = ["fields"]
+        parts: list[object] = [value.__class__]
         for name, leaf in accessor(value).items():
             parts.append(name)
             if name == TYPE:
@@ -63,7 +66,7 @@ def _of_fields(accessor: Callable[[Any], Mapping[str, Any]]) -> Callable[[Any], 
             try:
                 parts.append(signature(leaf) if known is None else known(leaf))
             except FusepyError as error:
-                error.what = f"field {name!r}: {error.what}"
+                error.below = f".{name}{error.below}"
                 raise
         return tuple(parts)
 

@@ -20,7 +20,7 @@ from fusepy.function import Function
 from fusepy.ir.argmap import UNSAID
 from fusepy.module import Module, SlangType
 from fusepy.nested import ACCESSORS, TYPE
-from fusepy.tensor import Tensor, view
+from fusepy.tensor import Tensor
 
 _TAKE_ARGUMENTS = frozenset(("call", "ir", "source", "explain", "resolve"))
 
@@ -233,10 +233,11 @@ class InstanceTensor(Tensor):
             tensor.device,
             tensor.element,
             tensor.shape,
-            block=tensor._block,
-            offset=tensor._origin,
+            block=tensor.block,
+            offset=tensor.origin,
             strides=tensor.strides,
         )
+        self.grads = tensor.grads
         self.slang = type
 
     def construct(self, *args: Any, **kwargs: Any) -> InstanceTensor:
@@ -244,8 +245,8 @@ class InstanceTensor(Tensor):
         self.slang(*args, **kwargs, _result=Tensor.viewed(self, self.element, self.shape, self.strides))
         return self
 
-    def __getitem__(self, index: Any) -> InstanceTensor:
-        return InstanceTensor(self.slang, data=view(self, index))
+    def _seen(self, view: Any, argument: Any) -> InstanceTensor:
+        return InstanceTensor(self.slang, data=super()._seen(view, argument))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "slang":

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
+import fusepy.contents as contents
+import fusepy.gradients as gradients
+import fusepy.recast as recast
+import fusepy.sharing as sharing
+import fusepy.views as views
 from fusepy.element import Element, element_of, scalar_type
-from fusepy.errors import RangeError, ShapeError, UnsupportedArgumentError
+from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
-from fusepy.ir.types import FLOAT, INT, Kind, Type
+from fusepy.ir.types import FLOAT, INT, Type
 
 if TYPE_CHECKING:
     from fusepy.backend.block import Block
     from fusepy.backend.runtime import Device
+    from fusepy.cursor import BufferCursor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -29,19 +35,21 @@ class Tensor:
         strides: distances between neighbours along each axis, in elements; 0 repeats, negative runs backwards.
         device: where it lies.
 
-    Slicing with integers and slices makes views that share memory.
+    Slices, transposes and broadcasts are views that share memory, and so do their gradients.
 
     Example:
         >>> import fusepy as fp
         >>> t = Tensor.from_numpy(fp.default_device(), np.arange(6, dtype=np.float32).reshape(2, 3))
         >>> t.shape, str(t.dtype)
         ((2, 3), 'float')
-        >>> t[1, ::2].to_numpy()
-        array([3., 5.], dtype=float32)
+        >>> t[1, ::2].to_numpy(), t.T[0].to_numpy()
+        (array([3., 5.], dtype=float32), array([0., 3.], dtype=float32))
     """
 
-    # `key` and `linear` are read on every call, so they are made once
-    __slots__ = ("_block", "_origin", "address", "device", "element", "high", "key", "linear", "low", "shape", "size", "strides")
+    # `key` and `linear` are read on every call, so they are made once; `block`, `origin` and `grads` are for the rest of fusepy
+    __slots__ = (
+        "address", "block", "device", "element", "grads", "high", "key", "linear", "low", "origin", "shape", "size", "strides",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -49,7 +57,7 @@ class Tensor:
         element: Element,
         shape: tuple[int, ...],
         *,
-        block: Block | None = None,
+        block: Block | sharing.Foreign | None = None,
         offset: int = 0,
         strides: tuple[int, ...] | None = None,
     ):
@@ -57,9 +65,10 @@ class Tensor:
         self.element = element
         self.shape = shape
         self.size = math.prod(shape)
-        self._block = device.pool.allocate(self.size * element.nbytes) if block is None else block
-        self._origin = offset
-        self.address = self._block.address + offset
+        self.block = device.pool.allocate(self.size * element.nbytes) if block is None else block
+        self.origin = offset
+        self.grads: tuple[Tensor | None, Tensor | None] | None = None
+        self.address = self.block.address + offset
         # a trailing extent of 2 to 4 can change what Slang is offered, and so the program; other sizes never do
         self.key = element.key(telling(shape) if element.scalar else len(shape), device)
         if strides is None:
@@ -84,17 +93,17 @@ class Tensor:
             ShapeError: for negative extents.
             OutOfDeviceMemory: if the device cannot hold it.
         """
-        return Tensor(_device(device), element_of(dtype), _shape(shape))
+        return Tensor(device_of(device), element_of(dtype), as_shape(shape))
 
     @staticmethod
     def zeros(device: Any, shape: int | Sequence[int], dtype: Any = FLOAT) -> Tensor:
         """A tensor of zeros."""
-        return Tensor.empty(device, shape, dtype)._filled(0)
+        return Tensor.empty(device, shape, dtype).clear()
 
     @staticmethod
     def full(device: Any, shape: int | Sequence[int], value: Any, dtype: Any = FLOAT) -> Tensor:
         """A tensor with `value` in every element; a sequence gives one number per component."""
-        return Tensor.empty(device, shape, dtype)._filled(value)
+        return contents.fill(Tensor.empty(device, shape, dtype), value)
 
     @staticmethod
     def arange(device: Any, stop: int, dtype: Any = INT) -> Tensor:
@@ -117,85 +126,96 @@ class Tensor:
             ShapeError: if the trailing axes do not fill `dtype`.
         """
         array = np.asarray(array)
-        element = element_of(scalar_type(array.dtype) if dtype is None else dtype)
-        cut = len(element.shape)
-        if cut and array.shape[-cut:] != element.shape:
-            raise ShapeError(
-                f"an array of shape {array.shape} does not hold {element.type}",
-                saw=array.shape,
-                expected=f"trailing axes {element.shape}",
-                hint="reshape the array so that its last axes are the components",
-            )
-        made = Tensor(_device(device), element, array.shape[: array.ndim - cut])
-        made.copy_from_numpy(array)
+        element, shape = recast.element_in(array.shape, scalar_type(array.dtype) if dtype is None else dtype)
+        made = Tensor(device_of(device), element, shape)
+        contents.copy_from_numpy(made, array)
         return made
+
+    @staticmethod
+    def from_dlpack(device: Any, array: Any, dtype: Any = None) -> Tensor:
+        """The memory of another framework's array as a tensor, without a copy, by its ``__dlpack__``.
+
+        Where the device cannot reach the memory (a GPU, for an array of the host), the contents are copied. Memory that is
+        shared belongs to both: wait for the device (``device.wait()``) before the other side reads or writes it.
+
+        Args:
+            dtype: as in `from_numpy`.
+
+        Raises:
+            UnsupportedArgumentError: if it is no such array, or of a dtype that Slang does not have.
+        """
+        return sharing.from_dlpack(device_of(device), array, dtype)
 
     # ---- contents -----------------------------------------------------------------------------------------------
 
     def to_numpy(self) -> Array:
         """A copy of the contents: shape of the tensor, then the components of an element."""
-        element = self.element
-        self.device.check()
-        low, high = span(self.shape, self.strides)
-        if self.size == 0:
-            return np.empty(self.shape + element.shape, element.dtype)
-        data = self.device.transfer.download(
-            self._block.buffer, self._position + low * element.nbytes, (high - low) * element.nbytes
-        )
-        flat = np.frombuffer(data, element.stored).reshape((high - low, *element.shape))
-        steps = tuple(s * element.nbytes for s in self.strides) + flat.strides[1:]
-        view: Array = np.lib.stride_tricks.as_strided(flat[-low:], self.shape + element.shape, steps)
-        if element.stored != element.dtype:
-            return view != 0
-        return view if self.linear else np.copy(view)
+        return contents.to_numpy(self)
 
     def copy_from_numpy(self, array: Array) -> None:
-        """Overwrites the contents.
+        """Overwrites the contents, those of a view too.
 
         Raises:
-            ShapeError: unless the array has the tensor's shape with the components behind it.
+            ShapeError: unless the array has the tensor's shape with the components behind it, or if elements are repeated.
             UnsupportedArgumentError: for another dtype; conversions are never silent.
         """
-        self.device.check()
-        element = self.element
-        array = np.asarray(array)
-        if array.shape != self.shape + element.shape:
-            raise ShapeError("copy_from_numpy", saw=array.shape, expected=self.shape + element.shape, hint="reshape the array")
-        if array.dtype != element.dtype:
-            if array.dtype.names is None or array.dtype.names != element.dtype.names:
-                raise UnsupportedArgumentError(
-                    f"an array of {array.dtype} cannot be copied into a tensor of {element.type}",
-                    saw=array.dtype,
-                    expected=element.dtype,
-                    hint=f"convert it with .astype(np.{element.dtype})"
-                    if element.dtype.names is None
-                    else "use the dtype of the struct",
-                )
-            array = array.astype(element.dtype)
-        if self.linear:
-            self.device.transfer.upload(
-                self._block.buffer, self._position, np.ascontiguousarray(array).astype(element.stored, copy=False)
-            )
-        elif self.size:
-            raise ShapeError(
-                "copy_from_numpy needs a contiguous tensor", saw=f"strides {self.strides}", hint="copy into the whole tensor"
-            )
+        contents.copy_from_numpy(self, array)
 
-    def _filled(self, value: Any) -> Tensor:
-        element = self.element
-        if element.dtype.kind in "iu" and isinstance(value, (int, float)):
-            info = np.iinfo(element.dtype)
-            if not info.min <= value <= info.max:
-                raise RangeError(
-                    f"{value} does not fit {element.type}", saw=value, expected=f"{info.min} to {info.max}", hint="widen dtype"
-                )
-        if self.size:
-            self.copy_from_numpy(np.full(self.shape + element.shape, value, element.dtype))
+    def copy_from(self, source: Tensor) -> None:
+        """Overwrites the contents with those of another tensor of this device, shape and dtype, on the device.
+
+        Raises:
+            ShapeError: if they do not fit, or share memory.
+        """
+        contents.copy_elements(source, self)
+
+    def clear(self) -> Tensor:
+        """Sets every byte to zero, and returns the tensor."""
+        contents.clear(self)
         return self
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        found = self.to_numpy()
-        return found if dtype is None else found.astype(dtype)
+    def copy(self) -> Tensor:
+        """A contiguous copy in memory of its own, made on the device; without gradients."""
+        return contents.copy(self)
+
+    def contiguous(self) -> Tensor:
+        """The tensor itself if its elements lie behind one another, else a contiguous copy."""
+        return self if self.linear else contents.copy(self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return contents.copy(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentError("a tensor cannot be pickled: its memory belongs to a device", hint="pickle t.to_numpy()")
+
+    def cursor(self, start: int = 0, count: int | None = None) -> BufferCursor:
+        """The elements, to be read and written one by one; see `BufferCursor`."""
+        from fusepy.cursor import BufferCursor  # which works on tensors
+
+        return BufferCursor(self, start, count)
+
+    def item(self) -> Any:
+        """The one element of a tensor of size 1: a Python number, or a list for a vector.
+
+        Raises:
+            ShapeError: for any other size.
+        """
+        return contents.item(self)
+
+    def tolist(self) -> Any:
+        """The contents as nested lists."""
+        return self.to_numpy().tolist()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
 
     # ---- shape --------------------------------------------------------------------------------------------------
 
@@ -207,6 +227,11 @@ class Tensor:
     def ndim(self) -> int:
         return len(self.shape)
 
+    @property
+    def T(self) -> Tensor:  # noqa: N802  # NumPy's name
+        """A view with all axes reversed."""
+        return self._seen(views.transposed, None)
+
     def __len__(self) -> int:
         if not self.shape:
             raise ShapeError("a 0-d tensor has no length", hint="read it with .to_numpy()")
@@ -216,7 +241,7 @@ class Tensor:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> Tensor:
-        return view(self, index)
+        return self._seen(views.indexed, index)
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
         """A view of a contiguous tensor with other extents; one may be -1.
@@ -224,31 +249,113 @@ class Tensor:
         Raises:
             ShapeError: if the sizes differ or the tensor is not contiguous.
         """
-        given: Any = shape[0] if len(shape) == 1 else shape
-        wanted: tuple[int, ...] = (given,) if isinstance(given, int) else tuple(given)
-        known = math.prod(n for n in wanted if n != -1)
-        if -1 in wanted:
-            wanted = tuple(self.size // max(known, 1) if n == -1 else n for n in wanted)
-        if math.prod(wanted) != self.size or not self.linear:
-            raise ShapeError(
-                f"cannot reshape {self.shape}", saw=wanted, expected=f"{self.size} elements, contiguous", hint="copy it first"
-            )
-        return Tensor(self.device, self.element, wanted, block=self._block, offset=self._origin)
+        return self._seen(views.reshaped, _flat(shape))
 
-    def viewed(self, element: Element, shape: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
-        """The same memory as elements of another kind, with strides counted in these; the caller has checked that they fit."""
-        return Tensor(self.device, element, shape, block=self._block, offset=self._origin, strides=strides)
+    def transpose(self, *axes: int | Sequence[int]) -> Tensor:
+        """A view with its axes in another order; all reversed if none are named.
+
+        Raises:
+            ShapeError: unless each axis is named once.
+        """
+        return self._seen(views.transposed, _flat(axes) if axes else None)
+
+    def broadcast_to(self, *shape: int | Sequence[int]) -> Tensor:
+        """A view stretched to `shape` by NumPy's rule; repeated elements have stride 0 and can be read only.
+
+        Raises:
+            ShapeError: if the extents do not agree from the right.
+        """
+        return self._seen(views.broadcast, _flat(shape))
+
+    def flatten_dtype(self) -> Tensor:
+        """A view as scalars: the components of vectors, matrices and arrays become trailing axes.
+
+        Raises:
+            UnsupportedArgumentError: for structs.
+        """
+        return recast.flattened(self)
+
+    def viewed(self, element: Element, shape: tuple[int, ...], strides: tuple[int, ...], start: int = 0) -> Tensor:
+        """A view of the same memory, `start` bytes in, without checks and without gradients; for the rest of fusepy."""
+        return Tensor(self.device, element, shape, block=self.block, offset=self.origin + start, strides=strides)
+
+    def _seen(self, view: Any, argument: Any) -> Tensor:
+        """The view that a function of `views` describes, of the gradients too."""
+        shape, strides, start = view(self.shape, self.strides, argument)
+        made = self.viewed(self.element, shape, strides, start * self.element.nbytes)
+        if self.grads is not None:
+            made.attach(*(None if g is None else g._seen(view, argument) for g in self.grads))
+        return made
+
+    # ---- gradients ----------------------------------------------------------------------------------------------
+
+    def with_grads(self, grad_in: Tensor | None = None, grad_out: Tensor | None = None, *, zero: bool = True) -> Tensor:
+        """This tensor with gradients beside it, in the same memory.
+
+        Args:
+            grad_in: what is read as the gradient of a result, or as the second half of a ``DifferentialPair``.
+            grad_out: where gradients are added up. If neither is given, one new tensor is both.
+            zero: whether a new gradient is cleared.
+
+        Raises:
+            GradientError: for a type without derivatives, such as int.
+            ShapeError: if a gradient has another shape, type or device.
+
+        Example:
+            >>> import fusepy as fp
+            >>> x = Tensor.zeros(fp.default_device(), 3).with_grads()
+            >>> x.grad.to_numpy()
+            array([0., 0., 0.], dtype=float32)
+        """
+        grad_in, grad_out = gradients.checked(self, grad_in, grad_out, zero)
+        made = self.detach()
+        made.attach(grad_in, grad_out)
+        return made
+
+    def attach(self, grad_in: Tensor | None, grad_out: Tensor | None) -> None:
+        """Sets the gradients of a view that was just made, without checks; for the rest of fusepy."""
+        self.grads = (grad_in, grad_out)
+        self.key = self.element.key(("pair", telling(self.shape)), self.device)
+        # both halves of a pair are indexed in one way
+        self.linear = self.linear and all(g is None or g.linear for g in self.grads)
+
+    @property
+    def grad_in(self) -> Tensor | None:
+        """The gradient that is read; ``None`` where there is none."""
+        return None if self.grads is None else self.grads[0]
+
+    @property
+    def grad_out(self) -> Tensor | None:
+        """The gradient that is added to; ``None`` where there is none."""
+        return None if self.grads is None else self.grads[1]
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient: `grad_out`, else `grad_in`; ``None`` where there is none."""
+        if self.grads is None:
+            return None
+        given, collected = self.grads
+        return given if collected is None else collected
+
+    def detach(self) -> Tensor:
+        """This tensor without gradients, in the same memory."""
+        return self.viewed(self.element, self.shape, self.strides)
+
+    # ---- memory, and sharing it ---------------------------------------------------------------------------------
 
     @property
     def buffer(self) -> Any:
-        """The sgl buffer that holds the memory, and with `offset` the raw way in; turns deferred submission off."""
-        self.device.queue.share()
-        return self._block.buffer
+        """The sgl buffer that holds the memory, and with `offset` the raw way in; turns deferred submission off.
+
+        Raises:
+            ExportError: for memory of another framework, which is in no buffer.
+        """
+        return sharing.buffer(self)
 
     @property
     def offset(self) -> int:
         """Byte offset of the first element in `buffer`."""
-        return self._position
+        return self.position
 
     @property
     def base(self) -> int:
@@ -256,80 +363,60 @@ class Tensor:
         return (self.address - self.low) // self.element.nbytes
 
     @property
-    def _position(self) -> int:
-        return self._block.offset + self._origin
+    def position(self) -> int:
+        """`offset`, for the rest of fusepy."""
+        return self.block.offset + self.origin
+
+    def torch(self) -> Any:
+        """A torch tensor of the contents: in the same memory where torch can reach it, else a copy on the CPU.
+
+        Shared memory belongs to both: wait for the device (``device.wait()``) before torch reads what a later call writes.
+
+        Raises:
+            MissingPackageError: if torch is not installed.
+            UnsupportedArgumentError: for structs.
+        """
+        return sharing.to_torch(self)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return sharing.dlpack(self, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return sharing.dlpack_device(self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return sharing.cuda_array_interface(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        found = sharing.host_array(self) if copy is False else self.to_numpy()
+        return found if dtype is None else found.astype(dtype, copy=copy is not False)
 
     def __repr__(self) -> str:
-        return f"Tensor({self.dtype}{list(self.shape)} on {self.device.name})\n{self.to_numpy()}"
+        grads = "" if self.grads is None else " with gradients"
+        return f"Tensor({self.dtype}{list(self.shape)}{grads} on {self.device.name})\n{self.to_numpy()}"
 
 
-def view(tensor: Tensor, index: Any) -> Tensor:
-    """``tensor[index]`` for integers, slices and one ellipsis.
-
-    Raises:
-        ShapeError: for anything else, or past the end.
-    """
-    items: list[Any] = list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index]
-    dots = [i for i, item in enumerate(items) if item is Ellipsis]
-    if dots:
-        at = dots[0]
-        items[at : at + 1] = [slice(None)] * (tensor.ndim - len(items) + 1)
-    items += [slice(None)] * (tensor.ndim - len(items))
-    if len(items) > tensor.ndim:
-        raise ShapeError(f"{len(items)} indices into {tensor.ndim} axes", saw=tensor.shape, hint="index each axis once")
-    start = 0
-    shape: list[int] = []
-    strides: list[int] = []
-    for axis, (item, extent, stride) in enumerate(zip(items, tensor.shape, tensor.strides)):
-        if isinstance(item, slice):
-            first, stop, step = item.indices(extent)
-            count = len(range(first, stop, step))
-            start += first * stride if count else 0
-            shape.append(count)
-            strides.append(stride * step)
-        elif isinstance(item, (int, np.integer)) and not isinstance(item, bool):
-            place = int(cast("int", item))
-            at = place + extent if place < 0 else place
-            if not 0 <= at < extent:
-                raise ShapeError(
-                    f"index {item} on axis {axis}", saw=tensor.shape, expected=f"below {extent}", hint="mind the extents"
-                )
-            start += at * stride
-        else:
-            raise ShapeError(f"cannot index with {item!r}", hint="use integers, slices and ...; gather with a Slang function")
-    return Tensor(
-        tensor.device,
-        tensor.element,
-        tuple(shape),
-        block=tensor._block,  # pyright: ignore[reportPrivateUsage]
-        offset=tensor._origin + start * tensor.element.nbytes,  # pyright: ignore[reportPrivateUsage]
-        strides=tuple(strides),
-    )
+def _flat(given: Sequence[Any]) -> tuple[int, ...]:
+    """``(2, 3)`` for ``f(2, 3)`` and ``f((2, 3))``."""
+    if len(given) == 1 and not isinstance(given[0], (int, np.integer)):
+        given = cast("Sequence[Any]", given[0])
+    return tuple(int(n) for n in given)
 
 
-def reinterpret(tensor: Tensor, element: Element) -> Tensor | None:
-    """The same memory as elements of another type, the last axes becoming components; ``None`` where that does not fit."""
-    cut = len(element.shape)
-    if tensor.element.type.kind is not Kind.SCALAR or element.type.scalar is not tensor.dtype:
-        return None
-    if not cut or tensor.shape[-cut:] != element.shape or tensor.strides[-cut:] != contiguous_strides(element.shape):
-        return None
-    factor = math.prod(element.shape)
-    if tensor.device.target.kind == "cuda" and tensor.low % min(16, element.nbytes & -element.nbytes):
-        return None  # CUDA stores a vector in one piece, and aborts where it is not aligned
-    if any(s % factor for s in tensor.strides[:-cut]):
-        return None
-    strides = tuple(s // factor for s in tensor.strides[:-cut])
-    return tensor.viewed(element, tensor.shape[:-cut], strides)
-
-
-def _device(device: Any) -> Device:
+def device_of(device: Any) -> Device:
+    """The fusepy device behind a fusepy or slangpy one, or the default one."""
     from fusepy.device import as_device  # the default device is chosen there, which needs the backend
 
     return as_device(device)
 
 
-def _shape(shape: int | Sequence[int]) -> tuple[int, ...]:
+def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
+    """Extents as a tuple.
+
+    Raises:
+        ShapeError: for negative ones.
+    """
     extents = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
     if any(n < 0 for n in extents):
         raise ShapeError("a negative extent", saw=extents, hint="extents are 0 or more")

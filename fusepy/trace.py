@@ -11,6 +11,7 @@ import numpy as np
 
 from fusepy.backend.marshals import marshal_of
 from fusepy.backend.options import NO_OPTIONS
+from fusepy.compose import check_loose, passed
 from fusepy.device import default_device
 from fusepy.errors import (
     ArgumentError,
@@ -27,7 +28,7 @@ from fusepy.ir.oracle import OUT
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.mapping import Mapped
 from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
-from fusepy.nested import Tree, rebuilt, struct_type
+from fusepy.nested import Tree, check_finite, rebuilt
 from fusepy.place import user_line
 from fusepy.traced import Traced
 
@@ -63,6 +64,8 @@ class Trace:
         self.setup: Setup | None = None  # what the functions that are called have set, and how they want to be compiled
         self.options: Options = NO_OPTIONS
         self.maps: dict[Value, ArgMap] = {}
+        self.named: dict[int, tuple[Any, Type]] = {}  # nested arguments whose struct is said, by identity
+        self.loose: dict[Value, tuple[str, int]] = {}  # see `compose.placed`
         self._captured: dict[int, Value] = {}
         self.active = True
 
@@ -97,6 +100,7 @@ class Trace:
 
         A nested argument comes back as the same structure of traced leaves, each an input named by its path.
         """
+        check_finite(value, name)
         tree = Tree.of(value, name)
         if tree is not None:
             return self._tree(name, value, tree, map)
@@ -110,15 +114,17 @@ class Trace:
         return Traced(self, made, user_line())
 
     def _tree(self, name: str, value: Any, tree: Tree, map: ArgMap | None) -> Any:
-        cast_to = map.type if map is not None else None
-        if cast_to is None and isinstance(value, Mapped):
-            cast_to = value.map.type
         if map is not None and map.dims is not None:
             value = Mapped(value, ArgMap(map.dims))
             tree = Tree.of(value, name) or tree
         leaves = [self.argument(path, leaf, UNSAID if map is not None else None) for path, leaf in tree.leaves(name)]
         made = rebuilt(value, iter(leaves))
-        return made if cast_to is None else Mapped(made, ArgMap(None, cast_to))  # a type that it names itself is still there
+        said = map.type if map is not None and map.type is not None else None
+        if said is None and isinstance(value, Mapped):
+            said = value.map.type
+        if said is not None:  # not wrapped: the fused function shall find what the user passed
+            self.named[id(made)] = (made, said)
+        return made
 
     def _input(self, name: str, value: Any) -> Value:
         try:
@@ -264,7 +270,7 @@ class Trace:
         explicit = False
         for i, value in enumerate(bind(self.oracle, alias, function, args, kwargs)):
             slots = [params[i] for params in declared if i < len(params)]
-            operand, map = self.operand(value, slots[0].name if slots else f"arg{i}", [p.type for p in slots])
+            operand, map = passed(self, function, value, slots[0].name if slots else f"arg{i}", [p.type for p in slots])
             operands.append(operand)
             maps.append(map if map is not UNSAID else self.maps.get(operand, UNSAID))
             explicit |= map.dims is not None
@@ -276,39 +282,11 @@ class Trace:
         if inherit and not explicit:
             maps, inherited = self._common_map(operands, maps)
         values = self.builder.add(OPS["slang.call"], operands, maps, attrs, loc)
+        check_loose(self, function, operands, loc)
         if inherited is not None:
             self.maps.update(dict.fromkeys(values, inherited))
         results = [Traced(self, v, loc) for v in values]
         return None if not results else results[0] if len(results) == 1 else tuple(results)
-
-    def operand(self, value: Any, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
-        """An argument of a call and what was said about it; a nested one becomes a struct, one of `candidates`.
-
-        Raises:
-            ArgumentError: if its fields are not those of a candidate.
-        """
-        tree = Tree.of(value, path)
-        if tree is not None:
-            return self._struct(tree, path, candidates)
-        inner, map = (value.value, value.map) if isinstance(value, Mapped) else (value, UNSAID)
-        return self.lift(inner, path), map
-
-    def _struct(self, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
-        loc = user_line()
-        type = struct_type(self.oracle, tree, path, candidates, loc)
-        members = {p.name: p.type for p in self.oracle.fields(type) or ()}
-        operands: list[Value] = []
-        maps: list[ArgMap] = []
-        for name, inner in tree.fields.items():
-            operand, map = self.operand(inner, f"{path}.{name}", [members.get(name)])
-            operands.append(operand)
-            maps.append(map if map is not UNSAID else self.maps.get(operand, UNSAID))
-        maps, outer = compressed(operands, maps)
-        attrs: dict[str, Attr] = {"type": type.name, "fields": tuple(tree.fields), "path": path}
-        value = self.builder.add(OPS["struct"], operands, maps, attrs, loc)[0]
-        if outer is not None:
-            self.maps[value] = outer
-        return value, UNSAID
 
     def adopt(self, setup: Setup | None, options: Options, name: str) -> None:
         """Takes over what a function that is called here was given: its globals, hooks and options.
@@ -343,7 +321,8 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
         skipped = {n: oracle.default(alias, function, signature, n) for n in holes if n not in kwargs}
         missing = [n for n, default in skipped.items() if default is None]
         if unknown:
-            errors.append(ArgumentError(f"{function}() has no parameter {unknown[0]!r}", hint=did_you_mean(unknown[0], names)))
+            known = [p.name for p in signature.params]
+            errors.append(ArgumentError(f"{function}() has no parameter {unknown[0]!r}", hint=did_you_mean(unknown[0], known)))
         elif doubled:
             errors.append(ArgumentError(f"{function}() got {doubled[0]!r} twice", hint="pass it by position or by name"))
         elif missing:
@@ -356,19 +335,6 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
         else:
             return [*args, *(kwargs[n] if n in kwargs else skipped[n] for n in holes)]
     raise errors[0].at(user_line())
-
-
-def compressed(operands: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
-    """Maps of the leaves of a struct over a grid of its own, and how that runs along the grid of the call.
-
-    A struct whose leaves run along d1 only is computed over one dimension, and the call takes it under ``vmap(d1)``.
-    """
-    spread = [m for v, m in zip(operands, maps) if v.rank and m.dims != ()]
-    if not spread or any(m.dims is None for m in spread):
-        return list(maps), None
-    outer = tuple(sorted({d for m in spread for d in m.dims or ()}))
-    own = {d: i for i, d in enumerate(outer)}
-    return [m if m.dims is None else ArgMap(tuple(own[d] for d in m.dims), m.type) for m in maps], ArgMap(outer)
 
 
 _tracing: ContextVar[tuple[Any, ...]] = ContextVar("fusepy_tracing", default=())

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError, did_you_mean
+from fusepy.handout import is_writable
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.oracle import OUT, Param
+from fusepy.ir.types import Type, pair_of
 from fusepy.mapping import Mapped
-from fusepy.nested import is_nested
+from fusepy.nested import Tree
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace
 from fusepy.traced import Traced
@@ -31,10 +31,14 @@ class Written:
 
 @dataclass(frozen=True)
 class Output:
-    """A result of the program, and the position of the argument that it is written to; ``None`` returns it."""
+    """A result of the program, and the position of the argument that it is written to; ``None`` returns it.
+
+    `grad` says that it is written to the gradient of that argument.
+    """
 
     value: Traced
     target: int | None = None
+    grad: bool = False
 
 
 def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> list[Output]:
@@ -44,14 +48,20 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
         UnsupportedArgumentError: where an `out` argument cannot be written to.
         ShapeError: where it is mapped otherwise than in the order of the grid.
     """
-    nested = is_nested(slot.value)
+    tree = Tree.of(slot.value, slot.param.name)
+    if tree is not None:
+        _check_fields(trace, function, tree, result.type, slot.param.name)
     outputs: list[Output] = []
     for k, (path, leaf) in enumerate(slot.leaves):
         inner, said = (leaf.value, leaf.map) if isinstance(leaf, Mapped) else (leaf, slot.said)
-        if isinstance(inner, (Tensor, np.ndarray)):
+        if is_writable(inner):
             _check_order(function, path, said)
-            part = _part(trace, result, path) if nested else result
-            outputs.append(Output(part, slot.start + k))
+            part = result if tree is None else _part(trace, result, path)
+            if isinstance(inner, Tensor) and inner.grads is not None and is_pair(part):
+                outputs.append(Output(trace.record("member", [part], {"name": "p"}), slot.start + k))
+                outputs.append(Output(trace.record("member", [part], {"name": "d"}), slot.start + k, grad=True))
+            else:
+                outputs.append(Output(part, slot.start + k))
         elif slot.param.direction == OUT:
             raise UnsupportedArgumentError(
                 f"{function}: out argument {path!r} cannot be written to a {type(inner).__name__}",
@@ -60,6 +70,28 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
                 hint="leave the argument away to have it returned",
             )
     return outputs or [Output(result)]  # an inout argument that cannot be written to is returned instead
+
+
+def is_pair(value: Traced) -> bool:
+    """Whether a traced value is a ``DifferentialPair``."""
+    return pair_of(value.type) is not None
+
+
+def _check_fields(trace: Trace, function: str, tree: Tree, type: Type, path: str) -> None:
+    """Raises `ArgumentError` where what is to be written has no such field. Fields that are left away are not written."""
+    members = {p.name: p.type for p in trace.oracle.fields(type) or ()}
+    unknown = [name for name in tree.fields if name not in members]
+    if unknown or tree.type not in (None, type.name):
+        raise ArgumentError(
+            f"{function}: {path} has no member {unknown[0]!r}" if unknown else f"{function}: {path} is a {type}",
+            saw=", ".join(tree.fields) if unknown else tree.type,
+            expected=f"{type} {{ {', '.join(members)} }}" if members else f"a Tensor or array of {type}",
+            hint=did_you_mean(unknown[0], members) if unknown else f"leave '_type' away, or write {type.name!r}",
+        )
+    for name, value in tree.fields.items():
+        inner, member = Tree.of(value, f"{path}.{name}"), members[name]
+        if inner is not None and member is not None:
+            _check_fields(trace, function, inner, member, f"{path}.{name}")
 
 
 def _part(trace: Trace, result: Traced, path: str) -> Traced:

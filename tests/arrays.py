@@ -83,7 +83,7 @@ def repeated(tensor: Tensor, axis: int, count: int) -> Tensor:
     """A tensor whose one element along `axis` is seen `count` times, by a stride of 0."""
     shape, strides = list(tensor.shape), list(tensor.strides)
     shape[axis], strides[axis] = count, 0
-    block, origin = tensor._block, tensor._origin
+    block, origin = tensor.block, tensor.origin
     return Tensor(tensor.device, tensor.element, tuple(shape), block=block, offset=origin, strides=tuple(strides))
 
 

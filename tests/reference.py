@@ -51,8 +51,9 @@ def run_node(node: Node, arrays: Mapping[Value, Any], functions: Functions, orac
 
 
 def _settled(node: Node, oracle: Oracle) -> Sequence[ArgMap]:
-    if isinstance(node.op, SlangCall):
-        return node.op.resolution(node, oracle).maps
+    answer = node.op.resolution(node, oracle)
+    if answer is not None:
+        return answer.maps
     if node.op.name == "cast":
         value, map, want = node.operands[0], node.maps[0], node.results[0].type
         consumed = len(want.shape) if value.container and value.type.kind is Kind.SCALAR else 0

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from hypothesis import reject
 from hypothesis import strategies as st
 
 from fusepy.errors import FusepyError, ShapeError
@@ -31,7 +32,7 @@ GRIDS = [(3,), (2, 3), (4, 2), (2, 3, 4), (5, 1)]
 LIMIT = 4096  # exact in half precision, and far from where a conversion to an integer is undefined
 LOCATIONS = st.sampled_from([None, "look.py:12", "/tmp/my files/look.py:7"])
 
-_KINDS = ["call"] * 8 + ["componentwise"] * 5 + ["cast", "construct", "member", "select", "const", "index"]
+_KINDS = ["call"] * 8 + ["componentwise"] * 5 + ["struct"] * 2 + ["cast", "construct", "member", "select", "const", "index"]
 _COMPONENTWISE = [op for op in OPS.values() if op.arity and op.name not in ("cast", "member", "index", "select")]
 
 
@@ -48,6 +49,7 @@ def _calls() -> list[tuple[str, list[Param]]]:
 
 
 _CALLS = _calls()
+_STRUCTS = [Type.parse(t) for t in ("Ray", "Sphere", "float3", "int2", "half2", "bool3")]
 
 
 class Program(NamedTuple):
@@ -235,6 +237,17 @@ class _Recorder:
         maps = [ArgMap(self.vmap(value).dims, type) for value, type in chosen]
         return "slang.call", [value for value, _ in chosen], {"module": self.module, "function": name}, maps
 
+    def _struct(self) -> Any:
+        type = self.draw(st.sampled_from(_STRUCTS))
+        members = list(self.draw(st.permutations(list(ORACLE.fields(type) or ()))))
+        ways = [self.fitting(p) for p in members]
+        if not all(ways):
+            return None
+        chosen = [self.draw(st.sampled_from(f)) for f in ways]
+        maps = [ArgMap(self.vmap(value).dims, type) for value, type in chosen]
+        attrs: dict[str, Attr] = {"type": type.name, "fields": tuple(p.name for p in members), "path": "ray"}
+        return "struct", [value for value, _ in chosen], attrs, maps
+
     def fitting(self, param: Param) -> list[tuple[Value, Type | None]]:
         """Values that `param` probably takes, each with the vcast that it needs; inference has the last word."""
         found: list[tuple[Value, Type | None]] = []
@@ -266,9 +279,17 @@ class _Recorder:
         return Program(graph, [self.arrays[v] for v in graph.inputs], FUNCTIONS)
 
     def sharing_a_grid(self, values: Sequence[Value]) -> list[Value]:
-        """The first of `values`, and those others that broadcast with it: one region computes all results."""
+        """The first of `values`, and those others that broadcast with it: one region computes all results.
+
+        Calls that take a pointer stay in the region, since they may write through it, so they have a say as well.
+        """
         kept: list[Value] = []
-        grid: tuple[int, ...] = ()
+        pointers = [n.results[0] for n in self.builder.nodes if n.attrs.get("function") in ("fetch", "fetch3")]
+        shapes = [self.arrays[v].shape[: v.rank] for v in pointers]
+        try:
+            grid = np.broadcast_shapes(*shapes, self.arrays[values[0]].shape[: values[0].rank])
+        except ValueError:
+            reject()
         for value in values:
             shape = self.arrays[value].shape[: value.rank]
             try:

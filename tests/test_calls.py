@@ -128,6 +128,7 @@ def test_named_arguments_and_defaults(lib: Any) -> None:
 @pytest.mark.req("F1")
 def test_ways_to_a_function(lib: Any, device: Any) -> None:
     assert lib.add(1, 2) == lib["add"](1, 2) == lib.find_function("add")(1, 2) == 3
+    assert fp.get_function(lib, "add")(1, 2) == 3
     assert lib["deep::inner"](1) == 1.5
     assert lib.find_function("same<float>")(2) == 2
     same(lib["same<float3>"](ramp(3)), ramp(3))
@@ -410,7 +411,7 @@ def test_arrays_and_pointers(lib: Any, device: Any) -> None:
     same(lib.fetch(ramp(3, 3), [4]), ramp(3, 3).reshape(-1)[[4]])
 
 
-@pytest.mark.req("T8")
+@pytest.mark.req("T8", partly="flat and nested float tensors as structs")
 def test_structs(lib: Any, device: Any) -> None:
     rays = np.zeros((4, 2), lib.Ray.dtype)
     rays["position"], rays["direction"] = ramp(4, 2, 3), ramp(4, 2, 3, start=7)
@@ -592,7 +593,8 @@ def test_vmap_and_vcast_together(lib: Any) -> None:
     same(lib.luma(fp.vmap(fp.vcast(a, lib.float3), (1, 0))), expected)
 
 
-@pytest.mark.req("V2", "V6", "V7")
+@pytest.mark.req("V2", "V6")
+@pytest.mark.req("F13")
 def test_declare(lib: Any, device: Any) -> None:
     c = ramp(4, 5, 3)
     by_position = lib.tone.declare(fp.vmapping(0, 1), None, None)
@@ -641,7 +643,7 @@ def test_grid(lib: Any) -> None:
 # ---- tensors --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("T18")
+@pytest.mark.req("T18", partly="gradients, clear, flatten_dtype")
 def test_tensors(device: Any) -> None:
     a = ramp(3, 4, 3)
     t = fp.Tensor.from_numpy(device, a, "float3")

@@ -407,3 +407,18 @@ def test_arrays_behind_globals_stay_alive(m: Any) -> None:
         gc.collect()
         _ = m.plain(np.full(64, -1, np.float32))
     assert results == [[float(i)] for i in range(20)]
+
+
+def test_generators_that_follow_the_result_keep_their_values(m: Any, device: Any) -> None:
+    out = fp.Tensor.zeros(device, 3)
+    two, three = m.climb.set(ramp=np.float32([2, 4, 6])), m.climb.set(ramp=np.float32([3, 6, 9]))
+    for f, wanted in ((two, [2, 4, 6]), (three, [3, 6, 9]), (two, [2, 4, 6])):
+        f(fp.thread_id(), _result=out)
+        assert out.to_numpy().tolist() == wanted
+    with pytest.raises(fp.ArgumentError, match="'ramp', which was never set"):
+        m.climb(fp.thread_id(), _result=out)
+    encoder = device.sgl.create_command_encoder()
+    three.append_to(encoder, fp.thread_id(), _result=out)
+    assert out.to_numpy().tolist() == [2, 4, 6]
+    device.sgl.submit_command_buffer(encoder.finish())
+    assert out.to_numpy().tolist() == [3, 6, 9]

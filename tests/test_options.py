@@ -16,6 +16,7 @@ SOURCE = """
 float mad(float a, float b) { return a * b + 1; }
 float3 tint(float3 c, float k) { return c * k; }
 int2 at(int2 p) { return p; }
+float number(int id, float x) { return id + x; }
 void count(inout float x) { x += 1; }
 extern static const int N = 1;
 extern static const float SCALE;
@@ -100,6 +101,13 @@ def test_groups_of_a_fused_function(m: Any) -> None:
     assert "[numthreads(4, 4, 1)]" in brought.source(image)
     with pytest.raises(fp.ArgumentError, match="two functions of one kernel want different values of numthreads"):
         fp.fuse(lambda c: m.tint.options(numthreads=[8, 8])(inner(c, 2.0), 2.0))(image)
+
+
+@pytest.mark.req("F3")
+def test_generators_count_on_in_tiles(m: Any) -> None:
+    zeros = np.zeros((9, 11), np.float32)
+    numbered = m.number.options(numthreads=[4, 4])(fp.thread_id(), zeros)
+    np.testing.assert_array_equal(numbered, np.arange(99, dtype=np.float32).reshape(9, 11))
 
 
 @pytest.mark.req("F3")

@@ -200,7 +200,7 @@ def test_the_type_is_the_class_or_what_it_says() -> None:
             fp.UnknownNameError,
             "did you mean",
         ),
-        (lambda m: Scaler(m, "x").scaled(1.0), fp.UnsupportedArgumentError, "'scale'"),
+        (lambda m: Scaler(m, "x").scaled(1.0), fp.UnsupportedArgumentError, "'this.scale'"),
         (lambda m: setattr(s := Scaler(m, 1.0), "other", 1.0) or s.scaled(1.0), fp.ArgumentError, "'other'"),
         (lambda m: Scaler(m, np.ones(3, F32)).scaled(np.ones(4, F32)), fp.ShapeError, "this.scale"),
         (lambda m: Scaler(m, np.ones(3, np.float64)).scaled(1.0), fp.NoMatchError, "this.scale"),

@@ -23,7 +23,7 @@ from fusepy.ir.ops.region import result_dims
 from fusepy.ir.printer import value_type
 from fusepy.ir.types import Kind, Type
 
-EMITTER_VERSION = 10  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 12  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ class Bound:
         self._cursor: spy.ShaderCursor | None = None
         self._held: dict[str, Any] = {}
         self._staged: dict[str, list[Staged]] = {}
+        self._foreign: set[str] = set()
         self.current: Any = _NEVER  # the values of the last call, by identity
 
     def attach(self, cursor: spy.ShaderCursor) -> None:
@@ -47,6 +48,7 @@ class Bound:
         self._slots.clear()
         self._held.clear()
         self._staged.clear()
+        self._foreign.clear()
         self.current = _NEVER
 
     def stale(self, values: Mapping[str, Any]) -> bool:
@@ -66,6 +68,7 @@ class Bound:
         for name, _ in changed:  # until all is written again, the object holds nothing for them
             held.pop(name, None)
             self._staged.pop(name, None)
+            self._foreign.discard(name)
         for name, value in changed:
             if name in self.twice:
                 raise ArgumentError(
@@ -79,12 +82,19 @@ class Bound:
             slot.write(value, f"{what}: {name.removeprefix(self.prefix)}", binding)
             if len(binding.staged) > len(others):
                 self._staged[name] = binding.staged[len(others) :]
+            if binding.foreign:
+                self._foreign.add(name)
             held[name] = value
 
     @property
     def staged(self) -> list[Staged]:
         """Copies that surround every dispatch."""
         return [s for found in self._staged.values() for s in found]
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the user's own resources are held: each dispatch is submitted at once, for what others do with them later."""
+        return bool(self._foreign)
 
     def surround(self, queue: Any, dispatch: Callable[[], None]) -> None:
         """Runs a dispatch between the copies that it needs."""
@@ -93,6 +103,8 @@ class Bound:
         dispatch()
         for copy in self.staged:
             copy.copy_out(queue)
+        if self._foreign:
+            queue.flush()
 
 
 def bound_globals(program: spy.ShaderProgram, *own: str) -> Bound | None:

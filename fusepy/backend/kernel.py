@@ -117,7 +117,7 @@ class Kernel:
                 self._buffer[:] = packed
                 self._cursor.set_data(self._data)
                 self._packed = packed
-            if self.globals is None or not self.globals.staged:
+            if self.globals is None or not (self.globals.staged or self.globals.foreign):
                 device.queue.dispatch(self.pipeline, self.root, self._groups)
             else:
                 self.globals.surround(device.queue, lambda: device.queue.dispatch(self.pipeline, self.root, self._groups))

@@ -1,8 +1,9 @@
 """The Slang modules that ship with fusepy and slangpy: where they lie, and which of their array types a type is.
 
 Both call theirs `Tensor`, and a user may do so too, so the name of a type says nothing. What tells is reflection: arrays of
-fusepy have a method that nothing else has, those of slangpy the methods of slangpy's own protocol. Whether they implement an interface
-is no question to ask: `is_sub_type` of a generic type ends the process now and then (it misses a context that its neighbours set up).
+fusepy have a method that nothing else has, those of slangpy the methods of slangpy's own protocol. Whether they implement an
+interface is no question to ask: `is_sub_type` of a generic type ends the process now and then (it misses a context that its
+neighbours set up).
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ from fusepy.backend.source import ModuleSource
 from fusepy.backend.symbols import Symbols, own_overloads, symbols_of
 from fusepy.errors import UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.oracle import THIS, Answer, Field, Layout, Param, Signature
-from fusepy.ir.types import BOOL, Kind, Type, split_path
+from fusepy.ir.types import BOOL, Kind, Type, pair_of, split_path
 from fusepy.ir.whole import library, spelled
 
-FACTS_VERSION = 8  # part of the key of facts on disk; raise it when what is recorded changes
+FACTS_VERSION = 9  # part of the key of facts on disk; raise it when what is recorded changes
 _K = spy.TypeReflection.Kind
 
 
@@ -261,6 +261,10 @@ class SlangOracle:
         struct = found(layout.find_type_by_name(type.name))
         if struct is None or kind_of(struct) != _K.struct or type.optional is not None:
             return None
+        value = pair_of(type)
+        if value is not None:
+            pair = _pair_layout(layout, value)
+            return pair and [[name, member] for name, member, _, _ in pair[3]]
         return [[f.name, type_name(f.type, layout)] for f in struct.fields]
 
     def _layout(self, module: str, type: Type) -> list[Any] | None:
@@ -268,6 +272,9 @@ class SlangOracle:
         struct = found(layout.find_type_by_name(type.name))
         if struct is None or kind_of(struct) not in (_K.struct, ENUM):
             return None
+        value = pair_of(type)
+        if value is not None:
+            return _pair_layout(layout, value)
         laid = layout.get_type_layout(struct)
         if kind_of(struct) == ENUM:
             return [laid.size, laid.stride, laid.alignment, [], layout.find_type_by_name(f"{type.name}.__Tag").full_name]
@@ -282,6 +289,19 @@ class SlangOracle:
                     hint="keep resources out of it; for an interface, name the concrete struct, or make the struct generic",
                 )
         return [laid.size, laid.stride, laid.alignment, listed, None]
+
+
+def _pair_layout(layout: spy.ProgramLayout, value: Type) -> list[Any] | None:
+    """A ``DifferentialPair``, of which reflection tells nothing: the value, and behind it its derivative."""
+    derived = found(layout.find_type_by_name(f"{value.name}.Differential"))
+    first, name = found(layout.find_type_by_name(value.name)), derived and type_name(derived, layout)
+    if derived is None or first is None or name is None:
+        return None
+    p, d = layout.get_type_layout(first), layout.get_type_layout(derived)
+    offset = -(-p.size // d.alignment) * d.alignment
+    alignment = max(p.alignment, d.alignment)
+    size = offset + d.size
+    return [size, -(-size // alignment) * alignment, alignment, [["p", value.name, 0, p.size], ["d", name, offset, d.size]], None]
 
 
 def _member(owner: Type, position: int, field: spy.VariableLayoutReflection, layout: spy.ProgramLayout) -> tuple[str, str | None]:

@@ -15,6 +15,7 @@ from fusepy.backend.emit import region_operands
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import Field, Operand, Variant
+from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.whole import check_written, written
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
@@ -48,12 +49,13 @@ class Plan:
     Attributes:
         positions: for each operand of the region, which argument of the call it is.
         elements: the element of each result.
+        targets: what each result is written to if one is given, for messages.
     """
 
     __slots__ = (
         "__weakref__", "_build", "_disjoint", "_disjoint_shape", "_feeds", "_linear_kernel", "_memory", "_operands",
         "_out_dims", "_recipes", "_steps", "_uniforms", "_whole", "_written", "device", "elements", "kernels", "linear", "name",
-        "open", "positions", "rank", "region", "strict", "tile",
+        "open", "positions", "rank", "region", "strict", "targets", "tile",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +67,7 @@ class Plan:
         build: Build,
         strict: bool,
         tile: tuple[int, ...] = (),
+        targets: Sequence[str] = (),
     ):
         self.device = device
         self.region = region
@@ -72,6 +75,7 @@ class Plan:
         self.elements = tuple(elements)
         self.strict = strict
         self.tile = tile
+        self.targets = tuple(targets)
         self._build = build
         assert region.body is not None
         self.name = region.body.name
@@ -113,7 +117,7 @@ class Plan:
         self._uniforms = [
             (self.positions[o.position], field.read)
             for o in self._operands
-            if ACCESSES[o.container].kind in ("uniform", "index") or o.is_whole
+            if ACCESSES[o.container].kind in ("uniform", "index", "memory") or o.is_whole
             for field in ACCESSES[o.container].fields(o, Variant(True, self.rank))
             if field.role != "pointer"
         ]
@@ -297,21 +301,21 @@ class Plan:
         """A result tensor that the caller gave."""
         if given.device is not self.device:
             raise ShapeError(
-                f"{self.name}: the given result lies on another device",
+                f"{self.name}: {self.targets[j]} lies on another device",
                 saw=given.device.name,
                 expected=self.device.name,
                 hint="make it with Tensor.empty on the device of the arguments",
             )
         if not given.element.same(self.elements[j]) or given.shape != shape:
             raise ShapeError(
-                f"{self.name}: the given result does not fit",
+                f"{self.name}: {self.targets[j]} does not fit the result",
                 saw=f"{given.dtype}{list(given.shape)}",
                 expected=f"{self.elements[j].type}{list(shape)}",
                 hint="make it with Tensor.empty(device, shape, dtype), or leave it away",
             )
-        if 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
+        if given.size and 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
             raise ShapeError(
-                f"{self.name}: the given result repeats elements", saw=f"strides {given.strides}", hint="give a real tensor"
+                f"{self.name}: {self.targets[j]} repeats elements", saw=f"strides {given.strides}", hint="give a real tensor"
             )
         return given
 
@@ -322,7 +326,7 @@ class Plan:
                 continue
             for operand, position in zip(self._operands, self.positions):
                 tensor = args[position]
-                if tensor.__class__ is not Tensor or tensor.low >= out.high or out.low >= tensor.high:
+                if not isinstance(tensor, Tensor) or tensor.low >= out.high or out.low >= tensor.high:
                     continue
                 same = tensor.address == out.address and tensor.size * tensor.element.nbytes == out.size * out.element.nbytes
                 same = same and ((tensor.linear and out.linear) or tensor.strides == out.strides)
@@ -336,13 +340,15 @@ class Plan:
     def _bad_number(self, args: Sequence[Any], error: Exception) -> FusepyError:
         """Which Python number did not fit its parameter."""
         for operand, position in zip(self._operands, self.positions):
-            if operand.container == "" and operand.have.dtype is not None:
+            if operand.container in ("", "Uniform") and operand.have.dtype is not None:
+                given = args[position]
                 try:
-                    struct.pack(_CODES[operand.have.dtype.kind, operand.have.dtype.itemsize], args[position])
+                    for number in given if isinstance(given, Components) else (given,):
+                        struct.pack(_CODES[operand.have.dtype.kind, operand.have.dtype.itemsize], number)
                 except (struct.error, OverflowError):
                     return RangeError(
                         f"{self.name}: argument {operand.label!r} does not fit {operand.have}",
-                        saw=args[position],
+                        saw=given,
                         expected=operand.have,
                         hint="use a wider type in the Slang function, or a number in range",
                     )

@@ -21,6 +21,7 @@ from typing import Any
 import slangpy as spy
 
 LIMIT = 32
+IDLE_LOOKS = 20  # before it sleeps: waking it costs a call that waits for its result 10-20 µs, where every one did
 DELAY_S = 0.5e-3  # the background thread looks this often; what it finds unchanged since its last look, it submits
 
 
@@ -40,6 +41,7 @@ class Queue:
         self._alone = deferred  # whether nobody else submits to this queue, so that `_last` is the last submission
         self._wake = threading.Event()
         self._asleep = False
+        self._idle = 0  # looks in a row that found nothing recorded
         self._seen: Any = None  # the encoder that the background thread saw at its last look
         self.closed = False
         if deferred:
@@ -93,6 +95,14 @@ class Queue:
             self._submit()
             return self._last if self._alone else None
 
+    def copy_out(self, to: spy.Buffer, source: spy.Buffer, offset: int, nbytes: int) -> int:
+        """Copies bytes to the start of `to` behind all that is recorded, submits both together and returns their id."""
+        with self._lock:
+            self.copy(to, 0, source, offset, nbytes)
+            self._submit()
+            assert self._last is not None
+            return self._last
+
     def _submit(self) -> None:
         encoder = self._encoder
         if encoder is not None:
@@ -134,9 +144,13 @@ class Queue:
         """
         with self._lock:
             if self._encoder is None or self.closed:
+                self._idle += 1
+                if self._idle < IDLE_LOOKS and not self.closed:
+                    return True
                 self._asleep = True
                 self._wake.clear()
                 return False
+            self._idle = 0
             if self._seen is self._encoder:
                 self._submit()
             self._seen = self._encoder

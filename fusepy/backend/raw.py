@@ -103,6 +103,8 @@ class RawKernel:
             device.queue.dispatch(self._pipeline, self._root, groups)
             for copy in staged:
                 copy.copy_out(device.queue)
+            if self._own.foreign or (self._globals is not None and self._globals.foreign):
+                device.queue.flush()
             device.counters.dispatches += 1
 
     def _write(self, values: Mapping[str, Any], given: Mapping[str, Any]) -> list[Staged]:

@@ -19,6 +19,7 @@ from fusepy.backend.pool import Pool
 from fusepy.backend.queue import Queue
 from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
+from fusepy.backend.spellings import Spellings
 from fusepy.backend.transfer import Transfer
 from fusepy.errors import DeviceLostError
 
@@ -34,7 +35,7 @@ class Counters:
         self.dispatches = self.kernels_compiled = self.plan_hits = self.plan_misses = self.disk_hits = self.disk_misses = 0
 
 
-class Device:
+class Device(Spellings):
     """An open device; made by `init_device`.
 
     Attributes:
@@ -47,12 +48,12 @@ class Device:
         True
     """
 
-    def __init__(self, sgl: spy.Device, *, include_paths: Sequence[str] = (), deferred: bool = True):
+    def __init__(self, sgl: spy.Device, *, include_paths: Sequence[str] = (), deferred: bool = True, shares_cuda: bool = False):
         self._sgl = sgl
         self.include_paths = tuple(str(p) for p in include_paths)
         self.lock = threading.RLock()
         self.queue = Queue(sgl, self.lock, deferred=deferred)
-        self.transfer = Transfer(sgl, flush=self.queue.flush)
+        self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out)
         self.pool = Pool(sgl, before_release=self.wait, lock=self.lock)
         self.compiler = Compiler(sgl, self.lock)
         self.cache = DiskCache.from_environment()
@@ -66,6 +67,8 @@ class Device:
         self.replaced: set[str] = set()  # closures of sources that a reload has replaced
         self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
         self.recorded: list[tuple[Any, list[Any]]] = []  # what calls recorded into users' encoders keep alive
+        self.retired: list[Any] = []  # owners of foreign memory that kernels may still read
+        self.shares_cuda = shares_cuda  # whether it was opened in torch's CUDA context, so that addresses mean the same
         self.lost: str | None = None  # why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
         _open.add(self)
@@ -93,14 +96,17 @@ class Device:
     def wait(self) -> None:
         """Submits what is recorded and waits until the device is idle."""
         self.check()
+        count = len(self.retired)
         self.queue.flush()
         self._sgl.wait()
+        del self.retired[:count]
 
     def close(self) -> None:
         """Waits for the device and releases it; every later use raises `DeviceLostError`."""
         if self.lost is None:
             self.wait()
             self.queue.close()
+            self.recorded.clear()  # encoders must not outlive their device
             self.lost = "it was closed"
             self._sgl.close()
 
@@ -122,6 +128,13 @@ class Device:
         """Raises `DeviceLostError` if the device cannot be used any more."""
         if self.lost is not None:
             raise DeviceLostError(f"this device cannot be used: {self.lost}", hint="open one with fusepy.init_device()")
+
+    def release_retired(self) -> None:
+        """Lets go of foreign memory whose tensors are gone, once no kernel reads it."""
+        count = len(self.retired)
+        if count:
+            self.transfer.settle()
+            del self.retired[:count]
 
     def lose(self, cause: str) -> None:
         """Marks the device as unusable without touching it."""
@@ -203,6 +216,7 @@ def _at_exit() -> None:
     for device in list(_open):
         if device.is_open:
             device.queue.close()
+            device.recorded.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -15,6 +15,7 @@ import slangpy as spy
 from fusepy.backend.values import HostArray, Plain, check_fields, plain_of
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import Kind, Type
+from fusepy.sharing import memory_of
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Staged:
     @property
     def _memory(self) -> spy.Buffer:
         """The tensor's memory, without handing it to anybody who would need every call submitted at once."""
-        return self.tensor._block.buffer  # pyright: ignore[reportPrivateUsage]
+        return memory_of(self.tensor)
 
     def copy_in(self, queue: Any) -> None:
         queue.copy(self.buffer, 0, self._memory, self.tensor.offset, self.buffer.size)
@@ -61,10 +62,14 @@ class Staged:
 
 @dataclass
 class Binding:
-    """What writing one value needs to know, and leaves behind."""
+    """What writing one value needs to know, and leaves behind.
+
+    `foreign` is set by resources of the user's own, which slangpy reads and writes without asking us: nothing may wait.
+    """
 
     device: Device
     staged: list[Staged] = field(default_factory=list[Staged])
+    foreign: bool = False
 
     def address(self, value: Any, path: str) -> int:
         """The device address behind a pointer, or the descriptor handle of a resource."""
@@ -73,6 +78,7 @@ class Binding:
             return value.address
         if isinstance(value, HostArray):
             return value.tensor(self.device, None).address
+        self.meet(value)
         if isinstance(value, spy.Buffer):
             return value.device_address
         if isinstance(value, spy.Texture):
@@ -90,6 +96,10 @@ class Binding:
                 hint="its usage forbids it, or all handles are taken",
             )
         return handle.value
+
+    def meet(self, value: Any) -> None:
+        """Notes a resource of the user's own."""
+        self.foreign |= isinstance(value, (spy.Buffer, spy.Texture, spy.TextureView))
 
     def check(self, tensor: Tensor, path: str) -> None:
         """Raises where a kernel on this device cannot read a tensor as one piece of memory."""
@@ -174,6 +184,7 @@ class _ResourceSlot:
         self.staging: spy.Buffer | None = None
 
     def write(self, value: Any, path: str, binding: Binding) -> None:
+        binding.meet(value)
         if self.sampler:
             self.check(isinstance(value, spy.Sampler), value, path, "give a sampler")
         elif self.shape in _BUFFERS:

@@ -9,7 +9,7 @@ from fusepy.ir.types import Kind
 if TYPE_CHECKING:
     from fusepy.ir.graph import Value
 
-MEMORY = ("Tensor", "List")
+MEMORY = ("Tensor", "List", "Pair")  # a pair is a tensor with its gradient
 COORDINATES = ("Grid", "CallId")  # integers, one per dimension of a grid; the last dimension comes first in a vector
 
 # Computed from the place of a thread in its grid. Without extents of its own such a value has rank 0 and follows whatever

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import COORDINATES, MEMORY, is_open
 from fusepy.ir.graph import Value
 from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature, enum_scalar
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.ir.whole import candidates, holds
 
 
@@ -71,6 +71,13 @@ def fitting(offers: Iterable[Offer], value: Value, map: ArgMap) -> Iterator[Offe
 
 
 def _plain_offers(value: Value) -> Iterator[Offer]:
+    offers = list(_value_offers(value))
+    yield from offers
+    if value.container == "Pair":  # a tensor with gradients: the same as pairs of value and gradient
+        yield from (Offer(Type.pair(o.type), o.consumed) for o in offers)
+
+
+def _value_offers(value: Value) -> Iterator[Offer]:
     yield Offer(value.type, 0)
     if not value.container or value.type.kind is not Kind.SCALAR:
         return
@@ -85,7 +92,10 @@ def _plain_offers(value: Value) -> Iterator[Offer]:
 
 def _cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Offer]:
     have = value.type
-    if have is want:
+    inner = pair_of(want)
+    if inner is not None and value.container == "Pair":
+        yield from (replace(o, type=want) for o in _cast_offers(value, inner, oracle))
+    elif have is want:
         yield Offer(want, 0, cast=True)
     elif have.kind is Kind.SCALAR and want.is_numeric:
         consumed = len(want.shape)

@@ -128,7 +128,8 @@ def _binding_hint(value: Value, param: Param) -> str:
     ):
         extents = " x ".join(map(str, want.shape))
         return f"a {want} takes trailing axes of {extents}; reshape the array, or vcast to the type that it holds"
-    if value.type.is_numeric and want.is_numeric and value.type.shape == want.shape:
+    converted = want.scalar is not None and value.type is not want.scalar and value.type.kind is Kind.SCALAR and value.container
+    if value.type.is_numeric and want.is_numeric and (value.type.shape == want.shape or converted):
         dtype = want.dtype
         return f"conversions are never silent: pass .astype(np.{dtype}), or say vcast(value, m.{want.name})"
     if value.type.is_numeric and want.is_numeric and value.type.shape and want.shape:
@@ -252,5 +253,5 @@ def member_refused(
         place=place,
         saw=f"{describe(value)}, which {binds}",
         expected=f"{param.type or 'a value whose type is known'}",
-        hint=_binding_hint(value, param) if offers else _mapping_hint(value, map),
+        hint=_mapping_hint(value, map) if not offers or (map.dims == () and value.rank) else _binding_hint(value, param),
     )

@@ -17,7 +17,7 @@ from fusepy.ir.graph import Value
 from fusepy.ir.offers import Offer, array_offers, exact, fill, fitting, fixed_offers, named_offers, offers_of, whole_offers
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
-from fusepy.ir.types import VOID, Kind, Type
+from fusepy.ir.types import FLOAT, HALF, INT, VOID, Kind, Type, pair_of
 from fusepy.ir.whole import least, writes
 
 MAX_QUESTIONS = 4096
@@ -151,17 +151,35 @@ def _ask(
                 raise ResolveError(f"{function}: too many ways to bind the arguments", hint="say the types with vcast")
             offered = iter(zip(operands, choice))
             wanted = [p.type if p.direction == OUT else _asked(*next(offered), p) for p in params]
-            if any(t is None for t in wanted):
+            found: dict[Answer, bool] = {}  # and whether it takes what was offered as it is
+            for types in _with_generic_outs(wanted, choice):
+                answer = oracle.resolve(module, function, types)
+                if answer is None:
+                    continue
+                given = [p for p in answer.params[: len(params)] if p.direction != OUT]
+                if len(given) == len(choice) and all(exact(v, o, p, oracle) for v, o, p in zip(operands, choice, given)):
+                    found[Answer(answer.params[: len(params)], answer.result)] = all(
+                        o.type is p.type for o, p in zip(choice, given)
+                    )
+            best = [answer for answer, same in found.items() if same] or list(found)
+            if len(best) > 1:
                 raise ResolveError(
                     f"{function}: the type of a generic out parameter cannot be inferred",
+                    saw=" or ".join(f"{p.type} {p.name}" for a in best for p in a.params if p.direction == OUT),
                     hint="call a specialisation, e.g. find_function('f<float>')",
                 )
-            answer = oracle.resolve(module, function, [t for t in wanted if t is not None])
-            if answer is None:
-                continue
-            given = [p for p in answer.params[: len(params)] if p.direction != OUT]
-            if len(given) == len(choice) and all(exact(v, o, p, oracle) for v, o, p in zip(operands, choice, given)):
-                yield choice, Answer(answer.params[: len(params)], answer.result)
+            yield from ((choice, answer) for answer in best)
+
+
+def _with_generic_outs(wanted: Sequence[Type | None], choice: Sequence[Offer]) -> Iterator[list[Type]]:
+    """Questions about a call whose `out` parameters of unknown type are like its inputs: ``copy<T>(T from, out T to)``.
+
+    Slang corrects a wrong guess where the inputs leave it no choice; where they do leave one, the answers differ.
+    """
+    guesses = dict.fromkeys([*(o.type for o in choice), FLOAT, HALF, INT])
+    for guessed in itertools.product(guesses, repeat=sum(t is None for t in wanted)):
+        left = iter(guessed)
+        yield [next(left) if t is None else t for t in wanted]
 
 
 def _asked(value: Value, offer: Offer, param: Param) -> Type:
@@ -222,4 +240,5 @@ def _loaded(value: Value, offer: Offer, param: Param) -> Type | None:
     if offer.type.kind is Kind.WHOLE:
         return offer.type if offer.type is not value.type else None
     named = value.type.kind is Kind.NAMED and param.type is not None and param.type.kind is Kind.NAMED
-    return param.type if param.type is not value.type and not named else None
+    paired = value.container == "Pair" and param.type is not None and pair_of(param.type) is not None
+    return param.type if param.type is not value.type and (paired or not named) else None

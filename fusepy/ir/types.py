@@ -127,6 +127,11 @@ class Type:
         return cls.intern(f"{element.name}[{count}]", Kind.ARRAY, element, (count, *element.shape))
 
     @classmethod
+    def pair(cls, value: Type) -> Type:
+        """``DifferentialPair<value>``: a value with its derivative. `element` is the value's type, `shape` its extents."""
+        return cls.intern(f"DifferentialPair<{value.name}>", Kind.NAMED, value, value.shape)
+
+    @classmethod
     def pointer(cls, element: Type) -> Type:
         """A pointer to elements in device memory."""
         return cls.intern(f"Ptr<{element.name}>", Kind.POINTER, element)
@@ -289,6 +294,8 @@ class _Parser:
                 return Type.matrix(first, args[1], args[2])
             if head == "Array" and len(args) == 2 and isinstance(args[1], int):
                 return Type.array(first, args[1])
+            if head == "DifferentialPair" and len(args) == 1:
+                return Type.pair(first)
             if head == "Ptr":  # reflection adds access, address space and layout, which fusepy never varies
                 return Type.pointer(first)
             if head.startswith(_LIBRARIES) and len(args) == 2 and isinstance(args[1], int):
@@ -309,6 +316,16 @@ def _builtin(name: str) -> Type | None:
         return None
     element = Type.parse(scalar)
     return Type.matrix(element, int(match[2]), int(match[3])) if match[3] else Type.vector(element, int(match[2]))
+
+
+def pair_of(type: Type) -> Type | None:
+    """The type of the value in a ``DifferentialPair``; ``None`` for any other type.
+
+    Example:
+        >>> pair_of(Type.parse("DifferentialPair<float3>"))
+        float3
+    """
+    return type.element if type.kind is Kind.NAMED else None
 
 
 VOID = Type.parse("void")

@@ -18,7 +18,7 @@ from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.printer import print_node, value_type
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, pair_of
 
 
 def verify(graph: Graph, stage: str, oracle: Oracle | None = None) -> None:
@@ -221,6 +221,8 @@ def _axes_used(scope: _Scope, node: Node) -> str | None:
 def _fillable(value: Value, map: ArgMap) -> tuple[int, ...]:
     """How many trailing axes of `value` the loaded type can consume."""
     want = map.type or value.type
+    if value.container == "Pair":
+        want = pair_of(want) or want
     if want is value.type or value.container not in MEMORY or not value.rank:
         return (0,)
     if want.kind in (Kind.POINTER, Kind.WHOLE):

@@ -17,6 +17,7 @@ from fusepy.passes.dce import dce
 from fusepy.passes.fold import fold
 from fusepy.passes.fuse_chains import fuse_chains
 from fusepy.passes.resolve_maps import resolve_maps
+from fusepy.passes.uniforms import uniforms
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("resolve_maps", resolve_maps, "traced", "resolved"),
     Pass("fold", fold, "resolved", "resolved"),
     Pass("cse", cse, "resolved", "resolved"),
+    Pass("uniforms", uniforms, "resolved", "resolved"),
     Pass("dce", dce, "resolved", "resolved"),
     Pass("fuse_chains", fuse_chains, "resolved", "fused"),
 )

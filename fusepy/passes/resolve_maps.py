@@ -60,6 +60,7 @@ class _Resolver:
         self.new: dict[Value, Value] = {}
         self.constants: dict[tuple[Value, Type], Value] = {}
         self.const_nodes: dict[Value, Node] = {}
+        self.narrow: dict[Value, Value] = {}
         self.types: dict[Value, Type] = {}
 
     def run(self) -> Graph:
@@ -113,6 +114,8 @@ class _Resolver:
             operand, scalar = self.new[value], _wanted(node, i, map, self.oracle)
             if scalar is not None and value in self.const_nodes:
                 operand = self.constant(value, scalar)
+            elif operand.type is not value.type and value.type.scalar is scalar and not _asks(node):
+                operand = self.narrowed(value)
             # an operator converts by itself; what a call was promised must be said
             wanted = map.type or (value.type if _asks(node) else operand.type)
             operands.append(operand)
@@ -126,6 +129,16 @@ class _Resolver:
         if _asks(node) or all(o.type is v.type for o, v in zip(operands, node.operands)):
             return node.results
         return node.op.infer(Node(node.op, operands, maps, (), node.attrs, node.loc), self.oracle)
+
+    def narrowed(self, value: Value) -> Value:
+        """A number that is stored with more digits, for an operator: it computes in its own type, whatever else reads it."""
+        found = self.narrow.get(value)
+        if found is None:
+            stored = self.new[value]
+            found = self.narrow[value] = Value(value.type, stored.dims, weak=True)
+            map = ArgMap(tuple(range(value.rank)))
+            self.nodes.append(Node(OPS["construct"], [stored], [map], [found], {"type": value.type.name}))  # weak, as no cast is
+        return found
 
     def constant(self, value: Value, scalar: Type) -> Value:
         """The constant behind `value` in the scalar type that its user wants."""

@@ -107,6 +107,14 @@ OPERATORS = """graph @ops(%n: Tensor<int>[?], %d: Tensor<int>[?], %x: Tensor<flo
   return %0, %1, %2, %5
 }"""
 
+NESTED = """import @m = "0123"
+graph @at(%r.origin.x: weak float, %r.origin.y: weak int, %r.origin.z: Tensor<float>[?], %r.dir: Tensor<float>[?,3], %r.tmax: weak float, %r.weight: weak float, %r_dir: Tensor<float>[?]) -> (Tensor<float3>[?]) {
+  %0 = struct(%r.origin.x, %r.origin.y, %r.origin.z) {fields = ["x", "y", "z"], path = "r.origin", type = "float3"} : Tensor<float3>[?]  // look.py:12
+  %1 = struct(%0, %r.dir, %r.tmax, %r.weight) {fields = ["origin", "dir", "tmax", "weight"], path = "r", type = "Ray"} : Tensor<Ray>[?]  // look.py:12
+  %2 = slang.call @m.at(%1, %r_dir) : Tensor<float3>[?]  // look.py:12
+  return %2
+}"""
+
 
 class Case(NamedTuple):
     text: str
@@ -143,6 +151,8 @@ CASES = {
     "methods": Case(METHODS, "vulkan", Variant(True, 1)),
     "two_modules_methods": Case(TWO_MODULES_METHODS, "vulkan", Variant(True, 1)),
     "two_modules": Case(TWO_MODULES, "vulkan", Variant(True, 1)),
+    "nested_linear": Case(NESTED, "vulkan", Variant(True, 1)),
+    "nested_strided": Case(NESTED, "vulkan", Variant(False, 1)),
     "operators": Case(OPERATORS, "software", Variant(True, 1)),
 }
 
@@ -203,6 +213,8 @@ def test_what_the_variants_differ_in() -> None:
     assert "uint* r_" in text_of("kinds_linear")  # bool takes four bytes
     assert '#line 12 "look.py"' in text_of("chain_linear_vulkan")
     assert text_of("chain_linear_vulkan").count("exposure(") == 1
+    assert "float a_r_origin_y;" in text_of("nested_linear")  # a constant leaf is a uniform
+    assert "float3* a_r_dir_2;" in text_of("nested_linear")  # and a leaf may not take the name of another argument
 
 
 @pytest.mark.parametrize("name", CASES)

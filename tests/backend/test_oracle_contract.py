@@ -162,6 +162,23 @@ def test_layouts(slang: Oracle, type: str) -> None:
     assert slang.layout(Type.parse(type)) == FakeOracle().layout(Type.parse(type))
 
 
+@pytest.mark.parametrize(
+    ("type", "fields"),
+    [
+        ("Sphere", "Ray axis, float radius, bool solid"),
+        ("Ray", "float3 origin, float3 dir, double tmax, half weight"),
+        ("half2", "half x, half y"),
+        ("float", None),
+        ("float3x3", None),
+        ("IShape", None),
+        ("Nope", None),
+    ],
+)
+def test_fields(oracle: Oracle, type: str, fields: str | None) -> None:
+    found = oracle.fields(Type.parse(type))
+    assert (found and ", ".join(f"{p.type} {p.name}" for p in found)) == fields
+
+
 @pytest.mark.parametrize("type", ["float3", "Nope", "IShape"])
 def test_types_without_a_layout(oracle: Oracle, type: str) -> None:
     assert oracle.layout(Type.parse(type)) is None

@@ -327,7 +327,7 @@ def test_row_9_two_results_in_one_place(lib: Any, device: Any) -> None:
 
 def test_row_9_tensor_that_repeats(lib: Any, device: Any) -> None:
     t = fp.Tensor.from_numpy(device, ramp(4))
-    repeated = fp.Tensor(device, t.element, (3, 4), block=t._block, strides=(0, 1))
+    repeated = fp.Tensor(device, t.element, (3, 4), block=t.block, strides=(0, 1))
     misuse(lambda: lib.add(ramp(3, 4), 1.0, _result=repeated), fp.ShapeError, ValueError, "repeats")
 
 

@@ -6,18 +6,21 @@ the containers below, so most kinds need no Slang of their own.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from slangpy.slangpy import Shape as SlangpyShape
 
 from fusepy.backend.marshals.array import ListMarshal, NumPyMarshal, TensorMarshal
 from fusepy.backend.marshals.base import Access, Marshal
+from fusepy.backend.marshals.foreign import CudaMarshal, DLPackMarshal, SlangpyMarshal, slangpy_tensor_class
 from fusepy.backend.marshals.grid import GridAccess, GridMarshal, LinspaceAccess, LinspaceMarshal, RangeMarshal, ShapeMarshal
 from fusepy.backend.marshals.memory import MemoryAccess
 from fusepy.backend.marshals.nothing import NoneAccess, NoneMarshal
 from fusepy.backend.marshals.number import IntMarshal, NumberAccess, NumberMarshal, NumPyScalarMarshal
+from fusepy.backend.marshals.pair import PairAccess
 from fusepy.backend.marshals.places import CallIdAccess, GeneratorMarshal, RandFloatAccess, ThreadIdAccess, WangHashAccess
+from fusepy.backend.marshals.torch_tensor import TorchMarshal, is_class
 from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.generators import CallId, Grid, Linspace, RandFloat, Shape, ThreadId, WangHash
@@ -27,6 +30,7 @@ from fusepy.tensor import Tensor
 MARSHALS: dict[type, Marshal] = {
     Tensor: TensorMarshal(),
     np.ndarray: NumPyMarshal(),
+    slangpy_tensor_class(): SlangpyMarshal(),
     list: ListMarshal(),
     tuple: ListMarshal(),
     Grid: GridMarshal(),
@@ -57,6 +61,7 @@ _places: dict[str, Access] = {
 ACCESSES: dict[str, Access] = {
     "Tensor": _memory,
     "List": _memory,
+    "Pair": PairAccess(),
     "Grid": GridAccess(),
     "Linspace": LinspaceAccess(),
     "Uniform": UniformAccess(),
@@ -78,9 +83,22 @@ def marshal_of(value: Any) -> Marshal:
         if found is not None:
             MARSHALS[type(value)] = found
             return found
+    found = _of_framework(cast("type[Any]", type(value)))
+    if found is not None:
+        MARSHALS[type(value)] = found
+        return found
     raise UnsupportedArgumentError(
         f"a {type(value).__name__} cannot be passed to Slang",
         saw=repr(value)[:60],
         expected="numbers, slangpy's vectors and matrices, lists of numbers, NumPy arrays, Tensors, grid() and other generators",
         hint="convert it, or register a marshal for its class",
     )
+
+
+def _of_framework(cls: type[Any]) -> Marshal | None:
+    """The marshal of another framework's arrays."""
+    if is_class(cls):
+        return TorchMarshal()
+    if hasattr(cls, "__dlpack__") and cls.__module__.partition(".")[0] != "cupy":
+        return DLPackMarshal()
+    return CudaMarshal() if hasattr(cls, "__cuda_array_interface__") else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusepy.backend.marshals.base import Description
+from fusepy.backend.marshals.constant import Components, check_features, components
 from fusepy.element import Element, scalar_type
 from fusepy.errors import RangeError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import telling
@@ -16,22 +17,6 @@ from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
-
-# Slang scalars that a device may lack, with the sgl feature that they need
-_FEATURES = {"half": "half", "double": "double", "int64_t": "int64", "uint64_t": "int64", "int16_t": "int16", "uint16_t": "int16"}
-
-
-def check_features(type: Type, device: Device) -> None:
-    """Raises `UnsupportedArgumentError` if the device has no arithmetic for `type`."""
-    scalar = type.scalar
-    feature = _FEATURES.get(scalar.name) if scalar is not None else None
-    if feature is not None and feature not in device.features:
-        raise UnsupportedArgumentError(
-            f"the device {device.name} has no {scalar}",
-            saw=type,
-            expected=f"the feature {feature!r}",
-            hint="convert to float or int, or choose another device",
-        )
 
 
 class TensorMarshal:
@@ -44,8 +29,9 @@ class TensorMarshal:
 
     def describe(self, value: Tensor) -> Description:
         scalar = value.dtype.kind is Kind.SCALAR
+        container = "Tensor" if value.grads is None else "Pair"
         return Description(
-            value.dtype, telling(value.shape) if scalar else (None,) * value.ndim, "Tensor", origin=value.element.origin
+            value.dtype, telling(value.shape) if scalar else (None,) * value.ndim, container, origin=value.element.origin
         )
 
     def place(self, value: Tensor, type: Type, device: Device) -> Tensor:
@@ -102,12 +88,20 @@ def struct_of(dtype: np.dtype[Any]) -> Element:
     return found[0]
 
 
+# keys of lists of two to four floats, which are vectors more often than not, by the types of what they hold; integers need a
+# look at their size
+SHORT: dict[tuple[type, ...], Hashable] = {(float,) * n: ("list", "f", (n,)) for n in range(2, 5)}
+
+
 class ListMarshal:
     """Nested lists and tuples of Python numbers: array-likes whose element type follows Slang's answer."""
 
     returns = "list"
 
     def key(self, value: Sequence[Any]) -> Hashable:
+        found = SHORT.get(tuple(map(type, value)))  # without NumPy: a third of the time
+        if found is not None:
+            return found
         array = _to_array(value)
         return ("list", array.dtype.kind, telling(array.shape))
 
@@ -116,7 +110,9 @@ class ListMarshal:
         type = {"b": BOOL, "f": FLOAT}.get(array.dtype.kind, INT)
         return Description(type, telling(array.shape), "List", weak=True)
 
-    def place(self, value: Sequence[Any], type: Type, device: Device) -> Tensor:
+    def place(self, value: Sequence[Any], type: Type, device: Device) -> Tensor | Components:
+        if type.shape:
+            return components(value, type, device)
         array = _to_array(value)
         element = Element.of(type)
         if element.dtype.kind in "iu" and array.size:

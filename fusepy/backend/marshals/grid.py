@@ -21,7 +21,7 @@ class GridMarshal:
     returns = "tensor"
 
     def key(self, value: Grid) -> Hashable:
-        return ("grid", len(value.shape))
+        return ("grid", len(value.shape), any(value.open))  # where nothing else has extents, an open one takes the result's
 
     def describe(self, value: Grid) -> Description:
         return _coordinates(len(value.shape))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
-from fusepy.backend.marshals.array import check_features
 from fusepy.backend.marshals.base import BLOCK, Description, Field, Marshal, Operand, Variant, convert, from_storage, storage
+from fusepy.backend.marshals.constant import Components, check_features
 from fusepy.backend.marshals.number import NumberMarshal
 from fusepy.ir.types import FLOAT, Type
 
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
 
 Read = Callable[[Any], tuple[Any, ...]]
-
-
-class Components(tuple[Any, ...]):
-    """The numbers of a vector or matrix in C order, as the parameter block takes them. To the grid it is a single value."""
-
-    __slots__ = ()
-    shape: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
 
 
 class VectorMarshal:

@@ -117,7 +117,13 @@ class _Part:
         return f"{'' if read_only else 'RW'}StructuredBuffer<{element}>"
 
     def handle(self, tensor: Tensor) -> int:
-        buffer = tensor._block.buffer  # pyright: ignore[reportPrivateUsage]  # asking for `tensor.buffer` would end deferral
+        buffer = tensor.block.buffer  # asking for `tensor.buffer` would end deferral
+        if buffer is None:
+            raise ShapeError(
+                "a tensor in memory of another framework lies in no buffer of the device",
+                saw=f"shape {tensor.shape}",
+                hint="pass a copy of it: t.copy()",
+            )
         found = buffer.descriptor_handle_rw if self.buffer.startswith("RW") else buffer.descriptor_handle_ro
         if not found:
             raise CompileError(

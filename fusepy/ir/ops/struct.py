@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, declare
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve import Resolution, resolve_members
-from fusepy.ir.types import Type
+from fusepy.ir.types import Type, pair_of
+
+T = TypeVar("T")
 
 
 class Struct(Op):
@@ -39,7 +42,7 @@ class Struct(Op):
         shapes = [m.type.shape if m.type else v.type.shape for v, m in zip(node.operands, node.maps)]
         grid = np.broadcast_shapes(*(a.shape[: a.ndim - len(s)] for a, s in zip(args, shapes)))
         if type.dtype is not None:
-            return [np.stack([np.broadcast_to(a, grid).astype(type.dtype) for a in args], axis=-1)]
+            return [np.stack([np.broadcast_to(a, grid).astype(type.dtype) for a in _components(node, args)], axis=-1)]
         dtype = np.dtype([(name, a.dtype, s) for name, a, s in zip(members(node), args, shapes)])
         made = np.empty(grid, dtype)
         for name, a in zip(members(node), args):
@@ -49,7 +52,10 @@ class Struct(Op):
     def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
         type = node.results[0].type
         if type.dtype is not None:
-            return [f"{type} {results[0]} = {type}({', '.join(args)});"]
+            return [f"{type} {results[0]} = {type}({', '.join(_components(node, args))});"]
+        if pair_of(type) is not None:
+            halves = dict(zip(members(node), args))
+            return [f"{type} {results[0]} = diffPair({halves['p']}, {halves['d']});"]
         # members one by one: an initialiser list would call a constructor where the user has written one
         return [f"{declare(type, results[0])};", *(f"{results[0]}.{m} = {a};" for m, a in zip(members(node), args))]
 
@@ -58,6 +64,12 @@ class Struct(Op):
         if wrong is None and len(members(node)) != len(node.operands):
             return f"{len(node.operands)} operands for {len(members(node))} fields"
         return wrong
+
+
+def _components(node: Node, args: Sequence[T]) -> list[T]:
+    """The operands of a vector from ``x`` to ``w``, in whatever order its components were named."""
+    named = dict(zip(members(node), args))
+    return [named[name] for name in "xyzw"[: len(args)]]
 
 
 def members(node: Node) -> tuple[str, ...]:

@@ -1,0 +1,77 @@
+"""The arguments of a program for `explain`: nested ones as trees, with where each leaf comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.backend.emit import region_operands
+from fusepy.backend.marshals import ACCESSES
+from fusepy.backend.marshals.base import Operand
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops.struct import Struct, members
+from fusepy.ir.printer import value_type
+from fusepy.ir.types import Kind
+
+
+def argument_lines(graph: Graph, regions: Sequence[Node]) -> list[str]:
+    """One entry per argument of `graph`, whose `regions` run it; a nested argument takes several lines."""
+    read = _reads(regions)
+    structs = struct_types(graph)
+    made: list[str] = []
+    open_paths: list[str] = []
+    for value in graph.inputs:
+        name = value.name or ""
+        *above, last = name.split(".")
+        if not above:
+            made.append(f"{name}: {value.type} over {value.rank} axes")
+            open_paths = []
+            continue
+        paths = [".".join(above[: i + 1]) for i in range(len(above))]
+        kept = next((i for i, (a, b) in enumerate(zip(paths, open_paths)) if a != b), min(len(paths), len(open_paths)))
+        for depth, path in enumerate(paths[kept:], kept):
+            line = f"{'  ' * depth}{above[depth]}: {structs.get(path, 'fields')}"
+            made = [*made, line] if depth == 0 else [*made[:-1], f"{made[-1]}\n  {line}"]
+        made[-1] += f"\n  {'  ' * len(above)}{last}: {_leaf(value, read.get(name, []))}"
+        open_paths = paths
+    return made
+
+
+def struct_types(graph: Graph) -> dict[str, str]:
+    """The structs that nested arguments become, by the path of the argument: ``ray.position`` is a ``float3``."""
+    found: dict[str, str] = {}
+    names: dict[Value, str] = {v: v.name or "" for v in graph.inputs}
+    for node in graph.nodes:
+        if not isinstance(node.op, Struct):
+            continue
+        given = [names.get(v, "").rpartition(".") for v in node.operands]
+        above = {path for path, _, _ in given}
+        if len(above) == 1 and "" not in above and [last for _, _, last in given] == list(members(node)):
+            (path,) = above
+            names[node.results[0]] = path
+            found[path] = node.text("type")
+    return found
+
+
+def _reads(regions: Sequence[Node]) -> dict[str, list[tuple[Operand, ArgMap]]]:
+    """For each input of the regions, by name, the ways in which it is loaded."""
+    found: dict[str, list[tuple[Operand, ArgMap]]] = {}
+    for region in regions:
+        for operand, value, map in zip(region_operands(region), region.operands, region.maps):
+            found.setdefault(value.name or "", []).append((operand, map))
+    return found
+
+
+def _leaf(value: Value, reads: Sequence[tuple[Operand, ArgMap]]) -> str:
+    if not reads:
+        return f"{value.type}, not read"
+    ways: dict[str, None] = {}
+    for operand, map in reads:
+        access = ACCESSES[operand.container]
+        if access.kind != "memory":
+            ways[f"{operand.want}, {access.kind if access.kind == 'uniform' else 'computed'}"] = None
+            continue
+        where = "whole" if operand.want.kind is Kind.POINTER else str(ArgMap(map.dims))
+        layout = ", array of structs" if operand.have.kind is Kind.NAMED else ""
+        ways[f"{operand.want}, memory{layout} ({value_type(value)}), {where}"] = None
+    return "; ".join(ways)

@@ -1,0 +1,56 @@
+"""Vectors and matrices as uniforms: the numbers of one value, in the parameter block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.ir.types import BOOL, Type
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+# Slang scalars that a device may lack, with the sgl feature that they need
+_FEATURES = {"half": "half", "double": "double", "int64_t": "int64", "uint64_t": "int64", "int16_t": "int16", "uint16_t": "int16"}
+
+
+def check_features(type: Type, device: Device) -> None:
+    """Raises `UnsupportedArgumentError` if the device has no arithmetic for `type`."""
+    scalar = type.scalar
+    feature = _FEATURES.get(scalar.name) if scalar is not None else None
+    if feature is not None and feature not in device.features:
+        raise UnsupportedArgumentError(
+            f"the device {device.name} has no {scalar}",
+            saw=type,
+            expected=f"the feature {feature!r}",
+            hint="convert to float or int, or choose another device",
+        )
+
+
+class Components(tuple[Any, ...]):
+    """The numbers of a vector or matrix in C order, as the parameter block takes them. To the grid it is a single value."""
+
+    __slots__ = ()
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+
+def components(value: Sequence[Any], type: Type, device: Device) -> Components:
+    """A list, of rows for a matrix, as the numbers of `type`; packing them says whether each is in range.
+
+    Raises:
+        ShapeError: if it has another number of them: a captured list that has changed.
+        UnsupportedArgumentError: if the device has no such numbers.
+    """
+    check_features(type, device)
+    numbers = list(value) if len(type.shape) == 1 else [number for row in value for number in row]
+    if len(numbers) != math.prod(type.shape):
+        raise ShapeError(
+            f"{len(numbers)} numbers for a {type}",
+            saw=repr(value)[:60],
+            expected=f"{math.prod(type.shape)} numbers",
+            hint="a list of the enclosing scope keeps its length",
+        )
+    return Components(map(bool, numbers) if type.scalar is BOOL else numbers)

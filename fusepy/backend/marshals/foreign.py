@@ -1,0 +1,165 @@
+"""Arrays of other frameworks as arguments: slangpy's tensors where they lie, and all that speak DLPack."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import slangpy as spy
+
+from fusepy.backend.marshals.array import NumPyMarshal, check_features
+from fusepy.backend.marshals.base import Description
+from fusepy.element import Element, scalar_type
+from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.ir.strides import telling
+from fusepy.ir.types import Kind, Type
+from fusepy.sharing import CPU, Foreign, dlpack_place, from_cuda, host_view_of
+from fusepy.tensor import Tensor
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+
+def slangpy_tensor_class() -> type:
+    """slangpy's own ``Tensor``."""
+    return spy.Tensor
+
+
+class SlangpyMarshal:
+    """slangpy's ``Tensor`` on the same sgl device: passed as it lies, its gradient with it."""
+
+    returns = "slangpy"
+
+    def key(self, value: Any) -> Hashable:
+        return ("slangpy", value.dtype.full_name, telling(value.shape.as_tuple()), value.grad_in is not None)
+
+    def describe(self, value: Any) -> Description:
+        type = Type.parse(value.dtype.full_name)
+        shape = value.shape.as_tuple()
+        dims = telling(shape) if type.kind is Kind.SCALAR else (None,) * len(shape)
+        return Description(type, dims, "Pair" if value.grad_in is not None else "Tensor")
+
+    def place(self, value: Any, type: Type, device: Device) -> Tensor:
+        return adopt(value, device)
+
+
+def adopt(value: Any, device: Device) -> Tensor:
+    """The memory of a slangpy tensor as a tensor of `device`, gradient included.
+
+    Raises:
+        ShapeError: if it lies on another device.
+        UnsupportedArgumentError: for a struct that no module of this process has laid out so.
+    """
+    storage = value.storage
+    if storage.device is not device.raw:
+        raise ShapeError(
+            "a slangpy tensor lies on another device",
+            saw=f"{storage.device.info.adapter_name}, opened as {id(storage.device):#x}",
+            expected=f"{device.name}, opened as {id(device.raw):#x}",
+            hint="load the module on the tensor's device: fusepy takes slangpy devices",
+        )
+    device.queue.share()  # slangpy submits to the same queue, and must find there what was called before
+    element = element_named(value.dtype.full_name, value.dtype.buffer_layout.stride)
+    block = Foreign(device, storage.device_address, value, storage)
+    made = Tensor(
+        device,
+        element,
+        value.shape.as_tuple(),
+        block=block,
+        offset=value.offset * element.nbytes,
+        strides=value.strides.as_tuple(),
+    )
+    if value.grad_in is not None or value.grad_out is not None:
+        made.attach(*(None if g is None else adopt(g, device) for g in (value.grad_in, value.grad_out)))
+    return made
+
+
+def element_named(name: str, stride: int) -> Element:
+    """The element of a Slang type of another program, by its name and the distance of its elements.
+
+    Raises:
+        UnsupportedArgumentError: for a struct that no module of this process has laid out so, or in more ways than one.
+    """
+    type = Type.parse(name)
+    if type.dtype is not None:
+        return Element.of(type)
+    found = [e for e in Element.structs_named(type) if e.nbytes == stride]
+    if not found or not all(e.same(found[0]) for e in found):
+        raise UnsupportedArgumentError(
+            f"elements of {type} are not known to the module that is called",
+            saw=f"{type} of {stride} bytes",
+            expected=" or ".join(f"{type} of {e.nbytes} bytes" for e in Element.structs_named(type)) or "a struct of it",
+            hint="use a struct of the module whose function is called",
+        )
+    return found[0]
+
+
+class SlangpyResults:
+    """slangpy's tensors as results: made by slangpy, written by the kernel."""
+
+    @staticmethod
+    def make(device: Device, shape: tuple[int, ...], element: Element, args: Sequence[Any]) -> spy.Tensor:
+        """A new slangpy tensor.
+
+        Raises:
+            UnsupportedArgumentError: for a struct that the program of the arguments does not know.
+        """
+        like = next((a for a in args if isinstance(a, spy.Tensor)), None)
+        dtype: Any = element.type.name
+        if like is not None:
+            dtype = like.dtype.program.find_type_by_name(element.type.name)
+            if dtype is None and like.dtype.full_name == element.type.name:
+                dtype = like.dtype
+        if dtype is None or (like is None and element.dtype.names is not None):
+            raise UnsupportedArgumentError(
+                f"slangpy does not know {element.type} here", saw=element.type, hint="return it as a Tensor: _result='tensor'"
+            )
+        device.queue.share()
+        return spy.Tensor.empty(device.raw, shape, dtype)  # pyright: ignore[reportArgumentType]
+
+    @staticmethod
+    def target(given: Any, device: Device, name: str) -> Tensor:
+        """The memory of a destination."""
+        return adopt(given, device)
+
+
+class DLPackMarshal:
+    """Any array with ``__dlpack__`` in memory of the host: read as NumPy reads it. In CUDA memory: passed as it lies."""
+
+    returns = "numpy"
+    _numpy = NumPyMarshal()
+
+    def key(self, value: Any) -> Hashable:
+        if dlpack_place(value) != CPU:
+            return ("cuda", _cuda_dtype(value), telling(tuple(value.shape)))
+        return ("dlpack", self._numpy.key(host_view_of(value)))
+
+    def describe(self, value: Any) -> Description:
+        if dlpack_place(value) != CPU:
+            return Description(scalar_type(_cuda_dtype(value)), telling(tuple(value.shape)), "Tensor")
+        return self._numpy.describe(host_view_of(value))
+
+    def place(self, value: Any, type: Type, device: Device) -> Tensor:
+        if dlpack_place(value) != CPU:
+            check_features(type, device)
+            return from_cuda(device, value)
+        return self._numpy.place(host_view_of(value), type, device)
+
+
+class CudaMarshal(DLPackMarshal):
+    """Arrays that are in CUDA memory always, such as CuPy's."""
+
+    returns = "tensor"
+
+
+def _cuda_dtype(value: Any) -> np.dtype[Any]:
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if interface is None:
+        raise UnsupportedArgumentError(
+            f"a {type(value).__name__} lies where fusepy cannot reach it",
+            saw=f"DLPack device {value.__dlpack_device__()}",
+            expected="memory of the host or of CUDA",
+            hint="copy it to the host",
+        )
+    return np.dtype(interface["typestr"])

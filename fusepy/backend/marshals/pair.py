@@ -1,0 +1,50 @@
+"""Tensors with gradients: as plain tensors for plain parameters, as pairs of value and gradient for ``DifferentialPair<T>``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from fusepy.backend.marshals.base import Field, Operand, Variant
+from fusepy.backend.marshals.memory import MemoryAccess
+from fusepy.ir.types import Kind, Type, pair_of
+
+
+class PairAccess(MemoryAccess):
+    """Reads a value through the tensor's pointer and its gradient through a second one, with strides of its own."""
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        value = pair_of(operand.want)
+        if value is None:
+            return super().fields(operand, variant)
+        first, second = _halves(operand, value)
+        fields = super().fields(first, variant)
+        for field in super().fields(second, variant):
+            # not of role "pointer" and "stride": those are the tensor's own
+            fields.append(Field(field.type, field.name, f"grad_{field.role}", field.source, field.axis, _of_grad(field)))
+        return fields
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        value = pair_of(operand.want)
+        if value is None:
+            return super().load(operand, variant)
+        first, second = _halves(operand, value)
+        return f"diffPair({super().load(first, variant)}, {super().load(second, variant)})"
+
+
+def _halves(operand: Operand, value: Type) -> tuple[Operand, Operand]:
+    """The value and the gradient, as operands of their own."""
+    derived = Type.parse(f"{value}::Differential") if value.kind is Kind.NAMED else None
+    second = replace(operand, name=f"{operand.name}_grad", want=derived or value, have=derived or operand.have)
+    return replace(operand, want=value), second
+
+
+def _of_grad(field: Field) -> Callable[[Any], Any]:
+    """What reads a field's value from the gradient of the placed tensor."""
+    if field.role == "stride":
+        axis = field.axis
+        return lambda tensor: 0 if tensor.shape[axis] == 1 else tensor.grad.strides[axis]
+    read = field.read
+    assert read is not None, field
+    return lambda tensor: read(tensor.grad)

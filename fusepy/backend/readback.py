@@ -1,0 +1,73 @@
+"""Results of one element as Python numbers, by the shortest way from the kernel to the host.
+
+A call like ``m.add(1.0, 2.0)`` has to wait for the device; all that it needs beside that is a place for its result and four
+bytes of it. The place is kept from call to call, and the bytes become numbers without an array in between: on lavapipe a call
+takes 26 µs that way, of which 22 are dispatch, submission and wait, and 34 through `Tensor.to_numpy`.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import TYPE_CHECKING, Any
+
+from fusepy.element import Element
+from fusepy.ir.types import BOOL
+from fusepy.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fusepy.backend.plan import Plan
+    from fusepy.backend.runtime import Device
+
+_CODES = {
+    "bool": "I", "int8_t": "b", "uint8_t": "B", "int16_t": "h", "uint16_t": "H", "int": "i", "uint": "I", "int64_t": "q",
+    "uint64_t": "Q", "half": "e", "float": "f", "double": "d",
+}  # fmt: skip
+
+
+class Readback:
+    """Runs a plan whose one result has no axes, and hands it out as a number, or as a list of the components of a vector."""
+
+    __slots__ = ("_bool", "_device", "_element", "_nested", "_spare", "_unpack")
+
+    def __init__(self, device: Device, element: Element):
+        assert element.type.scalar is not None
+        self._device = device
+        self._element = element
+        self._nested = element.shape
+        self._bool = element.type.scalar is BOOL
+        self._unpack = struct.Struct(f"<{math.prod(element.shape)}{_CODES[element.type.scalar.name]}").unpack
+        self._spare: list[Tensor] = []  # places for a result that no call uses now; as many as threads have called at once
+
+    @staticmethod
+    def takes(element: Element) -> bool:
+        """Whether results of this element can be handed out so: anything but structs."""
+        return element.type.scalar is not None
+
+    def __call__(self, plan: Plan, placed: Sequence[Any]) -> Any:
+        """Runs `plan` and returns its result.
+
+        Raises:
+            ShapeError, RangeError: as `Plan.run`.
+        """
+        spare = self._spare
+        place = spare.pop() if spare else Tensor(self._device, self._element, ())
+        try:
+            plan.run(placed, (place,))
+            data = self._device.transfer.read(place.block.buffer, place.position, self._element.nbytes)
+        finally:
+            spare.append(place)
+        numbers = self._unpack(data)
+        if self._bool:
+            numbers = tuple(map(bool, numbers))
+        return _nest(numbers, self._nested) if self._nested else numbers[0]
+
+
+def _nest(numbers: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
+    """Numbers in C order as nested lists."""
+    if len(shape) == 1:
+        return list(numbers)
+    step = len(numbers) // shape[0]
+    return [_nest(numbers[i : i + step], shape[1:]) for i in range(0, len(numbers), step)]

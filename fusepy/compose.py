@@ -1,0 +1,125 @@
+"""Nested arguments of calls while they are recorded: a ``struct`` node for each level, over the leaves below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from fusepy.errors import ShapeError
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.graph import Attr, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.oracle import Param
+from fusepy.ir.refusals import wrong_members
+from fusepy.ir.resolve import member_offer
+from fusepy.ir.types import Type
+from fusepy.mapping import Mapped
+from fusepy.nested import Tree, check_finite, is_nested, naming, struct_type
+from fusepy.place import user_line
+from fusepy.traced import Traced
+
+if TYPE_CHECKING:
+    from fusepy.trace import Trace
+
+
+def passed(trace: Trace, function: str, value: Any, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
+    """An argument of a call of `function` and what was said about it; a nested one becomes a struct, one of `candidates`.
+
+    Raises:
+        ArgumentError: if its fields are not those of a candidate.
+    """
+    if not is_nested(value):
+        return operand(trace, value, path, candidates)
+    with naming(function):
+        check_finite(value, path)
+        return operand(trace, value, path, candidates)
+
+
+def operand(trace: Trace, value: Any, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
+    """A leaf or a level of an argument."""
+    tree = Tree.of(value, path)
+    if tree is not None:
+        named = trace.named.get(id(value))
+        return struct(trace, tree if named is None else Tree(named[1].name, tree.fields), path, candidates)
+    inner, map = (value.value, value.map) if isinstance(value, Mapped) else (value, UNSAID)
+    parts = cast("Sequence[Any]", inner) if isinstance(inner, (list, tuple)) else ()
+    if map is UNSAID and any(isinstance(p, Traced) for p in parts):  # [x, y, 1.0]: a list has numbers only, a struct any leaves
+        vectors = [c for c in candidates if c is None or c.shape == (len(parts),)]
+        return struct(trace, Tree(None, dict(zip("xyzw", parts))), path, vectors)
+    return trace.lift(inner, path), map
+
+
+def struct(trace: Trace, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
+    """One level of a nested argument."""
+    loc = user_line()
+    type = struct_type(trace.oracle, tree, path, candidates, loc)
+    members = {p.name: p for p in trace.oracle.fields(type) or ()}
+    if set(members) != set(tree.fields):
+        raise wrong_members(type, list(members), list(tree.fields), path, loc)
+    operands: list[Value] = []
+    maps: list[ArgMap] = []
+    explicit = False
+    for name, inner in tree.fields.items():
+        value, map = operand(trace, inner, f"{path}.{name}", [members[name].type])
+        operands.append(value)
+        maps.append(map if map is not UNSAID else trace.maps.get(value, UNSAID))
+        explicit |= map.dims is not None
+    maps, outer, loose = placed(trace, [members[n] for n in tree.fields], operands, maps, path, loc)
+    attrs: dict[str, Attr] = {"type": type.name, "fields": tuple(tree.fields), "path": path}
+    made = trace.builder.add(OPS["struct"], operands, maps, attrs, loc)[0]
+    if outer is not None:
+        trace.maps[made] = outer
+    if loose is not None:
+        trace.loose[made] = (loose, made.rank)
+    return made, outer if explicit and outer is not None else UNSAID
+
+
+def placed(
+    trace: Trace, members: Sequence[Param], operands: Sequence[Value], maps: Sequence[ArgMap], path: str, loc: str | None
+) -> tuple[list[ArgMap], ArgMap | None, str | None]:
+    """Maps of the leaves of a struct over a grid of its own, and how that runs along the grid of the call.
+
+    A struct whose leaves run along d1 only is computed over one dimension, and the call takes it under ``vmap(d1)``. A leaf
+    without a word beside mapped ones is *loose*: broadcasting aligns it with the last dimensions of the call, which are those
+    of the struct only if the call has no more. Its path is returned, for `check_loose`.
+    """
+    found = list(maps)
+    if not any(m.dims for m in maps):
+        return found, None, None
+    loose = next((trace.loose[v][0] for v in operands if v in trace.loose), None)
+    rank = max(m.min_grid_rank for m in maps)
+    for i, (member, value, map) in enumerate(zip(members, operands, maps)):
+        if map.dims is None:
+            batch = value.rank - member_offer(trace.oracle, value, map, member, path, loc).consumed
+            if batch:
+                loose, rank = f"{path}.{member.name}", max(rank, batch)
+            else:
+                found[i] = ArgMap((), map.type)
+    if loose is not None:
+        check_loose(trace, path, operands, loc, rank)
+        return found, ArgMap(tuple(range(rank))), loose
+    outer = tuple(sorted({d for m in found for d in m.dims or ()}))
+    own = {d: i for i, d in enumerate(outer)}
+    return [ArgMap(tuple(own[d] for d in m.dims or ()), m.type) for m in found], ArgMap(outer), None
+
+
+def check_loose(trace: Trace, what: str, operands: Sequence[Value], loc: str | None, rank: int | None = None) -> None:
+    """Raises `ShapeError` for a leaf without a mapping beside mapped ones if the grid has more dimensions than its struct.
+
+    The grid is that of the node just recorded, or `rank`.
+    """
+    found = next((trace.loose[v] for v in operands if v in trace.loose), None)
+    if found is None:
+        return
+    if rank is None:
+        node = trace.builder.nodes[-1]
+        answer = node.op.resolution(node, trace.oracle)
+        rank = answer.grid_rank if answer is not None else 0
+    path, own = found
+    if rank > own:
+        raise ShapeError(
+            f"{what}: {path} does not say along which dimensions it runs, while its neighbours do",
+            place=loc,
+            saw=f"a struct over {own} dimensions in a grid of {rank}",
+            hint=f"map {path} with vmap as well",
+        )

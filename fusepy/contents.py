@@ -1,0 +1,160 @@
+"""What is in a tensor: copying it in, out and over, on the device where elements do not lie behind one another."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fusepy.errors import RangeError, ShapeError, UnsupportedArgumentError
+from fusepy.ir.strides import span
+from fusepy.recast import words
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+    from fusepy.tensor import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def to_numpy(tensor: Tensor) -> Array:
+    """A copy of the contents as an array."""
+    device, element = tensor.device, tensor.element
+    device.check()
+    if tensor.size == 0:
+        return np.empty(tensor.shape + element.shape, element.dtype)
+    if tensor.block.buffer is None:
+        return copy(tensor).to_numpy()
+    low, high = span(tensor.shape, tensor.strides)
+    start = tensor.position + low * element.nbytes
+    data = device.transfer.download(tensor.block.buffer, start, (high - low) * element.nbytes)
+    flat = np.frombuffer(data, element.stored).reshape((high - low, *element.shape))
+    if tensor.strides and not _is_plain(tensor):
+        steps = tuple(s * element.nbytes for s in tensor.strides) + flat.strides[1:]
+        view = np.lib.stride_tricks.as_strided(flat[-low:], tensor.shape + element.shape, steps)
+        return view != 0 if element.stored != element.dtype else np.copy(view)
+    view = flat.reshape(tensor.shape + element.shape)
+    return view != 0 if element.stored != element.dtype else view
+
+
+def copy_from_numpy(tensor: Tensor, array: Array) -> None:
+    """Overwrites the contents.
+
+    Raises:
+        ShapeError: unless the array has the tensor's shape with the components behind it, or if elements are repeated.
+        UnsupportedArgumentError: for another dtype.
+    """
+    tensor.device.check()
+    element = tensor.element
+    array = np.asarray(array)
+    if array.shape != tensor.shape + element.shape:
+        raise ShapeError("copy_from_numpy", saw=array.shape, expected=tensor.shape + element.shape, hint="reshape the array")
+    if array.dtype != element.dtype:
+        if array.dtype.names is None or array.dtype.names != element.dtype.names:
+            plain = element.dtype.names is None
+            raise UnsupportedArgumentError(
+                f"an array of {array.dtype} cannot be copied into a tensor of {element.type}",
+                saw=array.dtype,
+                expected=element.dtype,
+                hint=f"convert it with .astype(np.{element.dtype})" if plain else "use the dtype of the struct",
+            )
+        array = array.astype(element.dtype)
+    if tensor.block.buffer is None or not _is_plain(tensor):
+        _check_writable(tensor)
+        staged = tensor.empty(tensor.device, tensor.shape, tensor.element)
+        copy_from_numpy(staged, array)
+        copy_elements(staged, tensor)
+    else:
+        stored = np.ascontiguousarray(array).astype(element.stored, copy=False)
+        tensor.device.transfer.upload(tensor.block.buffer, tensor.position, stored)
+
+
+def clear(tensor: Tensor) -> None:
+    """Sets every byte to zero."""
+    tensor.device.check()
+    if tensor.block.buffer is not None and _is_plain(tensor):
+        tensor.device.transfer.zero(tensor.block.buffer, tensor.position, tensor.size * tensor.element.nbytes)
+    elif tensor.size:
+        copy_from_numpy(tensor, np.zeros(tensor.shape + tensor.element.shape, tensor.element.dtype))
+
+
+def fill(tensor: Tensor, value: Any) -> Tensor:
+    """`value` in every element.
+
+    Raises:
+        RangeError: for a number that the element cannot hold.
+    """
+    element = tensor.element
+    if element.dtype.kind in "iu" and isinstance(value, (int, float)):
+        info = np.iinfo(element.dtype)
+        if not info.min <= value <= info.max:
+            raise RangeError(
+                f"{value} does not fit {element.type}", saw=value, expected=f"{info.min} to {info.max}", hint="widen dtype"
+            )
+    if tensor.size:
+        copy_from_numpy(tensor, np.full(tensor.shape + element.shape, value, element.dtype))
+    return tensor
+
+
+def item(tensor: Tensor) -> Any:
+    """The one element of a tensor of size 1."""
+    if tensor.size != 1:
+        raise ShapeError(f"a tensor of {tensor.size} elements is not one number", saw=tensor.shape, hint="index it, or reduce it")
+    return tensor.to_numpy().reshape(tensor.element.shape).tolist()
+
+
+def copy(tensor: Tensor) -> Tensor:
+    """The same contents, contiguous, in memory of their own."""
+    made = tensor.empty(tensor.device, tensor.shape, tensor.element)
+    copy_elements(tensor, made)
+    return made
+
+
+# One element is so many words: copying needs no kernel for each struct. Sizes are no part of a kernel, so these are few.
+_SOURCE = """
+uint8_t copy1(uint8_t word) { return word; }
+uint16_t copy2(uint16_t word) { return word; }
+uint copy4(uint word) { return word; }
+"""
+_modules: weakref.WeakKeyDictionary[Device, Any] = weakref.WeakKeyDictionary()
+
+
+def copy_elements(source: Tensor, target: Tensor) -> None:
+    """Copies on the device, between any strides.
+
+    Raises:
+        ShapeError: if shapes, elements or devices differ, if they share memory, or if `target` repeats elements.
+    """
+    if source.shape != target.shape or not source.element.same(target.element) or source.device is not target.device:
+        raise ShapeError(
+            "a tensor can be copied into one of its own shape, type and device only",
+            saw=f"{source.dtype}{list(source.shape)} on {source.device.name}",
+            expected=f"{target.dtype}{list(target.shape)} on {target.device.name}",
+            hint="make the target with Tensor.empty(device, shape, dtype)",
+        )
+    _check_writable(target)
+    if not source.size:
+        return
+    device = source.device
+    module = _modules.get(device)
+    if module is None:
+        from fusepy.module import Module  # a module is made of functions, which take tensors
+
+        module = _modules[device] = Module.load_from_source(device, "fusepy_copies", _SOURCE)
+    size, given, wanted = words(source, target)
+    module.find_function(f"copy{size}")(given, _result=wanted)
+
+
+def _check_writable(tensor: Tensor) -> None:
+    if tensor.size and any(n > 1 and not s for n, s in zip(tensor.shape, tensor.strides)):
+        raise ShapeError(
+            "a broadcast tensor cannot be written to: it repeats elements",
+            saw=f"strides {tensor.strides}",
+            hint="write to the tensor that was broadcast, or to a copy",
+        )
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether elements lie behind one another; `Tensor.linear` speaks for the gradients as well."""
+    return tensor.linear or (tensor.grads is not None and tensor.detach().linear)

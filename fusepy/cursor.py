@@ -1,0 +1,242 @@
+"""Cursors: reading and writing single elements of a tensor by index and field, with slangpy's spelling.
+
+A cursor loads the contents once, works on that copy, and `BufferCursor.apply` writes it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.errors import RangeError, ShapeError, UnknownNameError, UnsupportedArgumentError, did_you_mean
+from fusepy.tensor import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class BufferCursor:
+    """The elements of a tensor, in C order, as a list of `ElementCursor`.
+
+    Args:
+        start, count: which elements, by default all.
+
+    Raises:
+        ShapeError: for elements that the tensor does not have.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_pixel", "struct Pixel { float r; float g; int count; };")
+        >>> pixels = fp.NDBuffer(fp.default_device(), dtype=m.Pixel, shape=(4,))
+        >>> cursor = pixels.cursor()
+        >>> cursor[1].g = 0.5
+        >>> cursor[2] = {"r": 1.0, "g": 2.0, "count": 3}
+        >>> cursor.apply()
+        >>> pixels.to_numpy()["g"].tolist()
+        [0.0, 0.5, 2.0, 0.0]
+    """
+
+    def __init__(self, tensor: Tensor, start: int = 0, count: int | None = None):
+        stop = tensor.size if count is None else start + count
+        if not 0 <= start <= stop <= tensor.size:
+            raise ShapeError(
+                "a cursor reaches over the end",
+                saw=f"elements {start} to {stop}",
+                expected=f"0 to {tensor.size}",
+                hint="see t.size",
+            )
+        self._tensor = tensor
+        self._range = range(start, stop)
+        self._whole: Array | None = None
+
+    @property
+    def element_count(self) -> int:
+        """How many elements it has."""
+        return len(self._range)
+
+    @property
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self._tensor.element.nbytes
+
+    element_stride = element_size
+
+    @property
+    def size(self) -> int:
+        """Bytes of all elements."""
+        return len(self._range) * self._tensor.element.nbytes
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the contents have been read."""
+        return self._whole is not None
+
+    def load(self) -> None:
+        """Reads the contents, dropping what was written and not applied."""
+        self._whole = self._tensor.to_numpy()
+
+    def apply(self) -> None:
+        """Writes the elements back to the tensor."""
+        if self._whole is not None:
+            self._tensor.copy_from_numpy(self._whole)
+
+    def find_element(self, index: int) -> ElementCursor:
+        """The element at `index`; negative ones count from the end.
+
+        Raises:
+            ShapeError: if there is none.
+        """
+        at = index + len(self._range) if index < 0 else index
+        if not 0 <= at < len(self._range):
+            raise ShapeError(f"cursor[{index}]", saw=index, expected=f"below {len(self._range)}", hint="see element_count")
+        if self._whole is None:
+            self.load()
+        assert self._whole is not None
+        element = self._tensor.element
+        flat = self._whole.reshape(self._tensor.size, *element.shape)
+        return ElementCursor(flat[self._range[at]], flat, (self._range[at],), str(element.type))
+
+    def __getitem__(self, index: int) -> ElementCursor:
+        return self.find_element(index)
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self.find_element(index).write(value)
+
+    def __len__(self) -> int:
+        return len(self._range)
+
+    def __iter__(self) -> Iterator[ElementCursor]:
+        return (self[i] for i in range(len(self)))
+
+
+class ElementCursor:
+    """One value in the contents of a cursor: an element, a field of it, or a component.
+
+    ``c.field`` and ``c["field"]`` go into structs, ``c[0]`` into vectors and arrays; `read` and `write` take what lies there as
+    dicts, lists and numbers. Assigning writes: ``c.field = 3``.
+    """
+
+    __slots__ = ("_index", "_kept", "_name", "_value")
+
+    _index: tuple[int, ...]
+    _kept: Array
+    _name: str
+    _value: Any
+
+    def __init__(self, value: Any, kept: Array, index: tuple[int, ...], name: str):
+        for slot, given in zip(self.__slots__, (index, kept, name, value)):
+            object.__setattr__(self, slot, given)
+
+    def read(self) -> Any:
+        """The value: a number, a list of components, or a dict of fields."""
+        return _plain(self._kept[self._index])
+
+    def write(self, value: Any) -> None:
+        """Sets the value; a struct takes a dict of all its fields.
+
+        Raises:
+            UnknownNameError, UnsupportedArgumentError: for fields that are unknown or missing, and for what is no number.
+            RangeError, ShapeError: for a number that does not fit, or another count of components.
+        """
+        _write(self._kept, self._index, value, self._name)
+
+    set_data = write
+
+    def has_field(self, name: str) -> bool:
+        """Whether the value is a struct with this field."""
+        return name in (self._kept.dtype.names or ())
+
+    def has_element(self, index: int) -> bool:
+        """Whether the value is a vector, matrix or array with this component."""
+        shape = np.shape(self._value)
+        return bool(shape) and 0 <= index < shape[0]
+
+    def find_field(self, name: str) -> ElementCursor:
+        """The field of this name.
+
+        Raises:
+            UnknownNameError: naming what is near.
+        """
+        names = self._kept.dtype.names or ()
+        if name not in names:
+            raise UnknownNameError(f"{self._name} has no field {name!r}", saw=name, hint=did_you_mean(name, names))
+        below = self._kept[name]
+        return ElementCursor(below[self._index], below, self._index, f"{self._name}.{name}")
+
+    def find_element(self, index: int) -> ElementCursor:
+        """The component at `index`.
+
+        Raises:
+            ShapeError: if there is none.
+        """
+        if not self.has_element(index):
+            raise ShapeError(
+                f"{self._name}[{index}]", saw=index, expected=f"below {np.shape(self._value)[:1]}", hint="see .read()"
+            )
+        place = (*self._index, index)
+        return ElementCursor(self._kept[place], self._kept, place, f"{self._name}[{index}]")
+
+    def __getitem__(self, key: str | int) -> ElementCursor:
+        return self.find_field(key) if isinstance(key, str) else self.find_element(key)
+
+    def __setitem__(self, key: str | int, value: Any) -> None:
+        self[key].write(value)
+
+    def __getattr__(self, name: str) -> ElementCursor:
+        return self.find_field(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.find_field(name).write(value)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(self._kept.dtype.names or ())]
+
+    def __repr__(self) -> str:
+        return f"<{self._name}: {self.read()}>"
+
+
+def _plain(value: Any) -> Any:
+    if value.dtype.names is not None:
+        if np.ndim(value):
+            return [_plain(v) for v in value]
+        return {name: _plain(value[name]) for name in value.dtype.names}
+    return value.tolist()
+
+
+def _write(kept: Array, index: Any, value: Any, name: str) -> None:
+    names = kept.dtype.names
+    if names is None:
+        kept[index] = _numbers(value, kept.dtype, np.shape(kept[index]), name)
+    elif isinstance(value, Mapping):
+        given = cast("Mapping[str, Any]", value)
+        unknown, missing = [n for n in given if n not in names], [n for n in names if n not in given]
+        if unknown:
+            raise UnknownNameError(
+                f"{name} has no field {unknown[0]!r}", saw=", ".join(given), hint=did_you_mean(unknown[0], names)
+            )
+        if missing:
+            raise UnsupportedArgumentError(
+                f"{name} misses {', '.join(missing)}", saw=", ".join(given), expected=", ".join(names), hint="write single fields"
+            )
+        for field in names:
+            _write(kept[field], index, given[field], f"{name}.{field}")
+    elif getattr(getattr(value, "dtype", None), "names", None) == names:
+        kept[index] = value
+    else:
+        raise UnsupportedArgumentError(
+            f"{name} is a struct", saw=repr(value)[:60], expected=", ".join(names), hint="write a dict"
+        )
+
+
+def _numbers(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], name: str) -> Array:
+    array = np.asarray(value)
+    if array.shape != shape:
+        raise ShapeError(f"{name} holds {shape or 'one number'}", saw=array.shape, expected=shape, hint="give every component")
+    if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and dtype.kind in "biu"):
+        raise UnsupportedArgumentError(f"{name} takes {dtype}", saw=repr(value)[:60], expected=dtype, hint="round floats first")
+    if dtype.kind in "iu" and array.size:
+        info = np.iinfo(dtype)
+        if int(array.min()) < info.min or int(array.max()) > info.max:
+            raise RangeError(f"{name} takes {dtype}", saw=value, expected=f"{info.min} to {info.max}", hint="use a wider type")
+    return array.astype(dtype)

@@ -1,0 +1,58 @@
+"""Gradients beside a tensor: which type they have, and whether those that are given fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fusepy.element import Element
+from fusepy.errors import GradientError, ShapeError, UnsupportedArgumentError
+from fusepy.ir.types import Type
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+    from fusepy.tensor import Tensor
+
+
+def differential(element: Element, device: Device) -> Element:
+    """The element of a gradient: floating-point types are their own, a struct has what Slang derives from it.
+
+    Raises:
+        GradientError: for a type without derivatives.
+    """
+    type = element.type
+    if type.scalar is not None:
+        if type.is_float:
+            return element
+        raise GradientError(f"{type} has no derivative", saw=type, expected="half, float or double", hint="use a float type")
+    try:
+        return Element.of(Type.parse(f"{type}::Differential"), device.oracle({"origin": element.origin}))  # type: ignore[dict-item]
+    except UnsupportedArgumentError:
+        raise GradientError(
+            f"struct {type} has no derivative",
+            saw=type,
+            expected="IDifferentiable",
+            hint=f"declare struct {type} : IDifferentiable",
+        ) from None
+
+
+def checked(tensor: Tensor, grad_in: Tensor | None, grad_out: Tensor | None, zero: bool) -> tuple[Tensor | None, Tensor | None]:
+    """The gradients that `Tensor.with_grads` attaches.
+
+    Raises:
+        GradientError, ShapeError: as it says.
+    """
+    element = differential(tensor.element, tensor.device)
+    if grad_in is None and grad_out is None:
+        grad_in = grad_out = tensor.empty(tensor.device, tensor.shape, element)
+        return (grad_in.clear() if zero else grad_in), grad_out
+    for name, grad in (("grad_in", grad_in), ("grad_out", grad_out)):
+        if grad is None:
+            continue
+        if grad.shape != tensor.shape or not grad.element.same(element) or grad.device is not tensor.device:
+            raise ShapeError(
+                f"with_grads: {name} does not fit the tensor",
+                saw=f"{grad.dtype}{list(grad.shape)} on {grad.device.name}",
+                expected=f"{element.type}{list(tensor.shape)} on {tensor.device.name}",
+                hint="leave it away to have one made",
+            )
+    return grad_in, grad_out

@@ -1,0 +1,122 @@
+"""Containers of results: how a result becomes what the call returns, and what a result can be written to.
+
+``return_type(…)`` and ``_result=`` name a container by a word or by its class. A call that is given none hands back what it was
+given: the first of `LEADS` among the containers of its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.backend.marshals import torch_tensor
+from fusepy.backend.marshals.foreign import SlangpyResults, slangpy_tensor_class
+from fusepy.backend.runtime import Device
+from fusepy.element import Element
+from fusepy.errors import ArgumentError
+from fusepy.tensor import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LEADS = ("tensor", "torch", "slangpy", "numpy", "list", "vector", "scalar")
+_NAMES: dict[Any, str] = {
+    "tensor": "tensor", Tensor: "tensor", "numpy": "numpy", np.ndarray: "numpy", "list": "list", list: "list",
+    "scalar": "scalar", float: "scalar", int: "scalar", bool: "scalar", "torch": "torch", "slangpy": "slangpy",
+    slangpy_tensor_class(): "slangpy",
+}  # fmt: skip
+
+
+def container_named(container: Any) -> str:
+    """The container behind what `return_type` is given.
+
+    Raises:
+        ArgumentError: for anything else.
+        MissingPackageError: for torch, where it is not installed.
+    """
+    try:
+        found = _NAMES.get(container)
+    except TypeError:  # unhashable, so no name either
+        found = None
+    if found is None and isinstance(container, type):
+        cls = cast("type[Any]", container)
+        found = "tensor" if issubclass(cls, Tensor) else "torch" if torch_tensor.is_class(cls) else None
+    if found is None:
+        raise ArgumentError(
+            "not a container for results",
+            saw=repr(container)[:60],
+            expected="'tensor', 'numpy', 'list', 'scalar', 'torch', 'slangpy', or one of their classes",
+            hint="see return_type",
+        )
+    if found == "torch":
+        torch_tensor.need_torch()
+    return found
+
+
+def _to_list(tensor: Tensor) -> Any:
+    array = tensor.to_numpy()
+    if array.dtype.names is not None:
+        return array  # a list of tuples would no longer say which struct it holds
+    return array.item() if array.ndim == 0 else array.tolist()
+
+
+def _to_vector(tensor: Tensor) -> Any:
+    """Vectors as arrays, which slangpy's vectors become as results, and single numbers as numbers."""
+    return tensor.to_numpy() if tensor.shape or tensor.element.shape else _to_list(tensor)
+
+
+def _same(tensor: Tensor) -> Tensor:
+    return tensor
+
+
+HAND_OUT: dict[str, Callable[[Tensor], Any]] = {
+    "tensor": _same,
+    "numpy": Tensor.to_numpy,
+    "list": _to_list,
+    "vector": _to_vector,
+    "scalar": _to_list,
+    "torch": torch_tensor.hand_out,
+}
+
+# Containers whose memory is made before the call, so that the kernel writes into it: from device, shape, element, arguments
+MAKE: dict[str, Callable[[Device, tuple[int, ...], Element, Sequence[Any]], Any]] = {
+    "slangpy": SlangpyResults.make,
+    "torch": torch_tensor.make,
+}
+
+
+def target_of(given: Any, device: Device, name: str) -> Tensor | Array:
+    """What a kernel, or a copy behind it, writes for a destination that the caller gave: its memory.
+
+    Raises:
+        ArgumentError: for what cannot receive a result.
+        ShapeError, UnsupportedArgumentError: for memory that this device does not write to.
+    """
+    if isinstance(given, (Tensor, np.ndarray)):
+        return cast("Tensor | Array", given)
+    cls = cast("type[Any]", type(given))
+    found = _WRITABLE.get(cls)
+    if found is None:
+        if torch_tensor.is_class(cls):
+            found = torch_tensor.target
+        elif isinstance(given, slangpy_tensor_class()):
+            found = SlangpyResults.target
+        else:
+            raise ArgumentError(
+                f"{name}: a {type(given).__name__} cannot receive a result",
+                saw=repr(given)[:60],
+                expected="a Tensor, a NumPy array, a torch tensor or a slangpy tensor",
+                hint="leave the out argument away to have it returned",
+            )
+        _WRITABLE[cls] = found
+    return found(given, device, name)
+
+
+_WRITABLE: dict[type, Callable[[Any, Device, str], Any]] = {}
+
+
+def is_writable(value: Any) -> bool:
+    """Whether `out` and `inout` arguments of this class are written back to."""
+    return isinstance(value, (Tensor, np.ndarray, slangpy_tensor_class())) or torch_tensor.is_class(
+        cast("type[Any]", type(value))
+    )

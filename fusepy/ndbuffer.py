@@ -1,0 +1,134 @@
+"""`NDBuffer` and `NDDifferentiableBuffer`: `Tensor` with the constructors and methods of the SlangPy proposal (SP#016)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fusepy.aos import as_structs
+from fusepy.element import Element, element_of
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.ir.types import FLOAT
+from fusepy.sharing import from_dlpack
+from fusepy.tensor import Tensor, as_shape, device_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class NDBuffer(Tensor):
+    """A tensor made as ``NDBuffer(device, dtype=module.Pixel, shape=(16, 16))``, of zeros, or over a torch tensor or other array.
+
+    Args:
+        device: where it lies; or an array with ``__dlpack__``, such as a torch tensor, whose memory it shares where the device
+            can reach it. Its `device` is then the default one, unless `on` names another.
+        dtype: the Slang type of an element; float by default.
+        shape: extents; or `element_count` for one axis.
+
+    Raises:
+        ArgumentError: if neither shape nor array is given.
+
+    Example:
+        >>> import fusepy as fp
+        >>> b = NDBuffer(fp.default_device(), shape=(2, 2))
+        >>> b.from_numpy(np.arange(4))
+        >>> b.to_numpy()
+        array([[0., 1.],
+               [2., 3.]], dtype=float32)
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        device: Any = None,
+        dtype: Any = None,
+        shape: int | Sequence[int] | None = None,
+        *,
+        element_count: int | None = None,
+        on: Any = None,
+    ):
+        if hasattr(device, "__dlpack__") or isinstance(device, np.ndarray):
+            if shape is not None or element_count is not None:
+                raise ArgumentError("NDBuffer(array) takes its shape from the array", saw=shape, hint="leave shape= away")
+            shared = from_dlpack(device_of(on), device, dtype)
+            super().__init__(
+                shared.device, shared.element, shared.shape, block=shared.block, offset=shared.origin, strides=shared.strides
+            )
+            return
+        wanted = element_count if shape is None else shape
+        if wanted is None:
+            raise ArgumentError("NDBuffer() misses shape", hint="write NDBuffer(device, dtype=module.float3, shape=(16, 16))")
+        super().__init__(device_of(device if on is None else on), element_of(FLOAT if dtype is None else dtype), as_shape(wanted))
+        self.clear()
+
+    def from_numpy(self, array: Array) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # as SP#016 spells it
+        """Fills the buffer with the numbers of an array, in C order, whatever its shape.
+
+        Floats are converted to the floats of the buffer, and integers to integers or floats, where no kind is lost.
+
+        Raises:
+            ShapeError: if there are more or fewer numbers than the buffer holds.
+            UnsupportedArgumentError: for another kind of numbers.
+        """
+        self.copy_from_numpy(filling(np.asarray(array), self.element, self.shape))
+
+
+class NDDifferentiableBuffer(NDBuffer):
+    """An `NDBuffer` with a gradient of the same shape, which binds to ``DifferentialPair`` parameters.
+
+    Raises:
+        GradientError: for a dtype without derivatives.
+
+    Example:
+        >>> import fusepy as fp
+        >>> b = NDDifferentiableBuffer(fp.default_device(), shape=(3,))
+        >>> b.grad.shape
+        (3,)
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        device: Any = None,
+        dtype: Any = None,
+        shape: int | Sequence[int] | None = None,
+        *,
+        element_count: int | None = None,
+        on: Any = None,
+    ):
+        super().__init__(device, dtype, shape, element_count=element_count, on=on)
+        made = self.with_grads()
+        self.attach(made.grad_in, made.grad_out)
+
+
+def filling(array: Array, element: Element, shape: tuple[int, ...]) -> Array:
+    """An array as the contents of a tensor of `element` and `shape`, its numbers taken in C order.
+
+    Raises:
+        ShapeError, UnsupportedArgumentError: if it does not fit.
+    """
+    if array.dtype == element.dtype and array.shape == shape + element.shape:
+        return array
+    if element.dtype.names is not None and array.dtype.names is None:
+        scalar = np.dtype(element.dtype[0].base)
+        found = as_structs(np.ravel(_converted(array, scalar)), element)
+    else:
+        found = np.ravel(_converted(array, element.dtype))
+    try:
+        return found.reshape(shape + element.shape)
+    except ValueError:
+        raise ShapeError(
+            f"an array of shape {array.shape} does not fill a buffer of {element.type}{list(shape)}",
+            saw=f"{array.size} numbers",
+            expected=f"{np.prod(shape + element.shape, dtype=int)} of {element.dtype}",
+            hint="mind the extents",
+        ) from None
+
+
+def _converted(array: Array, dtype: np.dtype[Any]) -> Array:
+    if array.dtype.names is not None or dtype.names is not None or not np.can_cast(array.dtype, dtype, "same_kind"):
+        return array  # refused by whoever takes it
+    return array.astype(dtype)

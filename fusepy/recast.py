@@ -1,0 +1,83 @@
+"""The same memory as elements of another type: components as axes, axes as components, bytes as words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from fusepy.element import Element, element_of
+from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.ir.strides import contiguous_strides
+from fusepy.ir.types import Kind, Type
+
+if TYPE_CHECKING:
+    from fusepy.tensor import Tensor
+
+_WORDS = {1: Type.parse("uint8_t"), 2: Type.parse("uint16_t"), 4: Type.parse("uint")}
+
+
+def element_in(shape: tuple[int, ...], dtype: Any) -> tuple[Element, tuple[int, ...]]:
+    """The element behind a ``dtype=`` argument, and the shape that is left when it has taken its trailing axes from `shape`.
+
+    Raises:
+        ShapeError: if the trailing axes do not fill it.
+    """
+    element = element_of(dtype)
+    cut = len(element.shape)
+    if cut and shape[-cut:] != element.shape:
+        raise ShapeError(
+            f"an array of shape {shape} does not hold {element.type}",
+            saw=shape,
+            expected=f"trailing axes {element.shape}",
+            hint="reshape the array so that its last axes are the components",
+        )
+    return element, shape[: len(shape) - cut]
+
+
+def flattened(tensor: Tensor) -> Tensor:
+    """A view as scalars, the components as trailing axes; of the gradients too.
+
+    Raises:
+        UnsupportedArgumentError: for structs.
+    """
+    inner, scalar = tensor.element, tensor.dtype.scalar
+    if scalar is None:
+        raise UnsupportedArgumentError(
+            f"a tensor of {tensor.dtype} cannot be flattened to scalars",
+            saw=tensor.dtype,
+            expected="scalars, vectors, matrices or arrays",
+            hint="read structs with .to_numpy(), whose fields are arrays",
+        )
+    factor = math.prod(inner.shape)
+    strides = tuple(s * factor for s in tensor.strides) + contiguous_strides(inner.shape)
+    made = tensor.viewed(Element.of(scalar), tensor.shape + inner.shape, strides)
+    if tensor.grads is not None:
+        made.attach(*(None if g is None else flattened(g) for g in tensor.grads))
+    return made
+
+
+def reinterpret(tensor: Tensor, element: Element) -> Tensor | None:
+    """The same memory as elements of another type, the last axes becoming components; ``None`` where that does not fit."""
+    cut = len(element.shape)
+    if tensor.element.type.kind is not Kind.SCALAR or element.type.scalar is not tensor.dtype:
+        return None
+    if not cut or tensor.shape[-cut:] != element.shape or tensor.strides[-cut:] != contiguous_strides(element.shape):
+        return None
+    factor = math.prod(element.shape)
+    if tensor.device.target.kind == "cuda" and tensor.low % min(16, element.nbytes & -element.nbytes):
+        return None  # CUDA stores a vector in one piece, and aborts where it is not aligned
+    if any(s % factor for s in tensor.strides[:-cut]):
+        return None
+    return tensor.viewed(element, tensor.shape[:-cut], tuple(s // factor for s in tensor.strides[:-cut]))
+
+
+def words(a: Tensor, b: Tensor) -> tuple[int, Tensor, Tensor]:
+    """Two tensors of one shape and element as words of the largest size that both are made of, and that size in bytes."""
+    nbytes = a.element.nbytes
+    size = next(n for n in (4, 2, 1) if not (nbytes % n or a.address % n or b.address % n))
+    count = nbytes // size
+    word = Element.of(_WORDS[size])
+    if a.linear and b.linear:
+        return size, a.viewed(word, (a.size * count,), (1,)), b.viewed(word, (b.size * count,), (1,))
+    a, b = (t.viewed(word, (*t.shape, count), (*(s * count for s in t.strides), 1)) for t in (a, b))
+    return size, a, b

@@ -1,0 +1,338 @@
+"""Sharing the memory of tensors with NumPy, torch, JAX, CuPy and whatever else speaks DLPack.
+
+On lavapipe and on the cpu device an address of the device is a pointer of the host, so a tensor *is* an array; on CUDA it is
+one for everything that computes in CUDA. Other GPUs keep their memory to themselves: `ExportError`, or a copy where one is asked.
+
+Once memory has been handed out, somebody else may read it at any time, so the device then submits every call at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from fusepy.element import scalar_type
+from fusepy.errors import ExportError, MissingPackageError, ShapeError, UnsupportedArgumentError
+from fusepy.ir.strides import contiguous_strides
+from fusepy.recast import element_in
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+    from fusepy.tensor import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+CPU, CUDA = 1, 2  # DLPack's numbers for devices
+
+
+class HostMemory:
+    """Memory of the host in place of an sgl buffer, on devices that reach it by pointer."""
+
+    __slots__ = ("device_address", "size")
+
+    def __init__(self, address: int, nbytes: int):
+        self.device_address = address
+        self.size = nbytes
+
+
+class Foreign:
+    """Memory of somebody else, in place of a block of the pool; keeps `owner` alive while a kernel may use it.
+
+    Attributes:
+        address: device pointer of the first byte; `offset` bytes into `buffer`, if it lies in one.
+    """
+
+    __slots__ = ("_device", "_owner", "address", "buffer", "offset")
+
+    def __init__(self, device: Device, address: int, owner: Any, buffer: Any = None, offset: int = 0):
+        self._device = device
+        self._owner = owner
+        self.address = address
+        self.buffer = buffer
+        self.offset = offset
+
+    def __del__(self) -> None:
+        # kernels that were launched may still read the memory, and this runs on any thread: it only hands the owner on
+        self._device.retired.append(self._owner)
+
+
+# ---- in ---------------------------------------------------------------------------------------------------------
+
+
+def from_dlpack(device: Device, array: Any, dtype: Any = None) -> Tensor:
+    """See `Tensor.from_dlpack`."""
+    where = dlpack_place(array)
+    if where == CPU:
+        found = host_view_of(array)
+        if device.transfer.host_addressable and found.flags.writeable and found.dtype != np.bool_:
+            return from_host(device, found, dtype)
+        return _tensor().from_numpy(device, found, dtype)
+    if where == CUDA and hasattr(array, "__cuda_array_interface__"):
+        return from_cuda(device, array, dtype)
+    raise UnsupportedArgumentError(
+        f"a {type(array).__name__} lies where neither the host nor CUDA can reach it",
+        saw=f"DLPack device {array.__dlpack_device__()}",
+        expected="memory of the host or of CUDA",
+        hint="copy it to the host, e.g. with .cpu()",
+    )
+
+
+def dlpack_place(array: Any) -> int:
+    """Where an array lies, as DLPack counts.
+
+    Raises:
+        UnsupportedArgumentError: if it does not say.
+    """
+    ask = getattr(array, "__dlpack_device__", None)
+    if ask is None or not hasattr(array, "__dlpack__"):
+        raise UnsupportedArgumentError(
+            f"a {type(array).__name__} has no __dlpack__", saw=repr(array)[:60], hint="convert it with numpy.asarray"
+        )
+    return int(ask()[0])
+
+
+def host_view_of(array: Any) -> Array:
+    """An array of the host as NumPy sees it, without a copy.
+
+    Raises:
+        UnsupportedArgumentError: for dtypes that NumPy does not have.
+    """
+    if isinstance(array, np.ndarray):
+        return cast("Array", array)
+    try:
+        return np.from_dlpack(array)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # each framework has its own way to refuse
+        raise UnsupportedArgumentError(
+            f"a {type(array).__name__} cannot be read as an array", saw=error, hint="convert it with numpy.asarray"
+        ) from error
+
+
+def from_host(device: Device, array: Array, dtype: Any = None) -> Tensor:
+    """The memory of an array as a tensor, on a device that reaches it by pointer."""
+    low = array.__array_interface__["data"][0] + sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s < 0)
+    high = array.__array_interface__["data"][0] + sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s > 0)
+    memory = HostMemory(low, high + array.itemsize - low if array.size else 0)
+    block = Foreign(device, low, array, memory)
+    return _wrap(device, block, array.__array_interface__["data"][0] - low, array.shape, array.strides, array.dtype, dtype)
+
+
+def from_cuda(device: Device, array: Any, dtype: Any = None) -> Tensor:
+    """The memory of a CUDA array as a tensor, on a CUDA device."""
+    if device.target.kind != "cuda":
+        raise ShapeError(
+            f"a {type(array).__name__} lies on another device",
+            saw="CUDA memory",
+            expected=device.name,
+            hint="open the device with init_device('cuda'), or copy the array to the host",
+        )
+    if not device.shares_cuda:
+        raise ShapeError(
+            f"a {type(array).__name__} lies in another CUDA context",
+            saw="memory of torch's context",
+            expected=f"that of {device.name}",
+            hint="open the device after torch: torch.cuda.init(), then init_device('cuda')",
+        )
+    found = array.__cuda_array_interface__
+    kind = np.dtype(found["typestr"])
+    shape = tuple(found["shape"])
+    strides = found.get("strides") or tuple(s * kind.itemsize for s in contiguous_strides(shape))
+    block = Foreign(device, found["data"][0], array)
+    return _wrap(device, block, 0, shape, strides, kind, dtype)
+
+
+def _wrap(
+    device: Device, block: Foreign, offset: int, shape: tuple[int, ...], steps: tuple[int, ...], kind: np.dtype[Any], dtype: Any
+) -> Tensor:
+    """A tensor over foreign memory; `steps` are strides in bytes."""
+    device.queue.share()
+    device.release_retired()
+    element, batch = element_in(shape, scalar_type(kind) if dtype is None else dtype)
+    if element.stored != kind and element.dtype != kind:
+        raise UnsupportedArgumentError(
+            f"memory of {kind} does not hold {element.type}", saw=kind, expected=element.stored, hint="convert the array first"
+        )
+    count = math.prod(element.shape)
+    inner = tuple(s * kind.itemsize for s in contiguous_strides(element.shape))
+    if steps[len(batch) :] != inner or any(s % element.nbytes for s in steps[: len(batch)]):
+        raise ShapeError(
+            f"memory with these strides does not hold {element.type}",
+            saw=f"strides {steps} in bytes",
+            expected=f"multiples of {element.nbytes}, components behind one another",
+            hint="make it contiguous first",
+        )
+    assert element.nbytes == count * kind.itemsize or kind.names is not None
+    strides = tuple(s // element.nbytes for s in steps[: len(batch)])
+    return _tensor()(device, element, batch, block=block, offset=offset, strides=strides)
+
+
+# ---- out --------------------------------------------------------------------------------------------------------
+
+
+class _Memory:
+    """What NumPy needs to make an array over memory that a tensor keeps alive."""
+
+    def __init__(self, tensor: Tensor, interface: dict[str, Any]):
+        self.tensor = tensor
+        self.__array_interface__ = interface
+
+
+def _interface(tensor: Tensor) -> dict[str, Any]:
+    """Address, extents and strides, as NumPy's and CUDA's array interfaces have them."""
+    element = tensor.element
+    if element.dtype.names is not None or element.stored != element.dtype:
+        raise ExportError(
+            f"a tensor of {tensor.dtype} cannot be shared",
+            saw=tensor.dtype,
+            expected="numbers" if element.dtype.names is not None else "a dtype that lies in memory as NumPy's does",
+            hint="copy it with .to_numpy()",
+        )
+    inner = contiguous_strides(element.shape)
+    return {
+        "data": (tensor.address, False),
+        "shape": tensor.shape + element.shape,
+        "strides": tuple(s * element.nbytes for s in tensor.strides) + tuple(s * element.dtype.itemsize for s in inner),
+        "typestr": element.dtype.str,
+        "version": 3,
+    }
+
+
+def _publish(tensor: Tensor) -> None:
+    """From now on others may read the memory."""
+    tensor.device.queue.share()
+    tensor.device.wait()
+
+
+def host_array(tensor: Tensor, *, publish: bool = True) -> Array:
+    """The memory of a tensor as an array, without a copy, when all that was called has been done.
+
+    Args:
+        publish: false where nothing of fusepy knows the memory any more, so that calls need not be submitted at once.
+
+    Raises:
+        ExportError: where the host cannot reach it.
+    """
+    tensor.device.check()
+    interface = _interface(tensor)
+    if not tensor.device.transfer.host_addressable:
+        raise ExportError(f"memory of {tensor.device.name} is not reached from the host", hint="copy it with .to_numpy()")
+    if publish:
+        _publish(tensor)
+    else:
+        tensor.device.transfer.settle()
+    return np.asarray(_Memory(tensor, interface))
+
+
+def dlpack_device(tensor: Tensor) -> tuple[int, int]:
+    """DLPack's number for where a tensor lies, and which of these it is.
+
+    Raises:
+        ExportError: for memory that only the API of the device reaches.
+    """
+    if tensor.device.transfer.host_addressable:
+        return CPU, 0
+    if tensor.device.target.kind == "cuda" and tensor.device.shares_cuda:
+        return CUDA, 0
+    raise ExportError(
+        f"memory of {tensor.device.name} cannot be shared", expected="a CUDA or software device", hint="copy it with .to_numpy()"
+    )
+
+
+def dlpack(
+    tensor: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """A DLPack capsule of the memory, or of a copy on the host if one is asked for.
+
+    NumPy makes the capsule, and keeps the tensor alive until its consumer lets go: its deleter is C and takes no lock. For CUDA
+    memory the device in it is written over.
+
+    Raises:
+        ExportError: for memory that cannot be shared.
+    """
+    here = dlpack_device(tensor)
+    if copy or (dl_device is not None and tuple(dl_device) != here):
+        if copy is False or (dl_device is not None and dl_device[0] != CPU):
+            raise ExportError(f"a tensor on DLPack device {here} cannot be had on {dl_device}", hint="copy it with .to_numpy()")
+        return tensor.to_numpy().__dlpack__()
+    interface = _interface(tensor)
+    _publish(tensor)
+    capsule = np.asarray(_Memory(tensor, interface)).__dlpack__()
+    if here[0] != CPU:
+        _write_device(capsule, here)
+    return capsule
+
+
+def _write_device(capsule: Any, place: tuple[int, int]) -> None:
+    """Overwrites the device in a capsule without version: ``DLManagedTensor`` starts with a pointer, then two int32."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = cast("int", pointer(capsule, b"dltensor"))
+    (ctypes.c_int32 * 2).from_address(address + ctypes.sizeof(ctypes.c_void_p))[:] = list(place)
+
+
+def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
+    """What CuPy, torch and Numba read CUDA memory by.
+
+    Raises:
+        AttributeError: on other devices, as its consumers expect.
+    """
+    if not tensor.device.shares_cuda:
+        raise AttributeError("__cuda_array_interface__: the tensor is not in CUDA memory")
+    interface = _interface(tensor)
+    _publish(tensor)
+    return interface
+
+
+def to_torch(tensor: Tensor) -> Any:
+    """See `Tensor.torch`."""
+    try:
+        torch = importlib.import_module("torch")
+    except ImportError as error:
+        raise MissingPackageError(
+            "torch is not installed", saw=error, hint="install it with: pip install 'fusepy-slang[torch]'"
+        ) from None
+    element = tensor.element
+    if element.dtype.names is not None:
+        raise UnsupportedArgumentError(
+            f"torch has no dtype for {tensor.dtype}", saw=tensor.dtype, expected="numbers", hint="convert its fields one by one"
+        )
+    sharable = element.stored == element.dtype and all(s >= 0 for s in tensor.strides)
+    if sharable and tensor.device.transfer.host_addressable:
+        return torch.from_numpy(host_array(tensor))
+    if sharable and tensor.device.shares_cuda:
+        return torch.as_tensor(tensor, device="cuda")
+    return torch.from_numpy(tensor.to_numpy())
+
+
+def buffer(tensor: Tensor) -> Any:
+    """See `Tensor.buffer`."""
+    found = memory_of(tensor)
+    tensor.device.queue.share()
+    return found
+
+
+def memory_of(tensor: Tensor) -> Any:
+    """The sgl buffer that holds a tensor, for copies in the order of the queue.
+
+    Raises:
+        ExportError: for memory of another framework, which is in no buffer.
+    """
+    found = tensor.block.buffer
+    if found is None or isinstance(found, HostMemory):
+        raise ExportError(
+            "this tensor lies in memory of another framework, in no buffer of the device", hint="use a copy of it: t.copy()"
+        )
+    return found
+
+
+def _tensor() -> type[Tensor]:
+    from fusepy.tensor import Tensor  # which imports this module
+
+    return Tensor

@@ -1,0 +1,118 @@
+"""Views as arithmetic on extents and strides: each function gives shape, strides, and where the first element lies.
+
+Strides and starts are counted in elements. A stride of 0 repeats, a negative one runs backwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.errors import ShapeError
+from fusepy.ir.strides import contiguous_strides, is_contiguous
+
+View = tuple[tuple[int, ...], tuple[int, ...], int]
+
+
+def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> View:
+    """``tensor[index]`` for integers, slices, ``None`` and one ellipsis.
+
+    Raises:
+        ShapeError: for anything else, or past the end.
+
+    Example:
+        >>> indexed((2, 3), (3, 1), (1, slice(None, None, -1)))
+        ((3,), (-1,), 5)
+    """
+    given: list[Any] = list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index]
+    start = 0
+    made_shape: list[int] = []
+    made_strides: list[int] = []
+    axis = 0
+    for item in _spread(given, shape):
+        if item is None:
+            made_shape.append(1)
+            made_strides.append(0)
+            continue
+        extent, stride = shape[axis], strides[axis]
+        if isinstance(item, slice):
+            first, stop, step = item.indices(extent)
+            count = len(range(first, stop, step))
+            start += first * stride if count else 0
+            made_shape.append(count)
+            made_strides.append(stride * step)
+        elif isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+            place = int(cast("int", item))
+            at = place + extent if place < 0 else place
+            if not 0 <= at < extent:
+                raise ShapeError(f"index {item} on axis {axis}", saw=shape, expected=f"below {extent}", hint="mind the extents")
+            start += at * stride
+        else:
+            raise ShapeError(
+                f"cannot index with {item!r}", hint="use integers, slices, None and ...; gather with a Slang function"
+            )
+        axis += 1
+    return tuple(made_shape), tuple(made_strides), start
+
+
+def _spread(given: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    """The items of an index with the ellipsis written out, one for each axis."""
+    taken = sum(item is not None and item is not Ellipsis for item in given)
+    dots = [i for i, item in enumerate(given) if item is Ellipsis]
+    if len(dots) > 1:
+        raise ShapeError("an index holds more than one ellipsis", saw=given, hint="write ... once")
+    if taken > len(shape):
+        raise ShapeError(f"{taken} indices into {len(shape)} axes", saw=shape, hint="index each axis once")
+    rest = [slice(None)] * (len(shape) - taken)
+    at = dots[0] if dots else len(given)
+    return [*given[:at], *rest, *given[at + 1 :]]
+
+
+def transposed(shape: tuple[int, ...], strides: tuple[int, ...], axes: Sequence[int] | None) -> View:
+    """Axes in another order; all reversed by default.
+
+    Raises:
+        ShapeError: if `axes` does not name every axis once.
+    """
+    order = tuple(reversed(range(len(shape)))) if axes is None else tuple(a + len(shape) if a < 0 else a for a in axes)
+    if sorted(order) != list(range(len(shape))):
+        raise ShapeError("transpose names each axis once", saw=axes, expected=f"an order of {len(shape)} axes", hint="see .shape")
+    return tuple(shape[a] for a in order), tuple(strides[a] for a in order), 0
+
+
+def broadcast(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> View:
+    """Stretched to `wanted` by NumPy's rule, without a copy: stretched axes have stride 0.
+
+    Raises:
+        ShapeError: naming both shapes.
+    """
+    lead = len(wanted) - len(shape)
+    pairs = list(zip(shape, wanted[lead:])) if lead >= 0 else []
+    if lead < 0 or any(have not in (want, 1) for have, want in pairs):
+        raise ShapeError(
+            f"cannot broadcast {shape} to {wanted}", saw=shape, expected=wanted, hint="extents must agree from the right, or be 1"
+        )
+    kept = tuple(s if have == want else 0 for s, (have, want) in zip(strides, pairs))
+    return wanted, (0,) * lead + kept, 0
+
+
+def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> View:
+    """Other extents of as many elements, one of which may be -1.
+
+    Raises:
+        ShapeError: if the sizes differ, or the elements do not lie behind one another.
+    """
+    size = math.prod(shape)
+    known = math.prod(n for n in wanted if n != -1)
+    if wanted.count(-1) == 1 and known and size % known == 0:
+        wanted = tuple(size // known if n == -1 else n for n in wanted)
+    if math.prod(wanted) != size or any(n < 0 for n in wanted):
+        raise ShapeError(f"cannot reshape {shape}", saw=wanted, expected=f"{size} elements", hint="mind the extents")
+    if not is_contiguous(shape, strides):
+        raise ShapeError(
+            f"cannot reshape {shape} in place", saw=f"strides {strides}", expected="contiguous", hint="write t.contiguous() first"
+        )
+    return wanted, contiguous_strides(wanted), 0
