@@ -3,6 +3,7 @@
 import typing as _typing
 
 from fusepy.backend.marshals import Marshal
+from fusepy.backend.marshals.base import Description
 from fusepy.backend.runtime import Device
 from fusepy.batchable import Batchable, is_batchable_like
 from fusepy.binding import CallContext
@@ -39,6 +40,7 @@ from fusepy.fuse import FusedFunction, fuse
 from fusepy.generate import call_id, grid, linspace, rand_float, thread_id, wang_hash
 from fusepy.generators import Shape
 from fusepy.inspection import Explanation
+from fusepy.ir.types import Type
 from fusepy.mapping import vcast, vdim, vmap, vmapping
 from fusepy.math import (
     abs,
@@ -86,6 +88,7 @@ from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
 from fusepy.signature import register
 from fusepy.stats import Stats, clear_cache, stats
+from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct
 from fusepy.tensor import Tensor
 
 if _typing.TYPE_CHECKING:
@@ -101,10 +104,12 @@ __all__ = [
     "AmbiguousCallError",
     "ArgumentError",
     "Batchable",
+    "BoundFunction",
     "BufferCursor",
     "CacheWarning",
     "CallContext",
     "CompileError",
+    "Description",
     "Device",
     "DeviceError",
     "DeviceLostError",
@@ -117,6 +122,7 @@ __all__ = [
     "FusepyError",
     "GradientError",
     "IRSyntaxError",
+    "InstanceTensor",
     "InvalidNameError",
     "LeakedTracerError",
     "Marshal",
@@ -133,9 +139,11 @@ __all__ = [
     "ShapeError",
     "SlangType",
     "Stats",
+    "Struct",
     "Tensor",
     "TraceError",
     "TraceRecursionError",
+    "Type",
     "UnknownNameError",
     "UnsupportedArgumentError",
     "VerifyError",
@@ -189,6 +197,7 @@ __all__ = [
     "sqrt",
     "stats",
     "step",
+    "struct",
     "tan",
     "tanh",
     "thread_id",

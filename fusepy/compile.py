@@ -17,6 +17,7 @@ from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
+from fusepy.backend.shims import used_names
 from fusepy.backend.sinks import with_sinks
 from fusepy.backend.targets import Into, Target, is_texture, sinks_for
 from fusepy.backend.texture import kind_of
@@ -330,7 +331,9 @@ class Program:
                 f"{self.graph.name}: {name} does not fit the result",
                 saw=f"{target.dtype}{list(target.shape)}",
                 expected=f"{dtype}{list(shape)}",
-                hint="make it with np.empty(shape, dtype), or leave it away",
+                hint="give it an element per thread, or pass a list or number, which are not written to"
+                if "." in name
+                else "make it with np.empty(shape, dtype), or leave it away",
             )
         if target.size and any(n > 1 and not s for n, s in zip(target.shape, target.strides)):
             raise ShapeError(
@@ -427,7 +430,7 @@ class Program:
 
     def source(self, region: Node, variant: Variant) -> KernelSource:
         """The Slang of one region in one variant."""
-        imports = {alias: self.recording.trace.sources[alias].name for alias, _ in self.graph.modules}
+        imports = {a: self.recording.trace.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
         try:
             return emit(
                 region, variant, self.device.target, ACCESSES, imports, self._widest(region), self._functions(), self.options

@@ -21,6 +21,7 @@ from fusepy.nested import is_nested, leaves_of, naming
 from fusepy.reload import Loaded
 from fusepy.resolution import Resolved, call_answer, resolved_call
 from fusepy.results import hand_back
+from fusepy.standin import stand_in
 from fusepy.trace import Trace, current_trace
 from fusepy.traced import Traced
 from fusepy.writeback import Output, Written, written_back
@@ -186,8 +187,8 @@ class Function(Caller):
         return self._device.oracle({"module": self._source}).entry_points("module")
 
     def resolve(self, *args: Any, **kwargs: Any) -> Resolved:
-        """What Slang answers for a call like this one; see `fusepy.resolve`."""
-        return resolved_call(self._record(args, kwargs))
+        """What Slang answers for a call like this one, with values or types in their place; see `fusepy.resolve`."""
+        return resolved_call(self._record([stand_in(a) for a in args], {k: stand_in(v) for k, v in kwargs.items()}))
 
     def as_func(self) -> Function:
         """The function itself; slangpy's spelling of "this name is a function"."""

@@ -18,7 +18,9 @@ from fusepy.element import Element
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
 from fusepy.function import Function
 from fusepy.ir.ops.structure import check_range
-from fusepy.ir.types import Kind, Type, check_function_name, check_identifier
+from fusepy.ir.oracle import THIS
+from fusepy.ir.types import Kind, Type, check_function_name, check_identifier, split_path
+from fusepy.namespace import Namespace
 from fusepy.reload import Loaded, forget_programs, reread
 from fusepy.trace import current_trace
 from fusepy.traced import Traced, leaked
@@ -44,6 +46,7 @@ class Module:
         self._strict = strict_broadcasting
         self._oracle = device.oracle({source.alias: source})
         self._found: dict[str, Any] = {}
+        self._methods: dict[str, tuple[Function, bool]] = {}
         # a source that is known to compile, from this process or the disk cache, is loaded when first needed
         if not device.facts(source).data.get("symbols"):
             device.compiler.module(source)
@@ -145,6 +148,7 @@ class Module:
         self._device.replaced.add(old)
         self._device.replaced.discard(source.closure)
         self._found.clear()
+        self._methods.clear()
         forget_programs(self._device, [old])
         return True
 
@@ -176,11 +180,36 @@ class Module:
             InvalidNameError: if `name` cannot name a type.
             UnknownNameError: if there is none; names the nearest.
         """
-        type = self._type(name)
-        if type.kind is Kind.NAMED and not self._oracle.is_type(self._source.alias, type.name):
+        found = self._type(name)
+        if found is None:
             known = [*self._symbols["types"], *_BUILTIN]
             raise UnknownNameError(f"module {self.name!r} has no type {name!r}", hint=did_you_mean(name, known))
-        return SlangType(self, type)
+        return found
+
+    def _type(self, name: str) -> SlangType | None:
+        """A type that the module sees, under its own name where an alias was asked for; an array of a Slang library as such."""
+        type = Type.parse(name)
+        array = self._oracle.array_type(self.name, type.name) if "<" in name else None
+        if array is not None or type.kind is not Kind.NAMED:
+            return SlangType(self, array or type)
+        own = self._oracle.type_name(self.name, type.name)
+        return None if own is None else SlangType(self, Type.parse(own))
+
+    def method(self, type: str, name: str) -> tuple[Function, bool]:
+        """The method `name` of a type of this module, and whether it takes the object (is not static).
+
+        Raises:
+            UnknownNameError: if there is none; names the nearest.
+        """
+        path = f"{type}::{name}"
+        found = self._methods.get(path)
+        if found is None:
+            function = self[path]
+            if not isinstance(function, Function):
+                raise self._unknown(path)
+            declared = self._oracle.declared(self.name, path)
+            found = self._methods[path] = (function, any(s.params and s.params[0].name == THIS for s in declared))
+        return found
 
     require_function = find_function  # slangpy's spellings
     require_struct = find_struct = find_type
@@ -195,21 +224,27 @@ class Module:
         if name.startswith("operator"):
             return self.find_function(name)
         check_function_name(name)
-        type = self._type(name)
-        if type.kind is not Kind.NAMED or self._oracle.is_type(self.name, type.name):
-            return SlangType(self, type)
-        try:
+        found = self._type(name)
+        if found is not None:
+            return found
+        if self._oracle.has_function(self.name, name):
             return self.find_function(name)
-        except UnknownNameError:
-            known = [*self._symbols["functions"], *self._symbols["types"]]
-            raise UnknownNameError(
-                f"module {self.name!r} has neither a function nor a type {name!r}", hint=did_you_mean(name, known)
-            ) from None
+        if "<" not in name and self._oracle.is_namespace(self.name, name):
+            return Namespace(self, name)
+        raise self._unknown(name)
 
-    def _type(self, name: str) -> Type:
-        """The type of this name; an array of a Slang library as such."""
-        type = Type.parse(name)
-        return (self._oracle.array_type(self.name, type.name) if "<" in name else None) or type
+    def _unknown(self, name: str) -> UnknownNameError:
+        """The error for a name that the module does not have."""
+        scope, last = split_path(name)
+        symbols = self._symbols
+        if not scope:
+            known = [*symbols["functions"], *symbols["types"]]
+        elif self._type(scope) is not None:
+            known = symbols["members"].get(scope, [])
+        else:
+            known = symbols["inner"]
+        hint = did_you_mean(last, known) if known else f"see what the source declares in {scope}"
+        return UnknownNameError(f"module {self.name!r} has neither a function nor a type {name!r}", hint=hint)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -249,6 +284,27 @@ class SlangType:
         """The NumPy dtype: structured for a struct, with Slang's own offsets; the components' for a vector."""
         return self.element.dtype
 
+    def __getattr__(self, name: str) -> Any:
+        """A method of the type, called with the object first (``m.Ray.at(rays, t)``) unless it is static, or a type inside it."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.module[f"{self.type.name}::{name}"]
+
+    def __dir__(self) -> list[str]:
+        return sorted([*self.module._symbols["members"].get(self.type.name, ()), *super().__dir__()])  # pyright: ignore[reportPrivateUsage]
+
+    def _constructor(self) -> Function:
+        """The constructors of a struct, as one function."""
+        path, methods = self.type.name, self.module._methods  # pyright: ignore[reportPrivateUsage]
+        if path not in methods:
+            if not self.module._oracle.has_function(self.module.name, path):  # pyright: ignore[reportPrivateUsage]
+                raise UnknownNameError(
+                    f"{path} has no constructor that Slang's reflection shows",
+                    hint="a generic __init does not show; write a static method that returns the object",
+                )
+            methods[path] = (self.module.find_function(path), False)
+        return methods[path][0]
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Constructs values of this type: recorded in a trace, else as an array over the arguments' shape.
 
@@ -256,7 +312,7 @@ class SlangType:
             ArgumentError: if the arguments do not fit the constructor.
         """
         if self.type.kind is Kind.NAMED:
-            return self.module.find_function(self.type.name)(*args, **kwargs)
+            return self._constructor()(*args, **kwargs)
         if kwargs:
             raise ArgumentError(f"{self.type} takes its components by position", hint=f"write {self.type}(x, y, …)")
         trace = current_trace()

@@ -83,7 +83,8 @@ def resolve(function: Any, *args: Any, **kwargs: Any) -> Resolved:
 
     Args:
         function: a function of a module, e.g. ``m.tonemap``.
-        args: arguments as in a call.
+        args: arguments as in a call, or types that stand for them: ``m.float3`` and ``"float3"`` for one value, ``float`` for
+            a Python number, ``"Texture2D<float3>"``, ``"Tensor<float>[?,3]"``.
 
     Raises:
         ResolveError: if the call has no, or more than one, binding.
@@ -93,8 +94,11 @@ def resolve(function: Any, *args: Any, **kwargs: Any) -> Resolved:
         >>> m = fp.Module.load_from_source(fp.default_device(), "doc_resolve", "float3 f(float3 a, float b) { return a * b; }")
         >>> resolve(m.f, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], 2.0).types
         [float3, float]
+        >>> resolve(m.f, "Tensor<float3>[?,?]", float).grid
+        2
     """
-    asked = getattr(function, "resolve", None)
+    constructor = getattr(function, "_constructor", None)  # a struct, called to make one
+    asked = getattr(function if constructor is None else constructor(), "resolve", None)
     if asked is None:
         raise ArgumentError(
             "resolve() takes one Slang function", saw=repr(function), hint="for a fused function look at .ir(…) and .explain(…)"

@@ -10,11 +10,13 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from fusepy.backend.marshals import MARSHALS, Marshal, marshal_of
-from fusepy.errors import FusepyError
+from fusepy.errors import ArgumentError, FusepyError
 from fusepy.mapping import Mapped
 from fusepy.nested import ACCESSORS, TYPE, fields_of
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced, leaked
+
+RETURNS = ("tensor", "numpy", "list", "scalar")  # what results can follow
 
 
 def _of_tensor(value: Tensor) -> Hashable:
@@ -72,7 +74,20 @@ def _of_fields(accessor: Callable[[Any], Mapping[str, Any]]) -> Callable[[Any], 
 
 
 def register(type: type, marshal: Marshal) -> None:
-    """Makes values of the Python class `type` arguments of Slang functions; a class that had a marshal gets this one."""
+    """Makes values of the Python class `type` arguments of Slang functions; a class that had a marshal gets this one.
+
+    Raises:
+        ArgumentError: for what is no marshal.
+    """
+    missing = [m for m in ("key", "describe", "place") if not callable(getattr(marshal, m, None))]
+    returns = getattr(marshal, "returns", None)
+    if missing or returns not in RETURNS:
+        raise ArgumentError(
+            f"a {marshal.__class__.__name__} is no marshal: "
+            + (f"it has no {missing[0]}()" if missing else f"returns is {returns!r}"),
+            expected=f"the methods of fusepy.Marshal, and returns as one of {', '.join(RETURNS)}",
+            hint="see docs/marshals.md, and test it with fusepy.testing.check_marshal",
+        )
     MARSHALS[type] = marshal
     KEYS.pop(type, None)
     ACCESSORS.pop(type, None)  # until now its values were nested arguments

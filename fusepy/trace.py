@@ -27,6 +27,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import OUT
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.mapping import Mapped
+from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
 from fusepy.nested import Tree, check_finite, rebuilt
 from fusepy.place import user_line
 from fusepy.traced import Traced
@@ -197,6 +198,8 @@ class Trace:
         values = [self._typed(self.lift(v), loc) for v in operands]
         if any(v.type.kind is Kind.NAMED for v in values):
             assert self.oracle is self.builder.oracle  # asking for it tells the builder what the structs look like
+            if op in SLANG_OPERATORS:
+                return user_operator(self, op, operands, [v.type for v in values])
         maps, inherited = self._common_map(values, [ArgMap(self.maps[v].dims) if v in self.maps else UNSAID for v in values])
         result = self.builder.add(OPS[op], values, maps, attrs, loc)[0]
         if inherited is not None:
@@ -222,6 +225,10 @@ class Trace:
         if map.type is None or map.type is value.type:
             return value
         return self.builder.add(OPS["cast"], [value], [map], {"type": map.type.name}, loc)[0]
+
+    def method(self, value: Traced, name: str) -> BoundMethod | None:
+        """The method `name` of a value's type; ``None`` where it is a field or component."""
+        return method_of(self, value, name)
 
     def module(self, source: ModuleSource, device: Device) -> str:
         """The alias of a module in this trace.
@@ -311,16 +318,22 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
         wanted = names[len(args) :]
         filled = [n for n in wanted if n in kwargs]
         holes = wanted[: wanted.index(filled[-1]) + 1] if filled else []
-        missing = [n for n in holes if n not in kwargs]
+        skipped = {n: oracle.default(alias, function, signature, n) for n in holes if n not in kwargs}
+        missing = [n for n, default in skipped.items() if default is None]
         if unknown:
             known = [p.name for p in signature.params]
             errors.append(ArgumentError(f"{function}() has no parameter {unknown[0]!r}", hint=did_you_mean(unknown[0], known)))
         elif doubled:
             errors.append(ArgumentError(f"{function}() got {doubled[0]!r} twice", hint="pass it by position or by name"))
         elif missing:
-            errors.append(ArgumentError(f"{function}() misses the argument {missing[0]!r}", hint=f"pass {missing[0]}=…"))
+            errors.append(
+                ArgumentError(
+                    f"{function}() misses the argument {missing[0]!r}",
+                    hint=f"pass {missing[0]}=…: Slang fills in trailing defaults only",
+                )
+            )
         else:
-            return [*args, *(kwargs[n] for n in filled)]
+            return [*args, *(kwargs[n] if n in kwargs else skipped[n] for n in holes)]
     raise errors[0].at(user_line())
 
 

@@ -49,10 +49,12 @@ class Traced:
         loc = user_line()
         return Traced(trace, trace.builder.add(OPS["cast"], [self._value], [map], {"type": type.name}, loc)[0], loc)
 
-    def __getattr__(self, name: str) -> Traced:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # protocols that look for special methods must not record a member
             raise AttributeError(name)
-        return self._record("member", self, name=name)
+        self.check(self._trace)
+        method = self._trace.method(self, name)
+        return self._record("member", self, name=name) if method is None else method
 
     def __getitem__(self, index: Any) -> Traced:
         if isinstance(index, (slice, tuple)) or index is Ellipsis:

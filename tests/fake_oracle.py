@@ -13,12 +13,17 @@ from typing import Any
 import numpy as np
 
 from fusepy.errors import UnknownNameError, did_you_mean
-from fusepy.ir.oracle import IN, Answer, Field, Layout, Param, Signature
+from fusepy.ir.oracle import IN, INOUT, THIS, Answer, Field, Layout, Param, Signature
 from fusepy.ir.types import VOID, Kind, Type, promote
 
-# one declaration a line: that is all the grammar that the fake knows
+# one declaration a line, continued behind a backslash: that is all the grammar that the fake knows
 SOURCE = """
-public struct Ray { public float3 origin; public float3 dir; public double tmax; public half weight; };
+public struct Ray { public float3 origin; public float3 dir; public double tmax; public half weight; \
+    public float3 ahead(float t) { return origin + t * dir; } \
+    public float cast(float t) { return t; } \
+    public float cast(float3 v) { return (v.x + v.y) + v.z; } \
+    [mutating] public float move(float t) { origin = origin + t * dir; return t; } \
+    public static Ray aim(float3 o, float3 d) { return make_ray(o, d); } };
 public struct Sphere { public Ray axis; public float radius; public bool solid; };
 public interface IShape { float area(); };
 public struct Disc : IShape { public float radius; public float area() { return 3.0 * radius * radius; } };
@@ -98,7 +103,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "fetch3": lambda p, i: _fetch(p, i, 3),
 }
 
-_FUNCTION = re.compile(r"public (\S+) (\w+)(<\w+(?: : \w+)?>)?\((.*?)\) \{")
+_FUNCTION = re.compile(r"(\[mutating\] )?public (static )?(\S+) (\w+)(<\w+(?: : \w+)?>)?\((.*?)\) \{")
 _STRUCT = re.compile(r"public struct (\w+)(?: : (\w+))? \{ ((?:public \S+ \w+; )+).*\};")
 _INTERFACE = re.compile(r"public interface (\w+)")
 _PARAM = re.compile(r"(?:(in|out|inout) )?(\S+) (\w+)( = .*)?")
@@ -123,6 +128,11 @@ class _Declared:
             self.optional += match[4] is not None
         self.result = None if result == self.variable else Type.parse(result)
 
+    def take(self, this: Param) -> None:
+        """Makes this a method of an object."""
+        self.params.insert(0, this)
+        self.interface.insert(0, None)
+
 
 class FakeOracle:
     """Implements `fusepy.ir.oracle.Oracle` from `SOURCE`; every module alias means this one module."""
@@ -138,9 +148,14 @@ class FakeOracle:
                 fields = re.findall(r"public (\S+) (\w+);", struct[3])
                 self.structs[Type.parse(struct[1])] = [(name, Type.parse(type)) for type, name in fields]
                 self.bases[Type.parse(struct[1])] = struct[2]
+                for method in _FUNCTION.finditer(line):
+                    found = _Declared(method[3], method[5], method[6], interfaces)
+                    if not method[2]:
+                        found.take(Param(THIS, Type.parse(struct[1]), INOUT if method[1] else IN))
+                    self.functions.setdefault(f"{struct[1]}::{method[4]}", []).append(found)
             elif function := _FUNCTION.match(line):
-                found = _Declared(function[1], function[3], function[4], interfaces)
-                self.functions.setdefault(function[2], []).append(found)
+                found = _Declared(function[3], function[5], function[6], interfaces)
+                self.functions.setdefault(function[4], []).append(found)
 
     def declared(self, module: str, function: str) -> Sequence[Signature]:
         if function not in self.functions:

@@ -22,7 +22,7 @@ class ArrayNames:
         imports: the modules to import for them.
     """
 
-    def __init__(self, types: Sequence[Type], shims: Shims, imports: Mapping[str, str]):
+    def __init__(self, types: Sequence[Type], shims: Shims, imports: Mapping[str, Sequence[str]]):
         used = list(dict.fromkeys(types))
         libraries = list(dict.fromkeys(library(t) for t in used))
         self._names = {t.name: spelled(t) for t in used}
@@ -34,7 +34,7 @@ class ArrayNames:
             self.imports = []
             for n in libraries:
                 aliases = {t: re.sub(r"\W+", "_", t.name).strip("_") for t in used if library(t) == n}
-                lines = [f"import {n};", *(f"import {module};" for module in imports.values())]
+                lines = [f"import {n};", *(f"import {module};" for names in imports.values() for module in names)]
                 lines += [f"public typealias {alias} = {spelled(t)};" for t, alias in aliases.items()]
                 source = "\n".join(lines) + "\n"
                 shims.sources[f"arrays_{hashlib.sha256(source.encode()).hexdigest()[:20]}"] = source

@@ -37,7 +37,7 @@ from fusepy.ir.printer import value_type
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
-EMITTER_VERSION = 13  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 14  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def emit(
     variant: Variant,
     target: Target,
     accesses: Mapping[str, Access],
-    imports: Mapping[str, str],
+    imports: Mapping[str, Sequence[str]],
     element_bytes: int,
     taken: Collection[str] = (),
     options: Options = NO_OPTIONS,
@@ -115,7 +115,7 @@ def emit(
     """The kernel of `region` in one indexing variant.
 
     Args:
-        imports: the module names to import, by the aliases of the graph.
+        imports: the names to import for each module, by the aliases of the graph.
         element_bytes: size of the largest element that a thread touches, for the thread shape.
         taken: names of functions in the imported modules, which hide Slang's own.
         options: thread groups and link-time constants that the user asks for.
@@ -131,7 +131,7 @@ class _Kernel:
         variant: Variant,
         target: Target,
         accesses: Mapping[str, Access],
-        imports: Mapping[str, str],
+        imports: Mapping[str, Sequence[str]],
         shape: Shape,
         taken: Collection[str],
         options: Options = NO_OPTIONS,
@@ -191,7 +191,9 @@ class _Kernel:
         fields = self.fields()
         entry = f"{self.name}_kernel"  # never "main": on CUDA that name is rewritten and not found again
         lines = [f"// {self.signature()}, {self.variant}"]
-        lines += [f"import {name};" for name in (*self.imports.values(), *self.arrays.imports, *self.shims.sources)]
+        wanted = self.imports if self.shims.imported is None else self.shims.imported
+        imported = [name for alias, names in self.imports.items() if alias in wanted for name in names]
+        lines += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *self.shims.sources))]
         lines += self.options.exports()
         lines += ["", "struct FzArguments", "{", *(f"    {f.type} {f.name};" for f in fields), "};"]
         if not self.target.entry_point_block:
@@ -226,7 +228,7 @@ class _Kernel:
                 lines.append(f"#line {line} {json.dumps(file)}")
                 place = node.loc
             if node in self.shims.names:
-                attrs = {**node.attrs, "function": self.shims.names[node]}
+                attrs = {**node.attrs, "function": self.shims.names[node], "method": False}
                 node = Node(node.op, node.operands, node.maps, node.results, attrs)
             if node in self.shims.hidden:
                 given = ", ".join(names[v] for v in node.operands)

@@ -7,31 +7,26 @@ Reflection objects never leave a question: sessions rotate under them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.defaults import default_number
 from fusepy.backend.libraries import array_name, is_array, seen
+from fusepy.backend.overloads import ENUM, PICK, Callee, RawAnswer, conforms, found, kind_of, type_name
 from fusepy.backend.reads import reachable, texts_of
 from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
-from fusepy.errors import InvalidNameError, UnknownNameError, UnsupportedArgumentError, did_you_mean
-from fusepy.ir.oracle import IN, INOUT, OUT, Answer, Field, Layout, Param, Signature
-from fusepy.ir.types import BOOL, VOID, Kind, Type, check_function_name, pair_of
+from fusepy.backend.symbols import Symbols, own_overloads, symbols_of
+from fusepy.errors import UnknownNameError, UnsupportedArgumentError, did_you_mean
+from fusepy.ir.oracle import THIS, Answer, Field, Layout, Param, Signature
+from fusepy.ir.types import BOOL, Kind, Type, pair_of, split_path
 from fusepy.ir.whole import library, spelled
 
-FACTS_VERSION = 4  # part of the key of facts on disk; raise it when what is recorded changes
+FACTS_VERSION = 10  # part of the key of facts on disk; raise it when what is recorded changes
 _K = spy.TypeReflection.Kind
-_ENUM = "enum"
-_KNOWN_KINDS = (_ENUM, _K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct, _K.resource, _K.sampler_state)
-
-
-_T = TypeVar("_T")
-
-
-def _found(value: _T) -> _T | None:
-    """What a look-up returned. The stubs promise an object, but a name that Slang does not know gives ``None``."""
-    return value
 
 
 class Facts:
@@ -118,21 +113,21 @@ class SlangOracle:
 
         def ask() -> str | None:
             layout = self._module(module).layout
-            found = _found(layout.find_type_by_name(name))
-            return array_name(found, layout) if found is not None and is_array(found) else None
+            array = found(layout.find_type_by_name(name))
+            return array_name(array, layout) if array is not None and is_array(array) else None
 
-        found = self._facts[module].get("arrays", name, ask)
-        type = Type.parse(found) if found is not None else None
+        known = self._facts[module].get("arrays", name, ask)
+        type = Type.parse(known) if known is not None else None
         return type if type is not None and type.kind is Kind.WHOLE else None
 
     def conforms(self, type: Type, interface: Type) -> bool:
         def ask(module: str) -> bool:
             layout = self._module(module).layout
-            super_ = _found(layout.find_type_by_name(interface.name))
+            super_ = found(layout.find_type_by_name(interface.name))
             if type.kind is Kind.WHOLE:  # converts to nothing else, so what Slang has taken it for is an interface that it has
-                return super_ is not None and _kind(super_) == _K.interface
-            sub = _found(layout.find_type_by_name(type.name))
-            return sub is not None and super_ is not None and layout.is_sub_type(sub, super_)
+                return super_ is not None and kind_of(super_) == _K.interface
+            sub = found(layout.find_type_by_name(type.name))
+            return sub is not None and super_ is not None and conforms(layout, sub, super_)
 
         return any(self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources)
 
@@ -154,61 +149,98 @@ class SlangOracle:
         """The entry points of a module that run as kernels, with their thread groups."""
         return self._facts[module].get("entries", "", lambda: _entries(self._module(module)))
 
+    def default(self, module: str, function: str, signature: Signature, name: str) -> float | bool | None:
+        """The default of a parameter where it is a plain number; see `default_number`."""
+        source = self._sources[module]
+        names = [p.name for p in signature.params if p.name != THIS]
+        last = split_path(function)[1].split("<")[0]
+        spelled = "__init" if self.type_name(module, function) is not None else last
+
+        def ask() -> float | bool | None:
+            files = [Path(path).read_text(encoding="utf-8", errors="surrogateescape") for path, _ in source.files]
+            return default_number([source.text, *files], spelled, names, name)
+
+        return self._facts[module].get("defaults", f"{function}({','.join(names)}).{name}", ask)
+
     # ---- names --------------------------------------------------------------------------------------------------
 
-    def symbols(self, module: str) -> dict[str, list[str]]:
-        """Names declared at the top of a module: ``functions`` and ``types``."""
-        return self._facts[module].get("symbols", "", lambda: _symbols(self._module(module)))
+    def symbols(self, module: str) -> Symbols:
+        """Names declared in a module, for messages and ``dir()``."""
+        return self._facts[module].get("symbols", "", lambda: symbols_of(self._module(module), self._sources[module].text))
 
-    def is_type(self, module: str, name: str) -> bool:
-        """Whether `name` is a type that `module` sees."""
-        return self._facts[module].get(
-            "types", name, lambda: _found(self._module(module).layout.find_type_by_name(name)) is not None
-        )
+    def has_function(self, module: str, function: str) -> bool:
+        """Whether `module` sees a function, method or constructor of this name."""
+        return bool(self._facts[module].get("declared", function, lambda: self._declared(module, function)))
+
+    def type_name(self, module: str, name: str) -> str | None:
+        """The canonical name of a type that `module` sees, ``None`` if it sees none: what an alias stands for."""
+
+        def ask() -> str | None:
+            type = found(self._module(module).layout.find_type_by_name(name))
+            if type is None:
+                return None
+            full = Type.parse(type.full_name).name
+            return name if full.split("<")[0] == name else full  # a generic type by its bare name stays that
+
+        return self._facts[module].get("types", name, ask)
+
+    def is_namespace(self, module: str, name: str) -> bool:
+        """Whether `name` is a namespace of `module`; reflection does not list them, the compiler knows."""
+        source = self._sources[module]
+        text = "".join(f"import {n};\n" for n in (source.name, *source.imported())) + f"using namespace {name};\n"
+        return self._facts[module].get("namespaces", name, lambda: self._compiler.probe(text, [source]) is None)
+
+    def imports(self, module: str, names: Sequence[str]) -> tuple[str, ...]:
+        """What a kernel imports to call these functions and use these types: the module, and of its imports what is needed."""
+        source = self._sources[module]
+        others = source.imported()
+        needed = [self._facts[module].get("imports", n, lambda n=n: self._import_of(source, others, n)) for n in names if others]
+        return tuple(dict.fromkeys([source.name, *filter(None, needed)]))
+
+    def _import_of(self, source: ModuleSource, others: Sequence[str], name: str) -> str | None:
+        """The import that makes a name visible beside a module; ``None`` where its own does, or none can.
+
+        Reflection finds what is imported through others as well; only the compiler knows what may be named.
+        """
+        callee = Callee.find(self._compiler.module(source).layout, name)
+        if name.startswith("operator"):
+            return None  # it comes with its types
+        if callee is not None and callee.owner is not None:
+            name = callee.scope
+        declared = f"{name} a" if callee is None or callee.owner is not None or callee.constructs else name
+        for other in (None, *others):
+            imports = f"import {source.name};\n" + (f"import {other};\n" if other else "")
+            words = self._compiler.probe(f"{imports}void probe() {{ {declared}; }}\n", [source]) or ""
+            if not any(code in words for code in ("E30015", "E30027")):  # undefined, not in this namespace
+                return other
+        return None
 
     # ---- asking -------------------------------------------------------------------------------------------------
 
     def _module(self, module: str) -> spy.SlangModule:
         return self._compiler.module(self._sources[module])
 
-    def _find(self, module: str, function: str) -> spy.FunctionReflection | None:
-        """A function by name, or the constructor of the type of that name."""
-        check_function_name(function)
-        layout = self._module(module).layout
-        found = _found(layout.find_function_by_name(function))
-        if found is not None or function.startswith("operator"):
-            return found
-        type = _found(layout.find_type_by_name(function))
-        return None if type is None else _found(layout.find_function_by_name_in_type(type, "$init"))
+    def _find(self, module: str, function: str) -> Callee | None:
+        return Callee.find(self._module(module).layout, function)
 
     def _declared(self, module: str, function: str) -> list[Any]:
-        found = self._find(module, function)
-        if found is None:
+        callee = self._find(module, function)
+        if callee is None:
             return []
-        overloads = [found.overloads[i] for i in range(len(found.overloads))] if found.is_overloaded else [found]
-        own = _own(self._module(module), function)
-        if own and len(own) < len(overloads):
-            overloads = own  # the rest are Slang's own functions of that name, which the user's hide
-        # a keyword such as `sample` is found as an overload set of nothing
-        layout = self._module(module).layout
-        return [
-            [[_param(p, layout) for p in _parameters(f)], _declared_type(f.return_type, layout)] for f in overloads if _found(f)
-        ]
+        # what is left beside the user's own are Slang's functions of that name, which the user's hide
+        return callee.declared(self._module(module).layout, own_overloads(self._module(module), function))
 
     def _resolve(self, module: str, function: str, types: Sequence[Type]) -> list[Any] | None:
-        found = self._find(module, function)
         layout = self._module(module).layout
-        asked = [_found(layout.find_type_by_name(spelled(t))) for t in types]
-        if found is None or any(t is None for t in asked):
-            return None
-        special = _found(found.specialize_with_arg_types([t for t in asked if t is not None]))
-        if special is None:
-            return None
-        params = [_param(p, layout, interfaces=True) for p in _parameters(special)]
-        result = _declared_type(special.return_type, layout)
-        if result is None or any(p[1] is None for p in params[: len(types)]):
-            return None  # something is still generic: Slang could not infer it from these types
-        return [params, result]
+        callee = Callee.find(layout, function)
+        return None if callee is None else callee.resolve(layout, types, partial(self._pick, module))
+
+    def _pick(self, module: str, candidates: str, types: Sequence[Type]) -> RawAnswer | None:
+        """What Slang takes among functions of one name that are declared beside a module."""
+        source = self._sources[module]
+        layout = self._compiler.beside(f"import {source.name};\n{candidates}\n", source).layout
+        callee = Callee.find(layout, PICK)
+        return None if callee is None else callee.resolve(layout, types, partial(self._pick, module))
 
     def _diagnose(self, module: str, function: str, types: Sequence[Type]) -> str:
         source = self._sources[module]
@@ -217,7 +249,11 @@ class SlangOracle:
         )
         pointers = "\n".join(f"    Ptr<{t.element}> a{i} = {{}};" for i, t in enumerate(types) if t.kind is Kind.POINTER)
         resources = ", ".join(f"{t} a{i}" for i, t in enumerate(types) if t.kind is Kind.RESOURCE)
-        call = f"{function}({', '.join(f'a{i}' for i in range(len(types)))})"
+        given = [f"a{i}" for i in range(len(types))]
+        callee = self._find(module, function)
+        if callee is not None and given and any(callee.takes_this(f) for f in callee.overloads()):
+            function = f"{given.pop(0)}.{callee.name}"
+        call = f"{function}({', '.join(given)})"
         libraries = dict.fromkeys(library(t) for t in types if t.kind is Kind.WHOLE)
         imports = "\n".join(f"import {name};" for name in (source.name, *libraries))
         text = f"{imports}\nvoid probe({resources})\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
@@ -225,25 +261,25 @@ class SlangOracle:
 
     def _members(self, module: str, type: Type) -> list[Any] | None:
         layout = self._module(module).layout
-        found = _found(layout.find_type_by_name(type.name))
-        if found is None or _kind(found) != _K.struct or type.optional is not None:
+        struct = found(layout.find_type_by_name(type.name))
+        if struct is None or kind_of(struct) != _K.struct or type.optional is not None:
             return None
         value = pair_of(type)
         if value is not None:
             pair = _pair_layout(layout, value)
             return pair and [[name, member] for name, member, _, _ in pair[3]]
-        return [[f.name, _type_name(f.type, layout)] for f in found.fields]
+        return [[f.name, type_name(f.type, layout)] for f in struct.fields]
 
     def _layout(self, module: str, type: Type) -> list[Any] | None:
         layout = self._module(module).layout
-        found = _found(layout.find_type_by_name(type.name))
-        if found is None or _kind(found) not in (_K.struct, _ENUM):
+        struct = found(layout.find_type_by_name(type.name))
+        if struct is None or kind_of(struct) not in (_K.struct, ENUM):
             return None
         value = pair_of(type)
         if value is not None:
             return _pair_layout(layout, value)
-        laid = layout.get_type_layout(found)
-        if _kind(found) == _ENUM:
+        laid = layout.get_type_layout(struct)
+        if kind_of(struct) == ENUM:
             return [laid.size, laid.stride, laid.alignment, [], layout.find_type_by_name(f"{type.name}.__Tag").full_name]
         fields = [laid.fields[i] for i in range(len(laid.fields))]
         listed = [[*_member(type, i, f, layout), f.offset, f.type_layout.size] for i, f in enumerate(fields)]
@@ -260,8 +296,8 @@ class SlangOracle:
 
 def _pair_layout(layout: spy.ProgramLayout, value: Type) -> list[Any] | None:
     """A ``DifferentialPair``, of which reflection tells nothing: the value, and behind it its derivative."""
-    derived = _found(layout.find_type_by_name(f"{value.name}.Differential"))
-    first, name = _found(layout.find_type_by_name(value.name)), derived and _type_name(derived, layout)
+    derived = found(layout.find_type_by_name(f"{value.name}.Differential"))
+    first, name = found(layout.find_type_by_name(value.name)), derived and type_name(derived, layout)
     if derived is None or first is None or name is None:
         return None
     p, d = layout.get_type_layout(first), layout.get_type_layout(derived)
@@ -271,123 +307,16 @@ def _pair_layout(layout: spy.ProgramLayout, value: Type) -> list[Any] | None:
     return [size, -(-size // alignment) * alignment, alignment, [["p", value.name, 0, p.size], ["d", name, offset, d.size]], None]
 
 
-def _parameters(function: spy.FunctionReflection) -> list[spy.VariableReflection]:
-    return [function.parameters[i] for i in range(len(function.parameters))]
-
-
-def _param(variable: spy.VariableReflection, layout: spy.ProgramLayout, interfaces: bool = False) -> list[Any]:
-    """Name, type and direction of a parameter. An interface is a type in an answer only: declared, it is open like a generic."""
-    # `inout` reports itself as out as well, so it is asked first
-    direction = INOUT if variable.has_modifier(spy.ModifierID.inout) else OUT if variable.has_modifier(spy.ModifierID.out) else IN
-    if interfaces and _kind(variable.type) == _K.interface:
-        return [variable.name, Type.parse(variable.type.full_name).name, direction]
-    return [variable.name, _declared_type(variable.type, layout), direction]
-
-
-def _kind(type: spy.TypeReflection) -> object:
-    """What a type is made of."""
-    try:
-        return type.kind
-    except ValueError:  # the bindings know all kinds but this one
-        return _ENUM
-
-
 def _member(owner: Type, position: int, field: spy.VariableLayoutReflection, layout: spy.ProgramLayout) -> tuple[str, str | None]:
     """Name and type of a member; those of ``Optional`` have neither in reflection."""
-    variable = _found(field.variable)
+    variable = found(field.variable)
     if variable is None:
         return (
             (f"item{position}", None)
             if owner.optional is None
             else [("value", owner.optional.name), ("hasValue", BOOL.name)][position]
         )
-    return variable.name, _type_name(variable.type, layout)
-
-
-def _declared_type(type: spy.TypeReflection | None, layout: spy.ProgramLayout) -> str | None:
-    """A type's canonical name; ``None`` where it is generic or an interface and only a call can tell."""
-    if type is None:
-        return VOID.name
-    return _type_name(type, layout)
-
-
-def _type_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | None:
-    kind = _kind(type)
-    if kind == _K.struct and is_array(type):
-        return array_name(type, layout)
-    if kind == _K.scalar or type.full_name == "void":
-        return Type.parse(type.full_name).name
-    if kind not in _KNOWN_KINDS:
-        return None
-    try:
-        name = Type.parse(type.full_name)
-    except InvalidNameError:  # an extent that is still a generic parameter: float[N]
-        return None
-    if kind in (_K.resource, _K.sampler_state):
-        return _resource_name(type, name)
-    bottom = name
-    while bottom.element is not None:
-        bottom = bottom.element
-    if kind in (_K.vector, _K.matrix) and name.scalar is None:
-        return None  # vector<T, N> of a generic
-    if bottom.kind is Kind.NAMED and kind in (_K.vector, _K.matrix):
-        return None
-    return name.name
-
-
-def _own(module: spy.SlangModule, function: str) -> list[spy.FunctionReflection]:
-    """The overloads of a function that the module itself declares at its top; none if one of them is generic."""
-    found: list[spy.FunctionReflection] = []
-    for i in range(len(module.module_decl)):
-        child = module.module_decl[i]
-        try:
-            kind = child.kind
-        except ValueError:  # a namespace or an enum
-            continue
-        if kind == spy.DeclReflection.Kind.func and child.name == function:
-            found.append(child.as_function())
-        elif kind == spy.DeclReflection.Kind.generic and any(
-            child[j].name == function for j in range(len(child)) if _is_func(child[j])
-        ):
-            return []
-    return found
-
-
-def _is_func(decl: spy.DeclReflection) -> bool:
-    try:
-        return decl.kind == spy.DeclReflection.Kind.func
-    except ValueError:
-        return False
-
-
-def _resource_name(type: spy.TypeReflection, name: Type) -> str | None:
-    """The name of a texture, buffer or sampler, unless what it holds is generic; nothing offers itself as another resource."""
-    if name.element is None:
-        return name.name
-    held = _found(type.resource_result_type)
-    known = held is not None and _kind(held) in _KNOWN_KINDS
-    return name.name if known and (name.head.endswith("StructuredBuffer") or name.element.dtype is not None) else None
-
-
-def _symbols(module: spy.SlangModule) -> dict[str, list[str]]:
-    """The names at the top of a module, for messages and ``dir()``; namespaces are not listed by the bindings."""
-    names: dict[str, list[str]] = {"functions": [], "types": []}
-    pending = [module.module_decl]
-    while pending:
-        decl = pending.pop()
-        for i in range(len(decl)):
-            child = decl[i]
-            try:
-                kind = child.kind
-            except ValueError:  # namespaces and enums have kinds that the bindings do not know
-                continue
-            if kind == spy.DeclReflection.Kind.generic:
-                pending.append(child)  # the generic itself has no name; what it declares has
-            elif kind == spy.DeclReflection.Kind.func:
-                names["functions"].append(child.name)
-            elif kind == spy.DeclReflection.Kind.struct:
-                names["types"].append(child.name)
-    return {k: sorted({n for n in v if n and not n.startswith("$")}) for k, v in names.items()}
+    return variable.name, type_name(variable.type, layout)
 
 
 def _globals(program: spy.ShaderProgram) -> dict[str, bool]:

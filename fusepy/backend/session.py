@@ -196,6 +196,19 @@ class Compiler:
                 return clean(str(error))
             return None
 
+    def beside(self, text: str, source: ModuleSource) -> spy.SlangModule:
+        """A generated module that imports `source`, for reflection.
+
+        Raises:
+            CompileError: with Slang's diagnostics.
+        """
+        with self._lock:
+            session = self._session([source])
+            session.kernels += 1
+            self._load(session, source)
+            self._attempts += 1
+            return self._attempt(session, f"beside_{self._attempts}", text, "what was generated to ask Slang")
+
     def _load(self, session: _Session, source: ModuleSource) -> spy.SlangModule:
         found = session.modules.get(source.name)
         if found is None:
@@ -312,4 +325,8 @@ def _advice(words: str, session: _Session) -> str:
     if "cannot open file" in words or "include file not found" in words:
         paths = ", ".join(str(p) for p in list(session.sgl.desc.compiler_options.include_paths)[1:])
         return f"paths searched: {paths}; add others with init_device(include_paths=[…])"
+    if "is not accessible from the current context" in words:
+        return "where anything in a module is public, the rest is its own: write public before what is called from Python"
+    if "ambiguous reference to" in words:
+        return "two modules declare this name, and a kernel can use one of them; let both import it from a third, or rename it"
     return "mend the Slang source and load it again"

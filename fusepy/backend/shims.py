@@ -9,32 +9,35 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.base import Op, declare
+from fusepy.ir.ops.call import spell_call
 from fusepy.ir.oracle import IN, OUT
-from fusepy.ir.types import VOID, Type
+from fusepy.ir.types import VOID, Kind, Type
 
 
 @dataclass
 class Shims:
     """The shim modules of a kernel: their `sources` by name, and for each call the wrapper's `names`.
 
+    `imported` are the modules that the kernel itself imports, for their structs; ``None`` is all.
     `hidden` names wrappers of operations whose Slang functions the user's own hide: in a module that imports none of these.
     """
 
     sources: dict[str, str] = field(default_factory=dict[str, str])
     names: dict[Node, str] = field(default_factory=dict[Node, str])
+    imported: set[str] | None = None
     hidden: dict[Node, str] = field(default_factory=dict[Node, str])
 
 
-def make_shims(body: Graph, imports: Mapping[str, str], taken: Collection[str] = ()) -> Shims:
+def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collection[str] = ()) -> Shims:
     """Shims for the calls of a region's body; none where it calls into one module only.
 
     Args:
-        imports: the name under which each module alias is loaded.
+        imports: the names to import for each module alias.
         taken: names of functions in these modules, which hide Slang's own.
     """
     calls = [n for n in body.nodes if n.op.name == "slang.call"]
@@ -43,6 +46,7 @@ def make_shims(body: Graph, imports: Mapping[str, str], taken: Collection[str] =
         _unhide(body, frozenset(taken), shims)
     if len({n.text("module") for n in calls}) < 2:
         return shims
+    shims.imported = _modules_of_structs(body, imports)
     wrappers: dict[str, dict[str, str]] = {}
     for node in calls:
         alias = node.text("module")
@@ -52,12 +56,31 @@ def make_shims(body: Graph, imports: Mapping[str, str], taken: Collection[str] =
         name = known.setdefault(f"{signature} {call}", f"fz_{alias}_{plain}_{len(known)}")
         shims.names[node] = name
     for alias, known in wrappers.items():
-        lines = [f"import {imports[alias]};"]
+        lines = [f"import {name};" for name in imports[alias]]
         for text, name in known.items():
             lines.append("public " + text.replace("@(", f"{name}(", 1))
         source = "\n".join(lines) + "\n"
         shims.sources[f"shim_{hashlib.sha256(source.encode()).hexdigest()[:20]}"] = source
     return shims
+
+
+def _modules_of_structs(body: Graph, aliases: Iterable[str]) -> set[str]:
+    """The modules whose calls take or give structs: others are not imported, for they may have structs of the same name."""
+    of: dict[Type, set[str]] = {s: set() for v in body.values() if (s := struct_in(v.type)) is not None}
+    for node in body.nodes:
+        if node.op.name == "slang.call":
+            for value in (*node.operands, *node.results):
+                struct = struct_in(value.type)
+                if struct is not None:
+                    of[struct].add(node.text("module"))
+    return {alias for owners in of.values() for alias in (owners or aliases)}
+
+
+def struct_in(type: Type) -> Type | None:
+    """The struct that a type is, holds or points at."""
+    while type.kind in (Kind.ARRAY, Kind.POINTER, Kind.WHOLE) and type.element is not None:
+        type = type.element
+    return type if type.kind is Kind.NAMED else None
 
 
 def _unhide(body: Graph, taken: frozenset[str], shims: Shims) -> None:
@@ -93,5 +116,14 @@ def _wrapper(node: Node) -> tuple[str, str]:
             type = next(outs)
         assert type is not None
         params.append(("" if direction == IN else f"{direction} ") + declare(type, f"a{i}"))
-    call = f"{node.text('function')}({', '.join(f'a{i}' for i in range(len(dirs)))})"
+    call = spell_call(node, [f"a{i}" for i in range(len(dirs))])
     return f"{result} @({', '.join(params)})", f"{{ {'return ' if returns else ''}{call}; }}"
+
+
+def used_names(region: Node, alias: str) -> list[str]:
+    """What a kernel may name of one module: the functions that it calls there, and every struct among its values."""
+    assert region.body is not None
+    names = [n.text("function") for n in region.body.nodes if n.op.name == "slang.call" and n.text("module") == alias]
+    structs = [struct_in(v.type) for v in (*region.operands, *region.body.values())]
+    names += [s.name for s in structs if s is not None]
+    return list(dict.fromkeys(names))

@@ -17,6 +17,7 @@ from fusepy.backend.libraries import INCLUDE_DIRS
 
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*")', re.S)
 _IMPORT = re.compile(r"\b(?:import|__include|implementing|__exported\s+import)\s+([\w.]+|\"[^\"]+\")\s*;")
+_IMPORTED = re.compile(r"(?<!__exported )\bimport\s+([\w.]+|\"[^\"]+\")\s*;")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]+(\S.*)$", re.M)
 _MACRO_IMPORT = re.compile(r"^[ \t]*#[ \t]*define\b[^\n]*\b(?:import|__include)\b", re.M)
 
@@ -73,6 +74,31 @@ class ModuleSource:
         """The file or name that diagnostics point at."""
         return self.path or f"{self.alias}.slang"
 
+    def imported(self) -> list[str]:
+        """What the source imports for itself, as it is spelled: an import is not passed on to who imports this module."""
+        found: list[str] = []
+        pending, seen = [self.text], set[Path]()
+        own_dir = Path(self.path).parent if self.path else None
+        while pending:
+            plain = bare(pending.pop())
+            for operand in _IMPORTED.findall(plain):
+                if operand not in found and _find(_file_of(operand), own_dir, self.include_dirs) is not None:
+                    found.append(operand)
+            for name in _INCLUDE.findall(plain):  # what is included is part of the text
+                file = _find(name.strip('"<> '), own_dir, self.include_dirs)
+                if file is not None and file not in seen:
+                    seen.add(file)
+                    pending.append(file.read_text(encoding="utf-8", errors="surrogateescape"))
+        return found
+
+
+def _file_of(operand: str) -> str:
+    """The file that an import names."""
+    name = operand.strip('"')
+    if not operand.startswith('"'):
+        name = name.replace(".", "/")
+    return name if name.endswith(".slang") else f"{name}.slang"
+
 
 def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> tuple[hashlib._Hash, bool, tuple[tuple[str, str], ...]]:  # pyright: ignore[reportPrivateUsage]
     """A digest over `text` and every file that it reaches, whether all imports could be read, and those files."""
@@ -115,10 +141,7 @@ def imports(text: str) -> tuple[list[str], bool]:
     readable = not _MACRO_IMPORT.search(plain)
     found: list[str] = []
     for match in _IMPORT.finditer(plain):
-        name = match[1].strip('"')
-        if not match[1].startswith('"'):
-            name = name.replace(".", "/")
-        found.append(name if name.endswith(".slang") else f"{name}.slang")
+        found.append(_file_of(match[1]))
     for match in _INCLUDE.finditer(plain):
         operand = match[1].strip()
         if operand[0] in '"<' and len(operand) > 2:

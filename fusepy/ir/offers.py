@@ -177,6 +177,12 @@ def array_offers(value: Value, map: ArgMap, param: Param, libraries: Sequence[st
             yield from whole_offers(value, type, told=map.type is None)
 
 
+def fixed_offers(value: Value) -> Iterator[Offer]:
+    """The last axis as an array, for a generic ``float[N]``, where its extent is known: beyond 4, `vcast` says it."""
+    if value.container in MEMORY and value.rank and value.dims[-1] is not None:
+        yield Offer(Type.array(value.type, value.dims[-1]), 1)
+
+
 def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
     """Whether `param` takes `offer` as it is, or by a conversion that the user's value allows."""
     want = param.type
@@ -184,6 +190,8 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
         return True
     if param.direction == INOUT and not value.weak:
         return False
+    if offer.type.kind is Kind.NAMED and want.kind is Kind.NAMED and oracle.conforms(offer.type, want):
+        return True
     if offer.cast:
         return False  # the user named the type
     if value.weak and offer.type.is_numeric and want.is_numeric:
@@ -192,7 +200,7 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
         if offer.type.shape == want.shape:
             return True
         return not value.container and offer.type.kind is Kind.SCALAR and not value.rank
-    return offer.type.kind in (Kind.NAMED, Kind.WHOLE) and want.kind is Kind.NAMED and oracle.conforms(offer.type, want)
+    return offer.type.kind is Kind.WHOLE and want.kind is Kind.NAMED and oracle.conforms(offer.type, want)
 
 
 def describe(value: Value) -> str:

@@ -13,6 +13,7 @@ from typing import Protocol
 from fusepy.ir.types import Kind, Type
 
 IN, OUT, INOUT = "in", "out", "inout"
+THIS = "this"  # the first parameter of a method that is not static: a keyword, so no other parameter has this name
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Sequence
 
 from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, NoMatchError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import MEMORY, TEXTURES
-from fusepy.ir.graph import Value
+from fusepy.ir.graph import Dims, Value
 from fusepy.ir.offers import Offer, describe, exact, fill, fitting, show, whole_offers
 from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.resources import casts_texel, channels
@@ -83,8 +84,18 @@ def no_match(
         place=place,
         saw=", ".join(describe(v) for v in operands),
         expected="; ".join(show(function, s.params, s.result) for s in declared[:6]),
-        hint="convert with vcast(value, type), or say the mapping with vmap" + (f"\n  Slang says: {words}" if words else ""),
+        hint=_overload_hint(function, operands, declared, words) + (f"\n  Slang says: {words}" if words else ""),
     )
+
+
+def _overload_hint(function: str, operands: Sequence[Value], declared: Sequence[Signature], words: str) -> str:
+    if "could not specialize generic" in words:
+        return f'say what it is made of, e.g. m["{function}<float>"]'
+    generic = any(p.type is None for s in declared for p in s.params)
+    array = next((v for v in operands if v.container and v.rank and v.dims[-1] is None), None)
+    if "could not infer generic argument" in words and generic and array is not None:
+        return f"an array of fixed extent is said with it: vcast(value, '{array.type}[8]')"
+    return "convert with vcast(value, type), or say the mapping with vmap"
 
 
 def none_error(what: str, place: str | None) -> UnsupportedArgumentError:
@@ -147,11 +158,6 @@ def _whole_hint(value: Value, want: Type) -> str:
     return f"{takes}; this has {value.rank} axes of {value.type}, of which trailing ones may become components"
 
 
-def _in_python(type: str) -> str:
-    """How a module spells a type in Python: ``m.float3``, ``m["Tensor<float,2>"]``."""
-    return f"m.{type}" if type.isidentifier() else f'm["{type}"]'
-
-
 def resource_hint(value: Value, want: Type) -> str:
     """What to do about a texture, or anything else where a resource is wanted, that does not fit."""
     if value.container not in TEXTURES:
@@ -169,20 +175,81 @@ def resource_hint(value: Value, want: Type) -> str:
 
 
 def ambiguous(
-    function: str, names: Sequence[str], found: Sequence[tuple[tuple[Offer, ...], Answer]], place: str | None
+    function: str,
+    names: Sequence[str],
+    found: Sequence[tuple[tuple[Offer, ...], Answer]],
+    operands: Sequence[Value],
+    maps: Sequence[ArgMap],
+    place: str | None,
 ) -> AmbiguousCallError:
+    """Several bindings; the hint has a call for each of them, as it is written in Python."""
     shown = [f"{show(function, a.params, a.result)}" for _, a in found]
-    first, second = found[0][0], found[1][0]
-    differing = next((i for i, (a, b) in enumerate(zip(first, second)) if (a.type, a.consumed) != (b.type, b.consumed)), 0)
-    choices = sorted({spelled(c[differing].type) for c, _ in found})
-    name = names[differing] if differing < len(names) else "value"
+    differ = " and ".join(repr(names[i]) for i in differing([c for c, _ in found]))
     return AmbiguousCallError(
         f"{function}: the arguments bind in {len(found)} ways",
         place=place,
-        saw="\n            ".join(shown[:8]),
+        saw=_LINES.join(shown[:MOST_SHOWN]),
         expected="one",
-        hint=f"choose for {name!r}: " + " or ".join(f"fp.vcast({name}, {_in_python(c)})" for c in choices),
+        hint=f"choose for {differ}:{_LINES}" + _LINES.join(suggestions(function, names, found, operands, maps)[:MOST_SHOWN]),
     )
+
+
+_LINES = "\n            "
+MOST_SHOWN = 8
+
+
+def differing(choices: Sequence[Sequence[Offer]]) -> list[int]:
+    """The operands that the bindings present in different ways."""
+    return [i for i, offers in enumerate(zip(*choices)) if len({(o.type, o.consumed) for o in offers}) > 1]
+
+
+def suggestions(
+    function: str,
+    names: Sequence[str],
+    found: Sequence[tuple[tuple[Offer, ...], Answer]],
+    operands: Sequence[Value],
+    maps: Sequence[ArgMap],
+) -> list[str]:
+    """For each binding the call that means it alone: typed with `vcast`, and mapped with `vmap` where there are axes to map."""
+    differ = differing([c for c, _ in found])
+    lines: list[str] = []
+    for choice, answer in found:
+        inputs = [p for p in answer.params if p.direction != OUT]
+        batch = [v.rank - o.consumed for v, o in zip(operands, choice)]
+        if not any(m.dims for m in maps) and not _broadcast([v.dims[:n] for v, n in zip(operands, batch)]):
+            continue  # Slang would take it; the shapes would not
+        grid = max([m.min_grid_rank for m in maps] + batch)
+        typed, mapped = list(names[: len(operands)]), list(names[: len(operands)])
+        for i in differ:
+            offered, want = choice[i].type, inputs[i].type
+            type = offered if want is None or offered.kind is Kind.NAMED else want  # a struct stays itself for an interface
+            typed[i] = f"fp.vcast({names[i]}, {python_type(spelled(type))})"
+            mapped[i] = f"fp.vmap({names[i]}, {tuple(range(grid - batch[i], grid))})"
+        calls = [f"{python_name(function)}({', '.join(args)})" for args in (typed, mapped)]
+        unmapped = all(operands[i].rank and maps[i].dims is None for i in differ)
+        lines.append(" or ".join(calls if unmapped else calls[:1]))
+    return lines
+
+
+def _broadcast(shapes: Sequence[Dims]) -> bool:
+    """Whether batch shapes broadcast as far as their extents are known."""
+    for axis in range(1, 1 + max(map(len, shapes), default=0)):
+        if len({s[-axis] for s in shapes if len(s) >= axis} - {None, 1}) > 1:
+            return False
+    return True
+
+
+def python_name(name: str) -> str:
+    """How Python spells a function or type of a module `m`: ``m.Ray.at``, ``m["Pair<float>"]``."""
+    parts = name.split("::")
+    if all(p.isidentifier() and not keyword.iskeyword(p) for p in parts):
+        return f"m.{'.'.join(parts)}"
+    return f'm["{name}"]'
+
+
+def python_type(name: str) -> str:
+    """How Python spells a type for `vcast`; arrays and pointers are no types of a module."""
+    return f'"{name}"' if "[" in name or name.startswith("Ptr<") else python_name(name)
 
 
 def wrong_members(type: Type, known: Sequence[str], given: Sequence[str], path: str, place: str | None) -> ArgumentError:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fusepy.errors import ResolveError, ShapeError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
-from fusepy.ir.offers import Offer, array_offers, exact, fill, fitting, named_offers, offers_of, whole_offers
+from fusepy.ir.offers import Offer, array_offers, exact, fill, fitting, fixed_offers, named_offers, offers_of, whole_offers
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
 from fusepy.ir.types import FLOAT, HALF, INT, VOID, Kind, Type, pair_of
@@ -71,7 +71,7 @@ def resolve_call(
     if not found:
         raise no_match(oracle, module, function, operands, maps, declared, offers, place)
     if len(found) > 1:
-        raise ambiguous(function, names, list(found.values()), place)
+        raise ambiguous(function, names, list(found.values()), operands, maps, place)
     ((choice, answer),) = found.values()
     return _settle(answer, choice, operands, maps, function, names, place)
 
@@ -140,6 +140,8 @@ def _ask(
                 pool += fitting(array_offers(value, map, param, libraries), value, map)
             if whole and param.type is not None and map.type is None:
                 pool += fitting(named_offers(value, param.type, oracle), value, map)
+            if whole and param.type is None and map.type is None:
+                pool += fitting(fixed_offers(value), value, map)
             if param.type is not None:  # a question whose answer could not be exact is not worth asking
                 pool = [o for o in pool if exact(value, o, param, oracle)]
             pools.append(pool)

@@ -117,6 +117,7 @@ class Type:
 
     @classmethod
     def vector(cls, element: Type, count: int) -> Type:
+        """A vector of `count` scalars; of one, the scalar itself."""
         if count == 1:
             return element
         name = f"{element.name}{count}" if element.name in _SHORT else f"vector<{element.name},{count}>"
@@ -124,12 +125,14 @@ class Type:
 
     @classmethod
     def matrix(cls, element: Type, rows: int, cols: int) -> Type:
+        """A matrix of scalars."""
         short = element.name in _SHORT
         name = f"{element.name}{rows}x{cols}" if short else f"matrix<{element.name},{rows},{cols}>"
         return cls.intern(name, Kind.MATRIX, element, (rows, cols))
 
     @classmethod
     def array(cls, element: Type, count: int) -> Type:
+        """An array of fixed extent."""
         return cls.intern(f"{element.name}[{count}]", Kind.ARRAY, element, (count, *element.shape))
 
     @classmethod
@@ -139,6 +142,7 @@ class Type:
 
     @classmethod
     def pointer(cls, element: Type) -> Type:
+        """A pointer to elements in device memory."""
         return cls.intern(f"Ptr<{element.name}>", Kind.POINTER, element)
 
     @classmethod
@@ -179,6 +183,7 @@ class Type:
 
     @property
     def is_float(self) -> bool:
+        """Whether its components are floating-point numbers."""
         dtype = self.dtype
         return dtype is not None and dtype.kind == "f"
 
@@ -225,7 +230,7 @@ class Type:
 
 
 class _Parser:
-    """Recursive descent over ``path [< args >] ([n])*``."""
+    """Recursive descent over ``path [< args >] (:: path [< args >])* ([n])*``."""
 
     def __init__(self, text: str):
         self.text = text
@@ -265,19 +270,13 @@ class _Parser:
         head = self.take()
         if not re.match(r"[A-Za-z_]", head):
             raise self.error()
-        while self.peek() in ("::", "."):
-            self.take()
-            head += "::" + self.take()
-        args: list[Type | int] = []
-        if self.peek() == "<":
-            self.take()
-            while True:
-                args.append(int(self.take()) if self.peek().isdigit() else self.type())
-                if self.peek() != ",":
-                    break
-                self.take()
-            self.take(">")
+        head = self.path(head)
+        args: list[Type | int] = self.args()
         found = self.build(head, args)
+        while self.peek() in ("::", "."):  # what a generic type declares: Pair<float>::make
+            inner = self.path(found.name)
+            args = self.args()
+            found = Type.intern(f"{inner}<{','.join(map(str, args))}>" if args else inner, Kind.NAMED)
         extents: list[int] = []
         while self.peek() == "[":
             self.take()
@@ -285,6 +284,24 @@ class _Parser:
             self.take("]")
         for extent in extents:  # Slang reads float[3][2] from the left: two arrays of three floats
             found = Type.array(found, extent)
+        return found
+
+    def path(self, head: str) -> str:
+        while self.peek() in ("::", "."):
+            self.take()
+            head += "::" + self.take()
+        return head
+
+    def args(self) -> list[Type | int]:
+        found: list[Type | int] = []
+        if self.peek() == "<":
+            self.take()
+            while True:
+                found.append(int(self.take()) if self.peek().isdigit() else self.type())
+                if self.peek() != ",":
+                    break
+                self.take()
+            self.take(">")
         return found
 
     def bad(self) -> int:
@@ -387,6 +404,10 @@ def promote(types: list[tuple[Type, bool]]) -> Type | None:
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 
 
+def is_identifier(name: str) -> bool:
+    return _IDENTIFIER.match(name) is not None
+
+
 def check_identifier(name: str, what: str = "name") -> str:
     """`name` itself, if it is an identifier of Slang.
 
@@ -401,6 +422,21 @@ def check_identifier(name: str, what: str = "name") -> str:
 
 
 _OPERATOR = re.compile(r"operator(?:[-+*/%&|^!~<>]|<<|>>|<=|>=|==|!=|&&|\|\|)\Z")
+
+
+def split_path(name: str) -> tuple[str, str]:
+    """The scope of a name, and its last part.
+
+    Example:
+        >>> split_path("ns::Pair<ns::T>::make<float>")
+        ('ns::Pair<ns::T>', 'make<float>')
+    """
+    depth = 0
+    for at in range(len(name) - 1, 0, -1):
+        depth += (name[at] == ">") - (name[at] == "<")
+        if depth == 0 and name[at - 1 : at + 1] == "::":
+            return name[: at - 1], name[at + 1 :]
+    return "", name
 
 
 def check_function_name(name: str) -> str:

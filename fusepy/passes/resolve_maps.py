@@ -15,7 +15,7 @@ from fusepy.ir.ops.base import grid_rank
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.ops.structure import check_range
-from fusepy.ir.oracle import IN, Oracle, number_type
+from fusepy.ir.oracle import IN, THIS, Oracle, number_type
 from fusepy.ir.types import Kind, Type
 
 
@@ -88,6 +88,8 @@ class _Resolver:
             if any(d != IN for d in dirs):
                 returns = bool(answer.results) and answer.results[0][0] == "return"
                 attrs = {"dirs": dirs, "returns": returns}
+            if answer.params and answer.params[0].name == THIS:
+                attrs["method"] = True
             return answer.maps, attrs
         if node.op.name == "cast":
             value, want, rank = node.operands[0], node.results[0].type, node.results[0].rank

@@ -90,6 +90,14 @@ graph @both(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {
   %1 = slang.call @n.plus(%0, %x) : Tensor<float>[?]
   return %1
 }"""
+METHODS = """import @m = "0123"
+graph @go(%r: Tensor<Ray>[?], %t: Tensor<float>[?]) -> (Tensor<float>[?], Tensor<Ray>[?]) {
+  %0 = slang.call @m."Ray::ahead"(%r, %t) : Tensor<float3>[?]
+  %1 = slang.call @m."Ray::aim"(%0, %0) : Tensor<Ray>[?]
+  %2, %3 = slang.call @m."Ray::move"(%1, %t) : Tensor<float>[?], Tensor<Ray>[?]
+  return %2, %3
+}"""
+TWO_MODULES_METHODS = METHODS.replace("graph", 'import @n = "4567"\ngraph').replace('@m."Ray::move', '@n."Ray::move')
 OPERATORS = """graph @ops(%n: Tensor<int>[?], %d: Tensor<int>[?], %x: Tensor<float>[?]) -> (Tensor<int>[?], Tensor<int>[?], Tensor<float>[?], Tensor<float>[?]) {
   %0 = floordiv(%n, %d) : Tensor<int>[?]
   %1 = mod(%n, %d) : Tensor<int>[?]
@@ -166,6 +174,8 @@ CASES = {
     "kinds_linear": Case(KINDS, "vulkan", Variant(True, 1)),
     "kinds_strided": Case(KINDS, "vulkan", Variant(False, 1)),
     "pixels_strided": Case(PIXELS, "software", Variant(False, 2)),
+    "methods": Case(METHODS, "vulkan", Variant(True, 1)),
+    "two_modules_methods": Case(TWO_MODULES_METHODS, "vulkan", Variant(True, 1)),
     "two_modules": Case(TWO_MODULES, "vulkan", Variant(True, 1)),
     "nested_linear": Case(NESTED, "vulkan", Variant(True, 1)),
     "nested_strided": Case(NESTED, "vulkan", Variant(False, 1)),
@@ -190,7 +200,7 @@ def emitted(case: Case) -> KernelSource:
         v.type for v in region.results
     ]
     widest = max((Element.of(t, ORACLE).nbytes for t in types), default=4)
-    imports = {alias: f"{alias}_{key}" for alias, key in graph.modules}
+    imports = {alias: [f"{alias}_{key}"] for alias, key in graph.modules}
     return emit(region, case.variant, Target(case.target), ACCESSES, imports, widest, options=case.options)
 
 

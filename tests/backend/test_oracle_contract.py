@@ -50,6 +50,11 @@ DECLARED = {
     "fetch3": ["fetch3(Ptr<float3> p, int i) -> float3"],
     "area_of": ["area_of(generic s) -> float"],
     "area_gen": ["area_gen(generic s) -> float"],
+    "Ray::ahead": ["Ray::ahead(Ray this, float t) -> float3"],
+    "Ray::cast": ["Ray::cast(Ray this, float t) -> float", "Ray::cast(Ray this, float3 v) -> float"],
+    "Ray::move": ["Ray::move(inout Ray this, float t) -> float"],
+    "Ray::aim": ["Ray::aim(float3 o, float3 d) -> Ray"],
+    "Disc::area": ["Disc::area(Disc this) -> float"],
 }
 
 
@@ -112,6 +117,17 @@ ANSWERS = [
     ("area_gen", "Ray", None),
     ("area_of", "Ray", None),
     ("make_ray", "float3 float3", "make_ray(float3 o, float3 d) -> Ray"),
+    ("Ray::ahead", "Ray half", "Ray::ahead(Ray this, float t) -> float3"),
+    ("Ray::ahead", "Disc float", None),
+    ("Ray::ahead", "float", None),
+    ("Ray::cast", "Ray float3", "Ray::cast(Ray this, float3 v) -> float"),
+    ("Ray::cast", "Ray half3", "Ray::cast(Ray this, float3 v) -> float"),
+    ("Ray::cast", "Ray int", "Ray::cast(Ray this, float t) -> float"),
+    ("Ray::cast", "Ray float2", None),
+    ("Ray::move", "Ray float", "Ray::move(inout Ray this, float t) -> float"),
+    ("Ray::aim", "float3 float", "Ray::aim(float3 o, float3 d) -> Ray"),
+    ("Ray::aim", "Ray float3", None),
+    ("Disc::area", "Disc", "Disc::area(Disc this) -> float"),
 ]
 
 

@@ -58,10 +58,23 @@ REFUSED: list[tuple[str, type[FusepyError], list[str]]] = [
     (
         "norm(Tensor<float>[?,3])",
         AmbiguousCallError,
-        ["2 ways", "norm(float x) -> float", "norm(float3 x) -> float", "'x'", "m.float) or"],
+        [
+            "2 ways",
+            "norm(float x) -> float",
+            "norm(float3 x) -> float",
+            "m.norm(fp.vcast(x, m.float3)) or m.norm(fp.vmap(x, (0,)))",
+        ],
     ),
-    ("same(Tensor<float>[?,3])", AmbiguousCallError, ["choose for 'x'", "fp.vcast(x, m.float) or fp.vcast(x, m.float3)"]),
-    ("same(List<int>[3])", AmbiguousCallError, ["fp.vcast(x, m.int) or fp.vcast(x, m.int3)"]),
+    (
+        "same(Tensor<float>[?,3])",
+        AmbiguousCallError,
+        ["m.same(fp.vcast(x, m.float)) or m.same(fp.vmap(x, (0, 1)))", "vcast(x, m.float3)"],
+    ),
+    (
+        "same(List<int>[3])",
+        AmbiguousCallError,
+        ["choose for 'x'", "m.same(fp.vcast(x, m.int)) or", "m.same(fp.vcast(x, m.int3)) or m.same(fp.vmap(x, ()))"],
+    ),
     ("same(Tensor<float>[?,3,3])", AmbiguousCallError, ["3 ways", "m.float)"]),
     # counts
     ("scale()", ArgumentError, ["misses the argument 'x'", "saw:      0 arguments", "scale(float x, float k)", "pass x="]),

@@ -68,8 +68,8 @@ def test_a_pass_is_pure_and_settles(path: Path) -> None:
 def _same(found: list[Any], expected: list[Any], program: Program) -> None:
     assert len(found) == len(expected)
     for a, b in zip(found, expected):
-        assert a.shape == b.shape, program.graph
-        assert a.dtype == b.dtype, program.graph
+        assert a.shape == b.shape, str(program.graph)
+        assert a.dtype == b.dtype, str(program.graph)
         np.testing.assert_array_equal(a, b, err_msg=str(program.graph))
 
 

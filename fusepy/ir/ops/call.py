@@ -9,13 +9,15 @@ from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, declare
 from fusepy.ir.oracle import IN, INOUT, OUT, Oracle
 from fusepy.ir.resolve import Resolution, resolve_call
+from fusepy.ir.types import split_path
 
 
 class SlangCall(Op):
     """Calls ``@module.function``. Results: the return value if there is one, then every ``out`` and ``inout`` parameter.
 
     Attributes of the node: ``module`` and ``function``; once resolved also ``dirs``, one direction per parameter, and
-    ``returns``, whether there is a return value.
+    ``returns``, whether there is a return value, where something is written to; and ``method`` where the first operand is the
+    object that a method is called on.
     """
 
     name = "slang.call"
@@ -54,7 +56,7 @@ class SlangCall(Op):
             value, name = next(outs)
             lines.append(declare(value.type, name) + (f" = {next(inputs)};" if direction == INOUT else ";"))
             passed.append(name)
-        call = f"{node.text('function')}({', '.join(passed)});"
+        call = f"{spell_call(node, passed)};"
         lines.append(f"{declare(node.results[0].type, results[0])} = {call}" if returns else call)
         return lines
 
@@ -69,3 +71,12 @@ class SlangCall(Op):
             return f"{len(node.operands)} operands for directions {' '.join(dirs)}"
         wanted = sum(d != IN for d in dirs) + bool(node.attrs.get("returns", True))
         return None if wanted == len(node.results) else f"{len(node.results)} results, {wanted} expected"
+
+
+def spell_call(node: Node, args: Sequence[str]) -> str:
+    """The Slang expression that calls the function or method of a ``slang.call`` with these arguments."""
+    function = node.text("function")
+    if node.attrs.get("method"):
+        this, *args = args
+        function = f"{this}.{split_path(function)[1]}"
+    return f"{function}({', '.join(args)})"

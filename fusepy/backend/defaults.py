@@ -1,0 +1,67 @@
+"""Default arguments that a call skips: ``f(1.0, c=5.0)`` for ``f(float a, float b = 2, float c = 3)``.
+
+Slang fills in trailing defaults only and has no named arguments, and reflection does not tell what a default is. Where it is a
+plain number, the declaration in the source does; anything else has to be passed. Resolution takes no part in this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from fusepy.backend.source import bare
+
+_NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:[fFhH]|lf|LF|[uU]|[lL]{1,2}|[uU][lL]{1,2})?\Z")
+_WORDS = {"true": True, "false": False}
+_OPENING, _CLOSING = "([{<", ")]}>"
+
+
+def default_number(texts: Iterable[str], function: str, parameters: Sequence[str], name: str) -> float | bool | None:
+    """The default of one parameter, if all declarations with these parameters agree on a plain number.
+
+    Args:
+        texts: sources that may declare the function.
+        function: its last name; ``__init`` for a constructor.
+
+    Example:
+        >>> default_number(["float f(float a, float b = -2.5f /* two */, int c = 3) { return a; }"], "f", "abc", "b")
+        -2.5
+    """
+    found: set[str] = set()
+    for text in texts:
+        for listed in _parameter_lists(bare(text), function):
+            split = [_split(p) for p in listed]
+            if [n for n, _ in split] == list(parameters):
+                found.update(value for n, value in split if n == name)
+    return _number(found.pop()) if len(found) == 1 else None
+
+
+def _number(text: str) -> float | bool | None:
+    if text in _WORDS:
+        return _WORDS[text]
+    match = _NUMBER.match(text)
+    if match is None:
+        return None
+    return float(match[1]) if re.search(r"[.eEfFhH]", text) else int(match[1])
+
+
+def _parameter_lists(text: str, function: str) -> Iterator[list[str]]:
+    """The parameters of everything that is written like a declaration or call of this name."""
+    for match in re.finditer(rf"\b{re.escape(function)}\s*(?:<[^;(){{}}]*>\s*)?\(", text):
+        depth, start, parts = 0, match.end(), list[str]()
+        for at in range(match.end(), len(text)):
+            char = text[at]
+            if depth == 0 and char in ",)":
+                parts.append(text[start:at].strip())
+                start = at + 1
+                if char == ")":
+                    yield parts
+                    break
+            depth += (char in _OPENING) - (char in _CLOSING)
+
+
+def _split(parameter: str) -> tuple[str, str]:
+    """Name and default of ``float b[2] = {1, 2}``; the default is empty where there is none."""
+    head, _, default = parameter.partition("=")
+    names = re.findall(r"[A-Za-z_]\w*", re.sub(r"\[[^\]]*\]", "", head))
+    return (names[-1] if names else ""), default.strip()

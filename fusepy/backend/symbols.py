@@ -1,0 +1,87 @@
+"""The names that a module declares: for messages that name the nearest, and for ``dir()``. Nothing is resolved by them."""
+
+from __future__ import annotations
+
+import re
+from typing import TypedDict
+
+import slangpy as spy
+
+_KIND = spy.DeclReflection.Kind
+_GENERIC = re.compile(r"\b([A-Za-z_]\w*)\s*<[^;{}()=]*>\s*[({:]")
+
+
+class Symbols(TypedDict):
+    """Names of a module: ``functions`` and ``types`` at its top, ``inner`` ones of its namespaces, and ``members``, the methods
+    of each struct."""
+
+    functions: list[str]
+    types: list[str]
+    inner: list[str]
+    members: dict[str, list[str]]
+
+
+def symbols_of(module: spy.SlangModule, text: str) -> Symbols:
+    """The names in a loaded module whose source is `text`."""
+    names = Symbols(functions=[], types=[], inner=[], members={})
+    _collect(module.module_decl, names, "", top=True)
+    for name in sorted(set(_GENERIC.findall(text))):  # the bindings list what is generic without its name
+        _add_generic(module.layout, name, names)
+    return Symbols(
+        functions=_plain(names["functions"]),
+        types=_plain(names["types"]),
+        inner=_plain(names["inner"]),
+        members={k: _plain(v) for k, v in sorted(names["members"].items())},
+    )
+
+
+def _collect(scope: spy.DeclReflection, names: Symbols, struct: str, top: bool) -> None:
+    for i in range(len(scope)):
+        child = scope[i]
+        try:
+            kind = child.kind
+        except ValueError:  # namespaces and enums have kinds that the bindings do not know, and no names
+            _collect(child, names, "", top=False)
+            continue
+        if kind == _KIND.func:
+            listed = names["members"].setdefault(struct, []) if struct else names["functions" if top else "inner"]
+            listed.append(child.name)
+        elif kind == _KIND.struct:
+            names["types" if top and not struct else "inner"].append(child.name)
+            _collect(child, names, f"{struct}::{child.name}" if struct else child.name, top)
+
+
+def _add_generic(layout: spy.ProgramLayout, name: str, names: Symbols) -> None:
+    # the stubs promise objects; a name that Slang does not know gives None
+    if layout.find_function_by_name(name) is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        names["functions"].append(name)
+    elif layout.find_type_by_name(name) is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        names["types"].append(name)
+
+
+def _plain(names: list[str]) -> list[str]:
+    """Names as a user would write them: operators and what the compiler makes for itself are left out."""
+    return sorted({n for n in names if n.isidentifier()})
+
+
+def own_overloads(module: spy.SlangModule, function: str) -> list[spy.FunctionReflection]:
+    """The overloads of a function that the module itself declares at its top; none if one of them is generic."""
+    found: list[spy.FunctionReflection] = []
+    for i in range(len(module.module_decl)):
+        child = module.module_decl[i]
+        try:
+            kind = child.kind
+        except ValueError:  # a namespace or an enum
+            continue
+        if kind == _KIND.func and child.name == function:
+            found.append(child.as_function())
+        elif kind == _KIND.generic and any(child[j].name == function for j in range(len(child)) if _is_func(child[j])):
+            return []
+    return found
+
+
+def _is_func(decl: spy.DeclReflection) -> bool:
+    try:
+        return decl.kind == _KIND.func
+    except ValueError:
+        return False

@@ -1,0 +1,96 @@
+"""Methods and operators of Slang types on traced values: ``ray.at(t)``, ``a + b`` where these are structs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fusepy.errors import NoMatchError, TraceError, UnknownNameError, did_you_mean
+from fusepy.ir.ops.structure import swizzle
+from fusepy.ir.types import Kind, Type, is_identifier
+from fusepy.place import user_line
+
+if TYPE_CHECKING:
+    from fusepy.trace import Trace
+    from fusepy.traced import Traced
+
+# operations that Slang lets users define for their types
+SLANG_OPERATORS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<",
+    "shr": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "neg": "-", "invert": "~",
+}  # fmt: skip
+
+
+class BoundMethod:
+    """A method of a traced value's type; calling it records the call.
+
+    A ``[mutating]`` method changes nothing: like every call in a trace it returns what it writes, the new object behind the
+    method's own result.
+    """
+
+    def __init__(self, trace: Trace, alias: str, function: str, this: Traced):
+        self._trace = trace
+        self._alias = alias
+        self._this = this
+        self.__name__ = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Records the call.
+
+        Raises:
+            ArgumentError, ResolveError: if the arguments do not fit.
+        """
+        return self._trace.call(self._alias, self.__name__, (self._this, *args), kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Slang method {self.__name__} of {self._this!r}>"
+
+
+def method_of(trace: Trace, value: Traced, name: str) -> BoundMethod | None:
+    """The method `name` of a traced value; ``None`` where it is a field or component.
+
+    Raises:
+        UnknownNameError: if a struct has neither; names the nearest.
+    """
+    type = value.type
+    if swizzle(type, name) is not None or not is_identifier(name):
+        return None
+    fields = _fields(trace, type)
+    if name in fields:
+        return None
+    for alias in trace.sources:
+        if trace.oracle.has_function(alias, f"{type.name}::{name}"):
+            return BoundMethod(trace, alias, f"{type.name}::{name}", value)
+    if type.kind is not Kind.NAMED:
+        return None
+    methods = [m for alias in trace.sources for m in trace.oracle.symbols(alias)["members"].get(type.name, ())]
+    raise UnknownNameError(
+        f"{type} has no field or method {name!r}", place=user_line(), saw=name, hint=did_you_mean(name, [*fields, *methods])
+    )
+
+
+def _fields(trace: Trace, type: Type) -> list[str]:
+    layout = trace.oracle.layout(type) if type.kind is Kind.NAMED else None
+    return [] if layout is None else [f.name for f in layout.fields]
+
+
+def user_operator(trace: Trace, op: str, operands: Sequence[Any], types: Sequence[Type]) -> Any:
+    """An operator on structs, as a call of the ``operator`` function that the user's module declares for them.
+
+    Raises:
+        TraceError: if no module does.
+    """
+    symbol = SLANG_OPERATORS[op]
+    for alias in trace.sources:
+        try:
+            return trace.call(alias, f"operator{symbol}", operands, {})
+        except NoMatchError:  # this module has none for these types
+            continue
+    listed = ", ".join(map(str, types))
+    example = f"{types[0]} operator{symbol}({', '.join(f'{t} {n}' for t, n in zip(types, 'ab'))})"
+    raise TraceError(
+        f"operator {symbol} has no meaning for {listed}",
+        place=user_line(),
+        saw=f"operator{symbol}({listed})",
+        hint=f"declare such an operator in Slang, e.g. {example}",
+    )

@@ -1,0 +1,31 @@
+"""`Namespace`: a Slang namespace of a module, whose attributes are its functions, types and namespaces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fusepy.module import Module
+
+
+class Namespace:
+    """``m.ns``: ``m.ns.f`` is ``m["ns::f"]``.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_ns", "namespace ns { float f(float x) { return x + 1; } }")
+        >>> m.ns.f(1.0)
+        2.0
+    """
+
+    def __init__(self, module: Module, path: str):
+        self._module = module
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._module[f"{self._path}::{name}"]
+
+    def __repr__(self) -> str:
+        return f"<Slang namespace {self._path} of {self._module.name}>"

@@ -1,0 +1,96 @@
+"""Types in place of values, for `resolve`: what Slang would answer, asked without making an array first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from fusepy.backend.marshals import ACCESSES, MARSHALS
+from fusepy.backend.marshals.base import Description
+from fusepy.errors import ArgumentError, UnsupportedArgumentError
+from fusepy.ir.types import BOOL, FLOAT, INT, Type
+from fusepy.mapping import Mapped
+from fusepy.nested import TYPE
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+_NUMBERS = {float: FLOAT, int: INT, bool: BOOL}
+_TEXTURES = {"Texture1D": 1, "Texture2D": 2, "Texture3D": 3, "TextureCube": 3, "Texture1DArray": 2, "Texture2DArray": 3}
+_ARRAY = re.compile(r"(Tensor|List)<(.+)>\[([\d?, ]*)\]\Z")
+_TEXTURE = re.compile(rf"({'|'.join(_TEXTURES)})<(.+)>\Z")
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A value of which only the type is known."""
+
+    described: Description
+
+
+class StandInMarshal:
+    """Describes a `StandIn`; there is nothing to place."""
+
+    returns = "tensor"
+
+    def key(self, value: StandIn) -> Hashable:
+        return value
+
+    def describe(self, value: StandIn) -> Description:
+        return value.described
+
+    def place(self, value: StandIn, type: Type, device: Device) -> Any:
+        raise UnsupportedArgumentError(
+            "a type is no value", saw=value.described.type, hint="types stand for values in fp.resolve"
+        )
+
+
+MARSHALS[StandIn] = StandInMarshal()
+
+
+def stand_in(value: Any) -> Any:
+    """What a type stands for, anything else as it is: a Slang type, its name, ``float``, ``"Texture2D<float3>"`` or, as in
+    the textual IR, ``"Tensor<float>[?,3]"``.
+
+    Raises:
+        InvalidNameError: for text that is no type.
+        ArgumentError: for an array class, which does not say what it holds.
+    """
+    if isinstance(value, Mapped):
+        return Mapped(stand_in(value.value), value.map)
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value)
+        return {name: inner if name == TYPE else stand_in(inner) for name, inner in fields.items()}
+    if isinstance(value, str):
+        return StandIn(_spelled(value))
+    if isinstance(value, Type):
+        return StandIn(Description(value, (), ""))
+    if isinstance(value, type):
+        found = _NUMBERS.get(value)
+        if found is None:
+            raise ArgumentError(
+                f"{value.__name__} does not say what it holds",
+                saw=value,
+                expected="float, int, bool, a Slang type, or text such as 'Tensor<float>[?,3]'",
+                hint="say the element and the axes: 'Tensor<float>[?,3]'",
+            )
+        return StandIn(Description(found, (), "", weak=True))
+    slang = getattr(value, "type", None)
+    if callable(value) and isinstance(slang, Type):  # a type of a module
+        return StandIn(Description(slang, (), ""))
+    return value
+
+
+def _spelled(text: str) -> Description:
+    array = _ARRAY.match(text)
+    if array is not None:
+        dims = [d.strip() for d in array[3].split(",")] if array[3].strip() else []
+        extents = tuple(int(d) if d.isdecimal() else None for d in dims)
+        return Description(Type.parse(array[2]), extents, array[1], weak=array[1] == "List")
+    texture = _TEXTURE.match(text)
+    if texture is not None:
+        container = texture[1] if texture[1] in ACCESSES else "Tensor"
+        return Description(Type.parse(texture[2]), (None,) * _TEXTURES[texture[1]], container)
+    return Description(Type.parse(text), (), "")

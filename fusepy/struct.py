@@ -1,0 +1,264 @@
+"""Python classes that stand for Slang structs: `Struct`, the decorator `struct`, and `InstanceTensor`.
+
+An instance is a nested argument like any object with attributes; what is new here is that it knows its Slang type and has that
+type's methods.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, cast, get_args, get_origin
+
+import numpy as np
+
+from fusepy.caller import Caller
+from fusepy.errors import ArgumentError
+from fusepy.function import Function
+from fusepy.ir.argmap import UNSAID
+from fusepy.module import Module, SlangType
+from fusepy.nested import ACCESSORS, TYPE
+from fusepy.tensor import Tensor
+
+_TAKE_ARGUMENTS = frozenset(("call", "ir", "source", "explain", "resolve"))
+
+
+class BoundFunction:
+    """A method of a Slang type with the object that it is called on: a `Function` whose first argument is given.
+
+    It is called, declared and configured as the function is, `declare` without a word about the object.
+    """
+
+    def __init__(self, function: Caller, this: Any):
+        self._function = function
+        self._this = this
+        self.__name__ = function.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the method, or records the call inside a fused function.
+
+        Raises:
+            ArgumentError, ResolveError, ShapeError, RangeError: if the arguments do not fit.
+        """
+        return self._function(self._this, *args, **kwargs)
+
+    def declare(self, *specs: Any, **named: Any) -> BoundFunction:
+        """This method with its arguments, without the object, mapped and typed in advance; see `Function.declare`."""
+        return BoundFunction(self._function.declare(UNSAID, *specs, **named), self._this)
+
+    map = declare
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._function, name)
+        if name in _TAKE_ARGUMENTS:
+            return partial(found, self._this)
+        if name == "append_to":
+            return lambda encoder, *args, **kwargs: found(encoder, self._this, *args, **kwargs)  # pyright: ignore
+        if isinstance(found, Caller):
+            return BoundFunction(found, self._this)
+        return partial(self._configured, found) if callable(found) else found
+
+    def _configured(self, configure: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        made = configure(*args, **kwargs)
+        return BoundFunction(made, self._this) if isinstance(made, Caller) else made
+
+    def __repr__(self) -> str:
+        return f"<Slang method {self.__name__} of a {type(self._this).__name__}>"
+
+
+def bound(module: Module, type: str, name: str, this: Any) -> Any:
+    """The method `name` of a Slang type on an object; a static one as it is."""
+    function, takes_this = module.method(type, name)
+    return BoundFunction(function, this) if takes_this else function
+
+
+class _Method:
+    """A class attribute that becomes a Slang method of the instance."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, instance: Struct | None, owner: type | None = None) -> Any:
+        return self if instance is None else bound(instance._module, instance._type, self.name, instance)  # pyright: ignore[reportPrivateUsage]
+
+    def __repr__(self) -> str:
+        return f"<Slang method {self.name}>"
+
+
+class Struct:
+    """Base of Python classes that stand for a Slang struct and have its methods.
+
+    The struct has the name of the class, or what the class attribute ``_type`` says. Its fields are the attributes of an
+    instance: numbers, arrays, tensors, nested objects. Attributes annotated as `Function` are methods, static or not. A
+    ``[mutating]`` method writes the fields back that are tensors or writable arrays; others stay as they are, and where no field
+    can be written the new object is returned.
+
+    Args:
+        module: where the struct is declared.
+
+    Raises:
+        UnknownNameError: if the module has no such struct, or the struct no such method.
+
+    Example:
+        >>> import fusepy as fp
+        >>> source = "struct Scaler { float scale; void scale_value(inout float x) { x *= scale; } };"
+        >>> module = fp.Module.load_from_source(fp.default_device(), "doc_scaler", source)
+        >>> class Scaler(fp.Struct):
+        ...     scale_value: fp.Function
+        ...
+        ...     def __init__(self, module, scale):
+        ...         super().__init__(module)
+        ...         self.scale = scale
+        >>> numbers = np.array([1, 2, 3, 4], np.float32)
+        >>> Scaler(module, 100.0).scale_value(numbers)
+        >>> numbers
+        array([100., 200., 300., 400.], dtype=float32)
+    """
+
+    _type: str
+    _module: Module
+    _methods: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        said = next(
+            (base.__dict__[TYPE] for base in cls.__mro__ if TYPE in base.__dict__ and "_named" not in base.__dict__), None
+        )
+        if said is None:
+            cls._type, cls._named = cls.__name__, True  # type: ignore[attr-defined]
+        methods = [name for name, kind in inspect.get_annotations(cls).items() if _is_function(kind)]
+        cls._methods = tuple(dict.fromkeys((*cls._methods, *methods)))
+        for name in methods:
+            setattr(cls, name, _Method(name))
+        ACCESSORS[cls] = _fields
+
+    def __init__(self, module: Module):
+        module.find_type(self._type)
+        for name in self._methods:
+            module.method(self._type, name)
+        self._module = module
+
+
+def _is_function(kind: Any) -> bool:
+    """Whether an annotation is `Function` or, in a dataclass, ``ClassVar[Function]``; spelled or meant."""
+    if isinstance(kind, str):
+        return re.fullmatch(r"(?:[\w.]*ClassVar\[)?(?:\w+\.)*Function\]?", kind.strip("'\"")) is not None
+    return kind is Function or (get_origin(kind) is ClassVar and get_args(kind) == (Function,))
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    held = cast("dict[str, Any]", value.__dict__)
+    return {TYPE: value._type, **{k: v for k, v in held.items() if k[0] != "_"}}
+
+
+def struct(name: str | type) -> Any:
+    """Makes a class stand for a Slang struct, as `Struct` does, without inheriting from it.
+
+    The class takes the module as its first argument, before those of its own ``__init__``.
+
+    Args:
+        name: the Slang struct, ``@struct("Scaler")``; or the class itself, ``@struct``, for the struct of its name.
+
+    Example:
+        >>> import fusepy as fp
+        >>> source = "struct Scaler { float scale; float scaled(float x) { return x * scale; } };"
+        >>> module = fp.Module.load_from_source(fp.default_device(), "doc_struct", source)
+        >>> @fp.struct("Scaler")
+        ... class Tripler:
+        ...     scaled: fp.Function
+        ...
+        ...     def __init__(self):
+        ...         self.scale = 3.0
+        >>> Tripler(module).scaled([1.0, 2.0])
+        [3.0, 6.0]
+    """
+    if isinstance(name, type):
+        return _struct_class(name, name.__name__)
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError("struct() takes the name of a Slang struct", saw=repr(name), hint='write @struct("Ray"), or @struct')
+
+    def stand_for(cls: Any) -> Any:
+        return _struct_class(cls, name)
+
+    return stand_for
+
+
+def _struct_class(cls: type, name: str) -> type:
+    def init(self: Any, module: Module, *args: Any, **kwargs: Any) -> None:
+        Struct.__init__(self, module)
+        cls.__init__(self, *args, **kwargs)
+
+    body = {
+        "__init__": init,
+        "__doc__": cls.__doc__,
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__annotations__": dict(inspect.get_annotations(cls)),
+        TYPE: name,
+    }
+    return type(cls.__name__, (cls, Struct), body)
+
+
+class InstanceTensor(Tensor):
+    """A `Tensor` of Slang structs that has the methods of the struct, each called for all elements.
+
+    Args:
+        type: the struct, e.g. ``m.Particle``.
+        shape: extents of a new tensor of zeros.
+        data: a tensor of such structs, whose memory is shared, or a structured array, which is copied.
+
+    Raises:
+        UnsupportedArgumentError: if the type is no struct, or `data` holds something else.
+        ArgumentError: unless one of `shape` and `data` is given.
+
+    Example:
+        >>> import fusepy as fp
+        >>> source = "struct Particle { float x, v; [mutating] void step(float dt) { x += v * dt; } };"
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_particles", source)
+        >>> particles = fp.InstanceTensor(m.Particle, 3).construct([0.0, 1.0, 2.0], 10.0)
+        >>> particles.step(0.5)
+        >>> particles.to_numpy()["x"]
+        array([5., 6., 7.], dtype=float32)
+    """
+
+    __slots__ = ("slang",)
+
+    def __init__(self, type: SlangType, shape: int | Sequence[int] | None = None, data: Any = None):
+        if (shape is None) == (data is None):
+            raise ArgumentError("InstanceTensor takes a shape or data", hint="write InstanceTensor(m.Ray, (4, 4)) or data=tensor")
+        tensor = Tensor.zeros(type.module.device, shape, type) if shape is not None else _tensor(data, type)
+        super().__init__(
+            tensor.device,
+            tensor.element,
+            tensor.shape,
+            block=tensor.block,
+            offset=tensor.origin,
+            strides=tensor.strides,
+        )
+        self.grads = tensor.grads
+        self.slang = type
+
+    def construct(self, *args: Any, **kwargs: Any) -> InstanceTensor:
+        """Sets every element to what the struct's constructor makes of these arguments, and returns the tensor."""
+        self.slang(*args, **kwargs, _result=Tensor.viewed(self, self.element, self.shape, self.strides))
+        return self
+
+    def _seen(self, view: Any, argument: Any) -> InstanceTensor:
+        return InstanceTensor(self.slang, data=super()._seen(view, argument))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "slang":
+            raise AttributeError(name)
+        return bound(self.slang.module, self.slang.type.name, name, self)
+
+
+def _tensor(data: Any, type: SlangType) -> Tensor:
+    if not isinstance(data, Tensor):
+        return Tensor.from_numpy(type.module.device, np.asarray(data), type)
+    if not data.element.same(type.element):
+        raise ArgumentError(
+            "the tensor holds another type", saw=data.dtype, expected=type.type, hint="make it with dtype=m.Name of that struct"
+        )
+    return data
