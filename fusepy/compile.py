@@ -35,6 +35,7 @@ from fusepy.mapping import Mapped
 from fusepy.passes import run_pipeline
 from fusepy.passes.fuse_chains import split_outputs
 from fusepy.recast import reinterpret
+from fusepy.recordable import check_recordable
 from fusepy.results import hand_back
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace
@@ -180,16 +181,7 @@ class Program:
         Raises:
             ArgumentError: if a result would have to be read back.
         """
-        written = [_inner(args[o]) for o in self.recording.outs if o is not None]
-        wanted: list[Any] = list(cast("Sequence[Any]", result)) if isinstance(result, (tuple, list)) else [result]
-        for given in [*written, *wanted]:
-            if isinstance(given, np.ndarray):
-                raise ArgumentError(
-                    f"{self.graph.name}.append_to(): a result cannot be written to a NumPy array before it is computed",
-                    saw=f"an array of shape {np.shape(cast('Array', given))}",
-                    expected="a Tensor",
-                    hint="pass a Tensor, and read it after you have submitted the encoder",
-                )
+        check_recordable(self.graph.name, [_inner(args[o]) for o in self.recording.outs if o is not None], result)
         placed = self.placed(args)
         if self.checks:
             self._check_numbers(placed)

@@ -1,0 +1,28 @@
+"""Which calls can be recorded for somebody else to submit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.errors import ArgumentError
+
+
+def check_recordable(name: str, written: Sequence[Any], result: Any) -> None:
+    """Raises `ArgumentError` if a call would have to read a result back: nothing is computed before the user submits.
+
+    Args:
+        written: the arguments that the call writes to.
+        result: what was given as ``_result=``.
+    """
+    wanted: list[Any] = list(cast("Sequence[Any]", result)) if isinstance(result, (tuple, list)) else [result]
+    for given in [*written, *wanted]:
+        if isinstance(given, np.ndarray):
+            raise ArgumentError(
+                f"{name}.append_to(): a result cannot be written to a NumPy array before it is computed",
+                saw=f"an array of shape {np.shape(cast('Any', given))}",
+                expected="a Tensor",
+                hint="pass a Tensor, and read it after you have submitted the encoder",
+            )
