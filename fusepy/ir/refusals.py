@@ -10,7 +10,7 @@ from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, NoMatc
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import MEMORY, TEXTURES
 from fusepy.ir.graph import Dims, Value
-from fusepy.ir.offers import Offer, describe, exact, fill, fitting, show, whole_offers
+from fusepy.ir.offers import Offer, array_offers, describe, exact, fill, fitting, show
 from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.resources import casts_texel, channels
 from fusepy.ir.types import Kind, Type
@@ -111,7 +111,7 @@ def none_error(what: str, place: str | None) -> UnsupportedArgumentError:
 
 def _fits(value: Value, map: ArgMap, param: Param, offers: Sequence[Offer], oracle: Oracle) -> bool:
     """Whether `param` takes `value`, as an element or as a whole, whatever the other arguments are."""
-    whole = fitting(whole_offers(value, param.type), value, map) if param.type and not map.type else ()
+    whole = fitting(array_offers(value, map, param, ()), value, map) if param.type else ()
     return any(exact(value, offer, param, oracle) for offer in (*offers, *whole))
 
 
