@@ -116,9 +116,14 @@ def element_of(dtype: Any) -> Element:
         return Element.of(dtype)
     if dtype in (float, int, bool):  # Slang's types of these names, which is what Python's numbers become
         return Element.of(Type.parse(dtype.__name__))
-    if isinstance(dtype, str) and (dtype in SCALARS or dtype not in np.sctypeDict):  # NumPy's "float" is a double
+    if isinstance(dtype, str) and (_is_slang(dtype) or dtype not in np.sctypeDict):
         return Element.of(Type.parse(dtype))
     return Element.of(scalar_type(np.dtype(dtype)))
+
+
+def _is_slang(name: str) -> bool:
+    """Whether a name is Slang's own: NumPy's "float" is a double, and its "int4" (of ml_dtypes) has four bits."""
+    return name in SCALARS or (name.isidentifier() and Type.parse(name).dtype is not None)
 
 
 def scalar_type(dtype: np.dtype[Any]) -> Type:

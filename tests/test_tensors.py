@@ -164,6 +164,13 @@ def test_making(device: Any, m: Any) -> None:
         fp.Tensor.full(device, 1, 300, "uint8_t")
 
 
+def test_names_of_elements_are_slangs_where_slang_has_them(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(np.sctypeDict, "int4", np.int8)  # as ml_dtypes does
+    for name, shape, dtype in (("int4", (4,), np.int32), ("float", (), F32), ("float32", (), F32), ("int8", (), np.int8)):
+        found = fp.Tensor.zeros(device, 2, name).to_numpy()
+        assert (found.shape, found.dtype) == ((2, *shape), dtype)
+
+
 def test_copying_between_tensors_stays_on_the_device(device: Any, m: Any) -> None:
     rays = np.zeros(4, m.Ray.dtype)
     rays["hits"] = range(4)
