@@ -22,7 +22,7 @@ from benchmarks.report import unit
 HERE = Path(__file__).parent
 RESULTS = Path(".benchmarks")
 EVERYWHERE = (
-    "call_overhead", "scalar_return", "first_result", "chain8", "add16m", "nested_calls", "nested_rays", "steady",
+    "call_overhead", "scalar_return", "first_result", "chain8", "texture", "add16m", "nested_calls", "nested_rays", "steady",
     "many_functions",
 )  # fmt: skip
 ON_GPU = (

@@ -88,11 +88,20 @@ class Raw:
         self._bytes = bytearray(size)
         self._data = np.frombuffer(self._bytes, np.uint8)
 
+    def bind(self, **resources: Any) -> None:
+        """Binds textures and the like by name."""
+        cursor = spy.ShaderCursor(self._root)
+        for name, resource in resources.items():
+            cursor[name] = resource
+
     def __call__(self, values: Sequence[float], count: int) -> None:
+        groups = -(-count // self.per_group)
+        self.dispatch(values, [groups, 1, 1] if groups <= ROW else [ROW, -(-groups // ROW), 1])
+
+    def dispatch(self, values: Sequence[float], size: list[int]) -> None:
+        """One dispatch of this many groups along each axis."""
         self._struct.pack_into(self._bytes, 0, *values)
         self._cursor.set_data(self._data)
-        groups = -(-count // self.per_group)
-        size = [groups, 1, 1] if groups <= ROW else [ROW, -(-groups // ROW), 1]
         encoder = self.device.create_command_encoder()
         compute = encoder.begin_compute_pass()
         compute.bind_pipeline(self._pipeline, self._root)

@@ -1,19 +1,17 @@
-"""A buffer that every thread may read anywhere: a picture passed as a pointer, sampled and tone mapped in one kernel."""
+"""A texture sampled on a uv grid and tone mapped, in one kernel; and read texel by texel, with the result in a texture."""
 
 import numpy as np
+import slangpy as spy
 
 import fusepy as fp
 
 SOURCE = """
-float3 sample_picture(float3* texels, int2 size, float2 uv)
+float3 sample_texture(Texture2D<float3> image, SamplerState sampler, float2 uv) { return image.SampleLevel(sampler, uv, 0); }
+float2 swirl(int2 pixel, float2 size, float turn)
 {
-    float2 place = uv * size - 0.5;
-    int2 corner = int2(floor(place));
-    float2 t = place - corner;
-    int2 a = clamp(corner, 0, size - 1), b = clamp(corner + 1, 0, size - 1);
-    float3 top = lerp(texels[a.y * size.x + a.x], texels[a.y * size.x + b.x], t.x);
-    float3 bottom = lerp(texels[b.y * size.x + a.x], texels[b.y * size.x + b.x], t.x);
-    return lerp(top, bottom, t.y);
+    float2 place = (pixel + 0.5) / size - 0.5;
+    float angle = turn * (1 - 2 * length(place)), s = sin(angle), c = cos(angle);
+    return float2(c * place.x - s * place.y, s * place.x + c * place.y) + 0.5;
 }
 
 // K. Narkowicz, "ACES Filmic Tone Mapping Curve", 2015, blended with the colour as it was
@@ -28,27 +26,32 @@ m = fp.Module.load_from_source(fp.default_device(), "sample_example", SOURCE)
 
 
 @fp.fuse
-def tone_map_sample(texels, size, uv):
-    return m.tone_map(m.sample_picture(texels, size, uv), 1, 0.5)
+def tone_map_sample(image, sampler, pixel, size, turn):
+    return m.tone_map(m.sample_texture(image, sampler, m.swirl(pixel, size, turn)), 1, 0.5)
 
 
-height, width = 48, 64
+height, width = 192, 256
 y, x = np.mgrid[:height, :width].astype(np.float32)
-picture = np.stack([x / width, y / height, 0.5 + 0.5 * np.sin(x / 5)], axis=-1)
-texels = fp.Tensor.from_numpy(m.device, picture, m.float3)
-uv = np.random.default_rng(1).random((100_000, 2), dtype=np.float32)
+rings = 0.5 + 0.5 * np.sin(np.hypot(x - 128, y - 96) / 6)
+picture = np.stack([2 * x / width, rings, 1.5 * y / height, np.ones_like(x)], axis=-1).astype(np.float32)
 
-# The parameter is a pointer, so the tensor goes in whole; the coordinates are what the call runs over.
-found = tone_map_sample(texels, [width, height], uv)
-print(fp.resolve(m.sample_picture, texels, [width, height], uv))
-print(found.shape, found.dtype, f"{tone_map_sample.explain(texels, [width, height], uv).kernels} kernel")
+device = m.device.sgl  # textures and samplers are slangpy's own
+usage = spy.TextureUsage.shader_resource | spy.TextureUsage.unordered_access
+texture = device.create_texture(format=spy.Format.rgba32_float, width=width, height=height, usage=usage, data=picture)
+mirror = spy.TextureAddressingMode.mirror_repeat
+sampler = device.create_sampler(address_u=mirror, address_v=mirror)
 
-place = uv * [width, height] - 0.5
-corner = np.floor(place).astype(int)
-(ax, ay), (bx, by) = (np.clip(corner + k, 0, [width - 1, height - 1]).T for k in (0, 1))
-tx, ty = (place - corner).T[..., None]
-top, bottom = picture[ay, ax] * (1 - tx) + picture[ay, bx] * tx, picture[by, ax] * (1 - tx) + picture[by, bx] * tx
-color = top * (1 - ty) + bottom * ty
+pixels = fp.grid((height, width))
+swirled = tone_map_sample(texture, sampler, pixels, [width, height], 3.0)
+print(swirled.shape, swirled.dtype, tone_map_sample.explain(texture, sampler, pixels, [width, height], 3.0).kernels, "kernel")
+
+# Where a parameter is a colour and no texture, each thread gets one texel; the result can be a texture as well.
+mapped = m.tone_map(fp.vcast(texture, m.float3), 1, 0.5, _result="texture")
+print(fp.resolve(m.tone_map, fp.vcast(texture, m.float3), 1, 0.5))
+
+color = picture[..., :3]
 film = np.clip(color * (2.51 * color + 0.03) / (color * (2.43 * color + 0.59) + 0.14), 0, 1)
-grey = film @ np.array([0.2126, 0.7152, 0.0722])
-assert np.allclose(found.to_numpy(), 0.5 * (grey[:, None] + film), atol=1e-4)
+expected = 0.5 * ((film @ np.array([0.2126, 0.7152, 0.0722]))[..., None] + film)
+assert np.allclose(mapped.to_numpy()[..., :3], expected, atol=1e-4)
+straight = tone_map_sample(texture, sampler, pixels, [width, height], 0.0)
+assert np.allclose(straight.to_numpy(), expected, atol=1e-2)

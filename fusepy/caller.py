@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.backend.recorder import is_encoder, misplaced
+from fusepy.backend.targets import Into, into
 from fusepy.binding import Setup, SetUpProgram, run
 from fusepy.compile import Program, Recording
 from fusepy.configured import Configured
@@ -17,7 +18,7 @@ from fusepy.extents import NoExtents, SizedByResult
 from fusepy.handout import container_named
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.mapping import plain_spec, spec_of
+from fusepy.mapping import Mapped, plain_spec, spec_of
 from fusepy.nested import flat, too_deep
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
@@ -85,7 +86,11 @@ class Caller(Configured):
         return self.declare(*[plain_spec(spec) for spec in specs], **{name: plain_spec(spec) for name, spec in named.items()})
 
     def return_type(self: Self, container: Any) -> Self:
-        """This function with its results as ``"tensor"``, ``"numpy"``, ``"list"``, ``"torch"`` or ``"slangpy"``, or a class."""
+        """This function with its results in this container, a word or a class.
+
+        Args:
+            container: ``"tensor"``, ``"numpy"``, ``"list"``, ``"scalar"``, ``"torch"``, ``"slangpy"`` or ``"texture"``.
+        """
         return self._configured(_returns=container_named(container))
 
     def strict_broadcasting(self: Self, strict: bool = True) -> Self:
@@ -112,7 +117,7 @@ class Caller(Configured):
             key = (key, tuple((k, self._key(v, 0, k)) for k, v in kwargs.items()))
             args = (*args, *kwargs.values())
         if result is not None and result.__class__ is not Tensor:
-            returns, result = _wanted(result)
+            returns, result = _wanted(result, args)
             key = (key, returns)
         else:
             returns = None
@@ -148,7 +153,7 @@ class Caller(Configured):
             error.what = f"{self.__name__}: argument '{name}{error.below}': {error.what}"
             raise error.at(user_line()) from None
 
-    def _again(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None, result: Any) -> Any:
+    def _again(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None, result: Any) -> Any:
         try:
             program = self._compile(args, kwargs, returns)
             if self._setup is None:
@@ -162,7 +167,7 @@ class Caller(Configured):
                 hint="reshape the array so that its last axes are the components, or vcast to another type",
             ) from None
 
-    def _program(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
+    def _program(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program:
         try:
             program = self._compile(args, kwargs, returns)
         except NoExtents as cause:
@@ -173,7 +178,7 @@ class Caller(Configured):
         program.device.programs.add(program)
         return program
 
-    def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | None) -> Program:
+    def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program:
         positional = args[: len(args) - len(kwargs)]
         recording = self._record(positional, kwargs)
         if recording.trace.setup is None:
@@ -233,8 +238,8 @@ class Caller(Configured):
             raise cause.error("generators and single values").at(user_line()) from None
 
 
-def _wanted(result: Any) -> tuple[str | None, Any]:
-    """``_result=`` as the container that it names, or the destinations that it is."""
+def _wanted(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, Any]:
+    """``_result=`` as the container that it names, or the destinations that it is; textures among these decide about code."""
     if isinstance(result, (str, type)):
         return container_named(result), None
-    return None, result
+    return into(result, [a.value if isinstance(a, Mapped) else a for a in flat(args)]), result

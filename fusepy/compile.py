@@ -12,12 +12,15 @@ import numpy as np
 from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
-from fusepy.backend.marshals.base import Variant
+from fusepy.backend.marshals.base import Bound, Variant
 from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
 from fusepy.backend.shims import used_names
+from fusepy.backend.sinks import with_sinks
+from fusepy.backend.targets import Into, Target, is_texture, sinks_for
+from fusepy.backend.texture import kind_of
 from fusepy.detours import Detours
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, FusepyError, ResolveError, ShapeError
@@ -70,7 +73,7 @@ class Recording:
 class Program:
     """A compiled call: places arguments, runs its plan, and hands results back in the container that the caller expects."""
 
-    def __init__(self, recording: Recording, returns: str | None, strict: bool, options: Options = NO_OPTIONS):
+    def __init__(self, recording: Recording, returns: str | Into | None, strict: bool, options: Options = NO_OPTIONS):
         self.home: tuple[dict[Any, Program], Any] = ({}, None)  # the table that holds it, from which a reload takes it
         device = self.device = recording.trace.device
         device.check()
@@ -90,7 +93,7 @@ class Program:
             self.places[position] = self._place(values[position], value.type, value.name or "")
         self.ready = not any(self.places) and not self.captures
         leads = {marshal_of(_inner(v)).returns for v in recording.arguments} or {"scalar"}
-        self.returns = returns or next(r for r in LEADS if r in leads)
+        self.returns = returns if isinstance(returns, str) else next(r for r in LEADS if r in leads)
         self.elements = [Element.of(v.type, self.oracle) for v in self.graph.outputs]
         self.checks = [
             (self.positions[i], m.type, v.name or "")
@@ -99,12 +102,17 @@ class Program:
             for i in [self.graph.inputs.index(v)]
             if v.container == "" and m.type is not None
         ]
+        self._refuse_copies(values)
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
+        self.targets: dict[int, Target] = {}
         self.plan = self.plans(self.graph)[0] if self.graph.nodes else None
         if self.plan is not None and (self.plan.open or self._all_open(values)):
             raise NoExtents(self)
         self.detours = self._detours(values)
+        self.targets = self._targets(outs, [_inner(v) for v in recording.arguments], returns)
+        if self.targets:
+            (self.plan,) = self.plans(self.graph)
         self.split: list[Plan] | None = None
         # the short way, for one tensor that is returned by itself and not in a tuple or dict of one
         self.simple = (
@@ -113,16 +121,20 @@ class Program:
             and recording.rebuild is hand_back
             and len(self.elements) == 1
             and self.detours is None
+            and not self.targets
         )
         self.waits = any(in_cuda(_inner(v)) for v in recording.arguments)
         self.simple = self.simple and not self.waits
         self.readback = self._readback()
+        recording.arguments = ()  # a program outlives its first call, and must not keep what that was called with
         for source in self.sources:
             device.save_facts(source)
 
     def _readback(self) -> Readback | None:
         """The short way for one result without axes that becomes a Python number."""
         if self.outs is not None or self.plan is None or self.recording.rebuild is not hand_back or len(self.elements) != 1:
+            return None
+        if self.detours is not None:
             return None
         if self.returns not in ("scalar", "list") or self.graph.outputs[0].rank or not Readback.takes(self.elements[0]):
             return None
@@ -209,14 +221,20 @@ class Program:
             shapes = self.out_shapes([_shape(v) for v in placed])
             made = [make(self.device, s, e, list(map(_inner, args))) for s, e in zip(shapes, self.elements)]
             given = [m if g is None else g for g, m in zip(given, made)]
-        targets = [g if g is None else target_of(g, self.device, self._named(j)) for j, g in enumerate(given)]
-        outs = [self._destination(t, e, self._target(j)) for j, (t, e) in enumerate(zip(targets, self.elements))]
+        targets: list[Any] = [
+            g if g is None or j in self.targets else target_of(g, self.device, self._named(j)) for j, g in enumerate(given)
+        ]
+        outs: list[Any] = [
+            self._destination(t, e, self._target(j)) if j not in self.targets else self._texture(j, t, placed)
+            for j, (t, e) in enumerate(zip(targets, self.elements))
+        ]
         for j, out in enumerate(outs):
-            if out is not None and any(o is not None and o.low < out.high and out.low < o.high for o in outs[:j]):
+            earlier = [o for o in outs[:j] if isinstance(o, Tensor)] if isinstance(out, Tensor) else []
+            if any(o.low < out.high and out.low < o.high for o in earlier):
                 raise ShapeError(
                     f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
                 )
-        arrays = {j: t for j, t in enumerate(targets) if isinstance(t, np.ndarray)}
+        arrays: dict[int, Array] = {j: t for j, t in enumerate(targets) if isinstance(t, np.ndarray)}
         shapes = self.out_shapes([_shape(v) for v in placed]) if arrays else []
         for j, array in arrays.items():  # before anything runs: a call that fails changes nothing
             self._check_target(array, shapes[j], self.elements[j], self._target(j))
@@ -278,8 +296,10 @@ class Program:
         """The shapes of the results for arguments of these shapes, without the components of an element."""
         return [shape for plan in self.plans_for(shapes) for shape in plan.check(shapes).out_shapes]
 
-    def hand_out(self, tensor: Tensor) -> Any:
+    def hand_out(self, tensor: Tensor | Bound) -> Any:
         """A result in the container that the call returns."""
+        if isinstance(tensor, Bound):
+            return tensor.value
         return HAND_OUT[self.returns](tensor)
 
     def _given(self, result: Any, given: list[Any]) -> list[Any]:
@@ -335,6 +355,46 @@ class Program:
             )
         return None
 
+    def _refuse_copies(self, values: Sequence[Any]) -> None:
+        """Raises `ShapeError` where Slang code would write into the copy of an array or list, and so into nothing."""
+        for node in self.graph.nodes:
+            for value, map in zip(node.operands, node.maps):
+                if map.type is None or not map.type.name.startswith("RW") or value.container not in ("Tensor", "List"):
+                    continue
+                given = _inner(values[self.positions[self.graph.inputs.index(value)]])
+                if not isinstance(given, Tensor):
+                    raise ShapeError(
+                        f"{self.graph.name}: argument {value.name!r} is written to through {map.type}",
+                        saw=type(given).__name__,
+                        expected="a Tensor, or slangpy's Buffer",
+                        hint="copy it to the device: Tensor.from_numpy(device, array)",
+                    )
+
+    def _texture(self, j: int, given: Any, placed: Sequence[Any]) -> Bound:
+        """The texture that a result goes into, given or created."""
+        target = self.targets[j]
+        if given is not None:
+            return target.place(given, self.device)
+        return target.create(self.device, self.out_shapes([_shape(v) for v in placed])[j])
+
+    def _targets(self, outs: Sequence[int | None], args: Sequence[Any], returns: str | Into | None) -> dict[int, Target]:
+        """The results that go into textures: ``out`` arguments, what ``_result=`` gives, or all that have no other place."""
+        found: dict[int, Target] = {}
+        results, name = self.graph.outputs, self.graph.name
+        for j, position in enumerate(outs):
+            if position is not None and is_texture(args[position]):
+                what = f"{name}: argument {self.recording.names[position]!r}"
+                found[j] = Target.of(kind_of(args[position]), results[j], what, position)
+        free = [j for j, position in enumerate(outs) if position is None]
+        if isinstance(returns, Into) and len(returns.kinds) <= len(free):
+            for j, kind, shared in zip(free, returns.kinds, returns.shared):
+                if kind is not None:
+                    found[j] = Target.of(kind, results[j], f"{name}: _result", shared)
+        elif self.returns == "texture":
+            for j in free:
+                found[j] = Target.made_for(results[j], self.graph.inputs, [args[p] for p in self.recording.inputs], name)
+        return found
+
     def shapes(self, args: Sequence[Any]) -> list[tuple[int, ...]]:
         """The shapes that the arguments, and what was captured, have on the device."""
         return [_shape(_inner(v)) for v in (*args, *self.captures)]
@@ -357,12 +417,15 @@ class Program:
         """A plan per region of a fused graph."""
         position = dict(zip(fused.inputs, self.positions))
         plans: list[Plan] = []
-        targets = [self._target(j) for j in range(len(self.elements))]
-        for region in fused.nodes:
+        whole = len(fused.nodes) == 1
+        names = [self._target(j) for j in range(len(self.elements))]
+        for i, region in enumerate(fused.nodes):
             elements = [Element.of(v.type, self.oracle) for v in region.results]
             positions = [position[v] for v in region.operands]
-            plans.append(Plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, targets))
-            targets = targets[len(elements) :]
+            targets = self.targets if whole else {0: self.targets[i]} if i in self.targets else {}
+            region = with_sinks(region, sinks_for(region, targets, positions)) if targets else region
+            plans.append(Plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, names))
+            names = names[len(elements) :]
         return plans
 
     def source(self, region: Node, variant: Variant) -> KernelSource:
@@ -417,9 +480,9 @@ class Program:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    if isinstance(value, (Tensor, Grid, Generator, Linspace)):
+    if isinstance(value, (Tensor, Grid, Generator, Linspace, Bound)):
         return value.shape
-    extents = getattr(MARSHALS.get(value.__class__), "extents", None)  # of what is placed as a grid
+    extents = getattr(MARSHALS.get(value.__class__), "extents", None)  # of what is placed as a grid or a resource
     return np.shape(value) if extents is None else extents(value)
 
 

@@ -39,7 +39,7 @@ def to_numpy(tensor: Tensor) -> Array:
 
 
 def copy_from_numpy(tensor: Tensor, array: Array) -> None:
-    """Overwrites the contents.
+    """Overwrites the contents; a tensor of structs takes plain numbers too, one struct behind the other.
 
     Raises:
         ShapeError: unless the array has the tensor's shape with the components behind it, or if elements are repeated.
@@ -48,6 +48,11 @@ def copy_from_numpy(tensor: Tensor, array: Array) -> None:
     tensor.device.check()
     element = tensor.element
     array = np.asarray(array)
+    if element.dtype.names is not None and array.dtype.names is None:
+        from fusepy.aos import as_structs  # which works on tensors
+
+        array = as_structs(np.ravel(array), element)
+        array = array.reshape(tensor.shape) if array.size == tensor.size else array
     if array.shape != tensor.shape + element.shape:
         raise ShapeError("copy_from_numpy", saw=array.shape, expected=tensor.shape + element.shape, hint="reshape the array")
     if array.dtype != element.dtype:

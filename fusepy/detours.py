@@ -16,6 +16,7 @@ from fusepy.backend.marshals.base import Operand
 from fusepy.backend.marshals.whole import counted, written
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.mapping import Mapped
+from fusepy.sharing import memory_of
 from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -136,7 +137,7 @@ def _copy(source: Tensor, to: Tensor) -> None:
     first, place = (t.offset - (t.address - t.low) for t in (source, to))
     device = source.device
     with device.lock:
-        device.queue.copy(to.block.buffer, place, source.block.buffer, first, source.high - source.low)
+        device.queue.copy(memory_of(to), place, memory_of(source), first, source.high - source.low)
 
 
 def _inner(value: Any) -> Any:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from fusepy.backend.targets import is_texture
+from fusepy.backend.texture import kind_of
 from fusepy.element import Element
 from fusepy.errors import ShapeError
 from fusepy.generators import Generator, Grid
@@ -30,7 +32,7 @@ class NoExtents(Exception):
         return ShapeError(
             f"{self.program.recording.graph.name}: no argument says how large the grid is",
             saw=saw,
-            expected="an array among the arguments, or a tensor or array as _result=",
+            expected="an array among the arguments, or a tensor, array or texture as _result=",
             hint="a generator follows the grid of the call; pass _result=Tensor.empty(device, shape, dtype), or fp.grid(shape)",
         )
 
@@ -83,6 +85,8 @@ class SizedByResult:
         for target, element in given:
             if isinstance(target, (Tensor, np.ndarray)):
                 return _batch(target, element)
+            if is_texture(target):
+                return kind_of(target).shape(target)
         raise self._cause.error("generators and single values")
 
 

@@ -23,7 +23,7 @@ LEADS = ("tensor", "torch", "slangpy", "numpy", "list", "vector", "scalar")
 _NAMES: dict[Any, str] = {
     "tensor": "tensor", Tensor: "tensor", "numpy": "numpy", np.ndarray: "numpy", "list": "list", list: "list",
     "scalar": "scalar", float: "scalar", int: "scalar", bool: "scalar", "torch": "torch", "slangpy": "slangpy",
-    slangpy_tensor_class(): "slangpy",
+    slangpy_tensor_class(): "slangpy", "texture": "texture",
 }  # fmt: skip
 
 
@@ -76,6 +76,7 @@ HAND_OUT: dict[str, Callable[[Tensor], Any]] = {
     "vector": _to_vector,
     "scalar": _to_list,
     "torch": torch_tensor.hand_out,
+    "texture": _same,  # beside what goes into textures
 }
 
 # Containers whose memory is made before the call, so that the kernel writes into it: from device, shape, element, arguments

@@ -91,14 +91,14 @@ def _variant(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[Variant
     if plan.tile:
         why = "since options(numthreads=…) asks for groups that are tiles of the grid"
     elif not plan.linear:
-        why = "since an argument is mapped to some of the grid's dimensions only, or is a grid()"
+        why = "since an argument is mapped to some of the grid's dimensions only, or is a grid() or texture"
     elif strided:
         why = f"since an argument has strides {strided[0].strides}"
     elif not plan.one_shape(shapes):
         why = "since the arguments broadcast"
     else:
         return Variant(True, plan.rank), "since all arguments are contiguous and of one shape"
-    return Variant(False, plan.rank, plan.check(shapes, strides).wide, plan.tile), why
+    return plan.strided(plan.check(shapes, strides))[0], why
 
 
 def _dropped(before: Graph, after: Graph) -> list[str]:

@@ -101,6 +101,16 @@ class Tensor:
         return Tensor.empty(device, shape, dtype).clear()
 
     @staticmethod
+    def empty_like(other: Tensor) -> Tensor:
+        """A tensor with the shape, dtype and device of another one, and arbitrary contents."""
+        return Tensor(other.device, other.element, other.shape)
+
+    @staticmethod
+    def zeros_like(other: Tensor) -> Tensor:
+        """A tensor of zeros with the shape, dtype and device of another one."""
+        return Tensor.empty_like(other).clear()
+
+    @staticmethod
     def full(device: Any, shape: int | Sequence[int], value: Any, dtype: Any = FLOAT) -> Tensor:
         """A tensor with `value` in every element; a sequence gives one number per component."""
         return contents.fill(Tensor.empty(device, shape, dtype), value)
@@ -153,7 +163,7 @@ class Tensor:
         return contents.to_numpy(self)
 
     def copy_from_numpy(self, array: Array) -> None:
-        """Overwrites the contents, those of a view too.
+        """Overwrites the contents, those of a view too; a tensor of structs takes plain numbers too, one struct behind the other.
 
         Raises:
             ShapeError: unless the array has the tensor's shape with the components behind it, or if elements are repeated.
@@ -250,6 +260,21 @@ class Tensor:
             ShapeError: if the sizes differ or the tensor is not contiguous.
         """
         return self._seen(views.reshaped, _flat(shape))
+
+    def view(self, shape: int | Sequence[int], dtype: Any = None) -> Tensor:
+        """`reshape` as slangpy spells it; with a dtype, the components are taken from the last axes, or given to them.
+
+        Raises:
+            ShapeError: if the sizes differ or the tensor is not contiguous.
+        """
+        if dtype is None:
+            return self.reshape(shape)
+        element, extents = element_of(dtype), as_shape(shape)
+        flat = self.flatten_dtype().reshape(extents + element.shape)
+        seen = flat if element.same(flat.element) else recast.reinterpret(flat, element)
+        if seen is None:
+            raise ShapeError(f"a tensor of {self.dtype} cannot be seen as {element.type}", hint="use a type of the same scalars")
+        return seen
 
     def transpose(self, *axes: int | Sequence[int]) -> Tensor:
         """A view with its axes in another order; all reversed if none are named.
@@ -351,6 +376,11 @@ class Tensor:
             ExportError: for memory of another framework, which is in no buffer.
         """
         return sharing.buffer(self)
+
+    @property
+    def memory(self) -> Any:
+        """The sgl buffer that holds the memory, for what goes through fusepy's queue."""
+        return self.block.buffer
 
     @property
     def offset(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fusepy.backend.targets import is_texture
 from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError, did_you_mean
 from fusepy.handout import is_writable
 from fusepy.ir.argmap import ArgMap
@@ -54,7 +55,7 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
     outputs: list[Output] = []
     for k, (path, leaf) in enumerate(slot.leaves):
         inner, said = (leaf.value, leaf.map) if isinstance(leaf, Mapped) else (leaf, slot.said)
-        if is_writable(inner):
+        if is_writable(inner) or is_texture(inner):
             _check_order(function, path, said)
             part = result if tree is None else _part(trace, result, path)
             if isinstance(inner, Tensor) and inner.grads is not None and is_pair(part):
@@ -66,7 +67,7 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
             raise UnsupportedArgumentError(
                 f"{function}: out argument {path!r} cannot be written to a {type(inner).__name__}",
                 saw=repr(inner)[:60],
-                expected="a Tensor or a NumPy array",
+                expected="a Tensor, a NumPy array or a Texture",
                 hint="leave the argument away to have it returned",
             )
     return outputs or [Output(result)]  # an inout argument that cannot be written to is returned instead

@@ -51,6 +51,9 @@ public uint bits(uint b) { return b; }
 public float sum4(float[4] a) { return (a[0] + a[1]) + (a[2] + a[3]); }
 public float fetch(Ptr<float> p, int i) { return p[i]; }
 public float3 fetch3(Ptr<float3> p, int i) { return p[i]; }
+public float3 grade(float3 c, Texture2D<float4> t, SamplerState s, float2 uv) { return c * t.SampleLevel(s, uv, 0).rgb; }
+public float3 pick_item(StructuredBuffer<float3> b, int i) { return b[i]; }
+public void mark(RWTexture2D<float> t, int2 p, float x) { t[p] = x; }
 public float area_of(IShape s) { return s.area(); }
 public float area_gen<T : IShape>(T s) { return s.area(); }
 """

@@ -411,7 +411,7 @@ def test_arrays_and_pointers(lib: Any, device: Any) -> None:
     same(lib.fetch(ramp(3, 3), [4]), ramp(3, 3).reshape(-1)[[4]])
 
 
-@pytest.mark.req("T8", partly="flat and nested float tensors as structs")
+@pytest.mark.req("T8")
 def test_structs(lib: Any, device: Any) -> None:
     rays = np.zeros((4, 2), lib.Ray.dtype)
     rays["position"], rays["direction"] = ramp(4, 2, 3), ramp(4, 2, 3, start=7)
@@ -643,7 +643,7 @@ def test_grid(lib: Any) -> None:
 # ---- tensors --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("T18", partly="gradients, clear, flatten_dtype")
+@pytest.mark.req("T18")
 def test_tensors(device: Any) -> None:
     a = ramp(3, 4, 3)
     t = fp.Tensor.from_numpy(device, a, "float3")

@@ -100,6 +100,17 @@ def test_a_fused_function_returns_numbers_as_well(m: Any) -> None:
     assert [f(float(i), 1.0) for i in range(5)] == [2.0 * (i + 1) for i in range(5)]
 
 
+def test_whole_arrays_that_lie_elsewhere_beside_a_number(device: Any) -> None:
+    """slangpy's arrays count elements from the beginning of a buffer, so a list of vectors may have to be moved for them."""
+    theirs = fp.Module.load_from_source(
+        device, "readback_whole", "import slangpy; float at(int i, Tensor<float3,1> t) { return t[i].y; }"
+    )
+    kept = []
+    for i in range(4):
+        assert theirs.at(1, [[1.0, 2.0, 3.0], [4.0, 5.0 + i, 6.0]]) == 5.0 + i
+        kept.append(fp.Tensor.empty(device, 1))  # the next list lies elsewhere
+
+
 def test_the_staged_way_reads_what_was_just_recorded(device: Any, m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What devices without host pointers take: a copy behind the dispatch, in one submission."""
     staged = Transfer(device.raw, flush=device.queue.flush, copy=device.queue.copy_out, host_addressable=False)

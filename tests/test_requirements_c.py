@@ -83,8 +83,8 @@ def test_c8_whole_arrays_beside_vectorised_arguments(m: Any, device: Any) -> Non
     same(m.weighted(places, whole, ramp(2), _result="numpy"), TABLE[places] * ramp(2)[:, None])
 
 
-@pytest.mark.req("C9", partly="Batchable settles it")
-def test_c9_ambiguity_is_settled_by_vcast_and_vmap(m: Any) -> None:
+@pytest.mark.req("C9")
+def test_c9_ambiguity_is_settled_by_vcast_vmap_and_batchable(m: Any) -> None:
     with pytest.raises(fp.AmbiguousCallError) as raised:
         m.twice([5, 6, 7])
     said = str(raised.value)
@@ -92,7 +92,7 @@ def test_c9_ambiguity_is_settled_by_vcast_and_vmap(m: Any) -> None:
     assert "int3 x" in said
     assert "vcast(x, m.int3)" in said
     three, vector = m.twice(fp.vmap([5, 6, 7], (0,))), m.twice(fp.vcast([5, 6, 7], m.int3))
-    assert three == vector == [10, 12, 14]
+    assert three == vector == m.twice(fp.Batchable([5, 6, 7])) == [10, 12, 14]
     assert fp.resolve(m.twice, fp.vmap([5, 6, 7], (0,))).grid == 1
     assert fp.resolve(m.twice, fp.vcast([5, 6, 7], m.int3)).grid == 0
     assert m.twice(5) == 10
@@ -148,7 +148,7 @@ def test_c11_out_to_one_value_for_many_threads(m: Any, device: Any) -> None:
     same(as_floats.to_numpy(), inputs[0] * 10)
 
 
-@pytest.mark.req("C13", partly="torch")
+@pytest.mark.req("C13")
 def test_c13_the_container_follows_the_arguments(m: Any, device: Any) -> None:
     a = ramp(4)
     t = fp.Tensor.from_numpy(device, a)
@@ -158,6 +158,18 @@ def test_c13_the_container_follows_the_arguments(m: Any, device: Any) -> None:
     assert type(m.add(a, [1.0])) is np.ndarray
     assert type(m.add.return_type("numpy")(t, 1)) is np.ndarray
     assert type(m.add(a, 1, _result="tensor")) is fp.Tensor
+
+
+@pytest.mark.req("C14")
+def test_c14_batchable(m: Any, device: Any) -> None:
+    rays = [{"position": [k, 0, 0], "direction": [0, 0, 1]} for k in range(3)]
+    expected = np.array([[0, 0, 2], [1, 0, 2], [2, 0, 2]], F32)
+    same(np.asarray(m.along(fp.Batchable(rays), 2.0), F32), expected)
+    assert m.add(10, fp.Batchable([1, 2, 3])) == [11, 12, 13]
+    for value in (ramp(3), fp.Tensor.zeros(device, 3), fp.Batchable([1, 2])):
+        assert fp.is_batchable_like(value)
+    for value in ([1, 2, 3], (1, 2), 5, {"x": 1}):
+        assert not fp.is_batchable_like(value)
 
 
 @pytest.mark.req("C16", partly="texture.shape")

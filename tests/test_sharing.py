@@ -160,6 +160,20 @@ def test_shared_memory_has_no_buffer(own: Any) -> None:
         fp.Tensor.from_dlpack(own, [1.0])
 
 
+@pytest.mark.usefixtures("shared")
+def test_shared_memory_as_a_whole_array(own: Any) -> None:
+    whole = fp.Module.load_from_source(own, "sharing_whole", "import fusepy; float at(int i, Tensor<float,1> t) { return t[i]; }")
+    theirs = fp.Module.load_from_source(
+        own, "sharing_theirs", "import slangpy; float at(int i, Tensor<float,1> t) { return t[i]; }"
+    )
+    array = ramp(5)
+    t = fp.Tensor.from_dlpack(own, array)
+    same(whole.at(fp.grid((5,)), t).to_numpy(), array)
+    with pytest.raises(fp.ExportError, match="no buffer"):
+        theirs.at(fp.grid((5,)), t)  # slangpy's arrays are bound as buffers
+    same(theirs.at(fp.grid((5,)), t.copy()).to_numpy(), array)
+
+
 @pytest.mark.req("T16")
 @pytest.mark.usefixtures("shared")
 def test_an_ndbuffer_over_an_array(own: Any, m: Any) -> None:

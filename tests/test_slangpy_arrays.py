@@ -26,6 +26,8 @@ void write(int2 p, float v, WTensor<float,2> t) { t[p] = v; }
 void count(uint bin, AtomicTensor<uint,1> t) { int at[1] = { int(bin) }; t.add(at, 1); }
 float differentiable(int2 p, IDiffTensor<float,2> t) { return t[p]; }
 float with_gradient(int2 p, DiffTensor<float,2> t) { return t[p]; }
+[Differentiable] float square(DiffTensor<float,2> t, int2 p) { return t[p] * t[p.y, p.x]; }
+void backwards(int2 p, DiffTensor<float,2> t, float g) { bwd_diff(square)(t, p, g); }
 int odd(int i, Tensor<Odd,1> t) { return t[i].id + int(t[i].w[2]); }
 void both(int2 p, RWTensor<float3,2> a, Tensor<float3,2> b) { a[p] = b[p]; }
 """
@@ -104,11 +106,16 @@ def test_structs_of_odd_size(lib: Any, device: Any) -> None:
 
 
 @pytest.mark.req("T17")
-def test_differentiable_interfaces_without_gradients(lib: Any, device: Any) -> None:
+def test_differentiable_forms(lib: Any, device: Any) -> None:
     t = fp.Tensor.from_numpy(device, ramp(3, 5))
     same(lib.differentiable(fp.grid((3, 5)), t, _result="numpy"), ramp(3, 5))
     with pytest.raises(fp.ShapeError, match="no grad_out"):
         lib.with_gradient(fp.grid((3, 5)), t)
+    with_grads = t.with_grads()
+    same(lib.with_gradient(fp.grid((3, 5)), with_grads, _result="numpy"), ramp(3, 5))
+    lib.backwards(fp.grid((3, 5)), with_grads, 3.0)
+    assert with_grads.grad_out is not None
+    same(with_grads.grad_out.to_numpy(), 6 * ramp(3, 5))
 
 
 def test_an_array_is_not_written_while_it_is_read(lib: Any, device: Any) -> None:

@@ -67,3 +67,36 @@ def test_methods_of_a_slangpy_device() -> None:
     device.wait_for_idle()
     same(t.to_numpy(), ramp(4) + 1)
     device.close()
+
+
+@pytest.mark.req("T18")
+def test_tensors_like_others_and_views(lib: Any, device: Any) -> None:
+    t = fp.Tensor.from_numpy(device, ramp(4, 6))
+    for made in (fp.Tensor.zeros_like(t), fp.Tensor.empty_like(t)):
+        assert (made.shape, made.dtype, made.device) == (t.shape, t.dtype, device)
+    assert not fp.Tensor.zeros_like(t).to_numpy().any()
+    same(t.view((8, 3)).to_numpy(), ramp(8, 3))
+    same(t.view((4, -1)).to_numpy(), ramp(4, 6))
+    vectors = t.view((4, 2), "float3")
+    assert (vectors.shape, str(vectors.dtype)) == ((4, 2), "float3")
+    same(vectors.to_numpy(), ramp(4, 2, 3))
+    same(vectors.view(24, float).to_numpy(), ramp(24))
+    same(vectors.view(shape=(2, 6), dtype=lib.float2).to_numpy(), ramp(2, 6, 2))
+    lib.add(t, 1.0, _result=t)
+    same(vectors.to_numpy(), ramp(4, 2, 3) + 1)
+    for wrong in (lambda: t.view((5, 5)), lambda: t.view(6, "int4"), lambda: t[:, ::2].view(12)):
+        with pytest.raises(fp.ShapeError, match="hint"):
+            wrong()
+
+
+@pytest.mark.req("T8", "T15")
+def test_plain_numbers_fill_a_tensor_of_structs(lib: Any, device: Any) -> None:
+    rays = fp.Tensor.zeros(device, (2, 3), lib.Ray)
+    for numbers in (ramp(36), ramp(6, 6), ramp(2, 3, 6), ramp(2, 3, 2, 3)):
+        rays.clear()
+        rays.copy_from_numpy(numbers)
+        same(rays.to_numpy()["position"], ramp(2, 3, 2, 3)[:, :, 0])
+        same(rays.to_numpy()["direction"], ramp(2, 3, 2, 3)[:, :, 1])
+    for wrong in (ramp(35), ramp(30), ramp(36).astype(np.float64)):
+        with pytest.raises(fp.FusepyError, match="hint"):
+            rays.copy_from_numpy(wrong)

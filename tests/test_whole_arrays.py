@@ -44,7 +44,7 @@ float any_of_both<T, let N : int>(int i, Tensor<T,N> t) { return N; }
 void fill<A : IRWTensor<float,2>>(int2 p, float v, A t) { t[p] = t[p] + v; }
 void write<A : IWTensor<float,2>>(int2 p, float v, A t) { t[p] = v; }
 void count(uint bin, AtomicTensor<uint,1> histogram) { histogram.add(bin, 1u); }
-void sum3(int bin, float3 v, AtomicTensor<float3,1> sums) { sums.add(bin, v); }
+void add3(int bin, float3 v, AtomicTensor<float3,1> sums) { sums.add(bin, v); }
 
 float indexed(int2 p, Tensor<float,2> t, int how)
 {
@@ -90,7 +90,18 @@ float gain(int2 p, DiffTensor<float,2> t) { return t[p] * t[p.y, p.x]; }
 float gain_of<A : IDiffTensor<float,2>>(int2 p, A t) { return t[p]; }
 void put_diff(int2 p, float v, RWDiffTensor<float,2> t) { t[p] = t[p] + v; }
 void put_wdiff(int2 p, float v, WDiffTensor<float,2> t) { t[p] = v; }
-[Differentiable] float square(DiffTensor<float,2> t, int2 p) { return t[p] * t[p]; }
+[Differentiable] float square(DiffTensor<float,2> t, int2 p) { return t[p] * t[p.y, p.x]; }
+void square_backwards(int2 p, DiffTensor<float,2> t, float g) { bwd_diff(square)(t, p, g); }
+float square_both(int2 p, DiffTensor<float,2> t) { bwd_diff(square)(t, p, 1.0); return square(t, p); }
+[Differentiable] void doubled(WDiffTensor<float,2> t, int2 p, float x) { t[p] = 2 * x; }
+float doubled_backwards(int2 p, WDiffTensor<float,2> t)
+{
+    var x = diffPair(1.0, 0.0);
+    bwd_diff(doubled)(t, p, x);
+    return x.d;
+}
+[Differentiable] float sum3(DiffTensor<float3,1> t, int i) { return dot(t[i], float3(1, 2, 3)); }
+void sum3_backwards(int i, DiffTensor<float3,1> t) { bwd_diff(sum3)(t, i, 2.0); }
 """
 
 
@@ -303,7 +314,7 @@ def test_atomic_adds_lose_nothing(lib: Any, device: Any) -> None:
     same(histogram.to_numpy(), np.bincount(bins, minlength=5).astype(np.uint32))
     values = np.random.default_rng(2).integers(0, 9, (4000, 3)).astype(F32)
     sums, expected = np.zeros((5, 3), F32), np.zeros((5, 3), F32)
-    lib.sum3(bins.astype(np.int32), values, sums)
+    lib.add3(bins.astype(np.int32), values, sums)
     np.add.at(expected, bins, values)
     same(sums, expected)
 
@@ -353,6 +364,32 @@ def test_differentiable_forms(lib: Any, device: Any) -> None:
     same(t.to_numpy(), a + 1)
     lib.put_wdiff(g, 2.0, t[:, ::2])
     same(t.to_numpy()[:, ::2], np.full((3, 3), 2, F32))
+
+
+@pytest.mark.req("T17")
+def test_gradient_pointers(lib: Any, device: Any) -> None:
+    a, g = ramp(3, 5), fp.grid((3, 5))
+    t = fp.Tensor.from_numpy(device, a).with_grads()
+    lib.square_backwards(g, t, 3.0)
+    assert t.grad_out is not None
+    same(t.grad_out.to_numpy(), 6 * a)
+    lib.square_backwards(g, fp.Tensor.from_numpy(device, a), 3.0)  # without gradients nothing is added
+    incoming = fp.Tensor.from_numpy(device, ramp(3, 5, start=7))
+    written = fp.Tensor.zeros(device, (3, 5)).with_grads(grad_in=incoming)
+    same(lib.doubled_backwards(g, written, _result="numpy"), 2 * ramp(3, 5, start=7))
+    same(lib.doubled_backwards(g, np.zeros((3, 5), F32), _result="numpy"), np.zeros((3, 5), F32))
+    v = fp.Tensor.from_numpy(device, ramp(4, 3), "float3").with_grads()
+    lib.sum3_backwards(np.arange(4, dtype=np.int32), v)
+    assert v.grad_out is not None
+    same(v.grad_out.to_numpy(), np.tile(np.array([2, 4, 6], F32), (4, 1)))
+
+
+def test_what_adds_to_gradients_is_not_merged(lib: Any, device: Any) -> None:
+    t = fp.Tensor.from_numpy(device, ramp(3, 5)).with_grads()
+    twice = fp.fuse(lambda p, t: lib.square_both(p, t) + lib.square_both(p, t))
+    same(twice(fp.grid((3, 5)), t).to_numpy(), 2 * ramp(3, 5) ** 2)
+    assert t.grad_out is not None
+    same(t.grad_out.to_numpy(), 4 * ramp(3, 5))
 
 
 # ---- fused ----------------------------------------------------------------------------------------------------------

@@ -12,25 +12,39 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.arraynames import ArrayNames
-from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, Variant, is_split, parts, pointee, to_storage
+from fusepy.backend.marshals.base import (
+    BLOCK,
+    Access,
+    Field,
+    Operand,
+    Variant,
+    is_split,
+    parts,
+    pointee,
+    reach,
+    to_storage,
+)
 from fusepy.backend.options import NO_OPTIONS, Options
+from fusepy.backend.rows import linear_index, row_kernel
 from fusepy.backend.shims import make_shims
+from fusepy.backend.sinks import declare_resource, sinks_of
 from fusepy.backend.tiles import tiled_kernel
 from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.printer import value_type
+from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
-EMITTER_VERSION = 12  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 14  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
 class KernelSource:
     """A generated kernel: its text, entry point, parameter block, thread shape, and the shim modules that it imports.
 
-    `conformances` are linked in; `name` is what the user calls the function.
+    `conformances` are linked in; `name` is what the user calls the function, `resources` what is bound by name.
     """
 
     text: str
@@ -40,6 +54,7 @@ class KernelSource:
     shims: tuple[tuple[str, str], ...] = ()
     conformances: tuple[tuple[str, str, int], ...] = ()
     name: str = ""
+    resources: tuple[Field, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,13 +76,15 @@ def region_operands(region: Node, cuda: bool = False) -> list[Operand]:
     """The operands of a region as kernels see them."""
     assert region.body is not None
     names = identifiers([v.name or f"x{i}" for i, v in enumerate(region.body.inputs)])
-    return [
-        Operand(
-            *(i, names[i], value.container, value.type, inner.type, map.dims or (), value.rank, cuda),
-            *(inner.name or names[i], region.body.name),
-        )
-        for i, (value, map, inner) in enumerate(zip(region.operands, region.maps, region.body.inputs))
-    ]
+    sinks = sinks_of(region)
+    found: list[Operand] = []
+    for i, (value, map, inner) in enumerate(zip(region.operands, region.maps, region.body.inputs)):
+        label, dims = inner.name or names[i], map.dims or ()
+        shared = next((j for j, sink in sinks.items() if inner.name in sink.shared), None)
+        count = 0 if shared is None else channels(sinks[shared].element)
+        said = (label, region.body.name, shared, count)
+        found.append(Operand(i, names[i], value.container, value.type, inner.type, dims, value.rank, cuda, *said))
+    return found
 
 
 def identifiers(labels: Sequence[str]) -> list[str]:
@@ -133,24 +150,34 @@ class _Kernel:
         self.cuda = target.kind == "cuda"
         self.operands = region_operands(region, self.cuda)
         self.whole = [o for o in self.operands if o.want.kind is Kind.WHOLE]  # the same for all threads and steps
-        self.loaded = [o for o in self.operands if o.want.kind is not Kind.WHOLE]
+        self.loaded = [o for o in self.operands if o.want.kind not in (Kind.WHOLE, Kind.RESOURCE)]
         self.arrays = ArrayNames([o.want for o in self.whole], self.shims, imports)
         self.name = "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
-        self.computed = any(accesses[o.container].kind == "computed" for o in self.operands)
+        self.sinks = sinks_of(region)
+        self.computed = bool(self.sinks) or any(reach(accesses[o.container], o) == "computed" for o in self.operands)
 
     # ---- the parameter block ------------------------------------------------------------------------------------
 
+    def listed(self) -> list[Field]:
+        """What the operands need."""
+        return [f for o in self.operands for f in self.accesses[o.container].fields(o, self.variant)]
+
+    def resources(self) -> tuple[Field, ...]:
+        """What is bound by name: operands, then results."""
+        return (*(f for f in self.listed() if f.role == "resource"), *(sink.field(j) for j, sink in self.sinks.items()))
+
     def fields(self) -> tuple[Field, ...]:
         """Pointers first, then the count, then the rest: most calls change only the front."""
-        listed = [f for o in self.operands for f in self.accesses[o.container].fields(o, self.variant)]
-        outs = [Field(f"{pointee(v.type, self.cuda)}*", f"r_{j}", "out", j) for j, v in enumerate(self.body.outputs)]
+        listed = [f for f in self.listed() if f.role != "resource"]
+        stored = [j for j in range(len(self.body.outputs)) if j not in self.sinks]
+        outs = [Field(f"{pointee(self.body.outputs[j].type, self.cuda)}*", f"r_{j}", "out", j) for j in stored]
         count = Field("uint64_t" if self.variant.wide else "uint", "count", "count")
         extents: list[Field] = []
         if not self.variant.linear or self.computed:
             extents = [Field(self.variant.index, f"extent{d}", "extent", d) for d in range(self.variant.rank)]
         strides: list[Field] = []
         if not self.variant.linear:
-            for j in range(len(self.body.outputs)):
+            for j in stored:
                 rank = len(result_dims(self.region, j))
                 strides.append(Field(self.variant.index, f"r_{j}_b", "out_base", j))
                 strides += [Field(self.variant.index, f"r_{j}_s{axis}", "out_stride", j, axis) for axis in range(rank)]
@@ -171,12 +198,14 @@ class _Kernel:
         lines += ["", "struct FzArguments", "{", *(f"    {f.type} {f.name};" for f in fields), "};"]
         if not self.target.entry_point_block:
             lines.append(f"uniform FzArguments {BLOCK};")
-        preludes = dict.fromkeys(self.accesses[o.container].prelude for o in self.operands)
+            lines += [f"{declare_resource(f)};" for f in self.resources()]
+        preludes = dict.fromkeys(self.accesses[o.container].prelude for o in self.operands if not o.is_resource)
         lines += [line for text in preludes if text for line in ("", text.rstrip())]
-        lines += ["", *self.trampoline(), "", *(self.tiled(entry) if self.variant.tile else self.kernel(entry))]
+        by_group = self.tiled if self.variant.tile else self.rows if self.variant.rows else self.kernel
+        lines += ["", *self.trampoline(), "", *by_group(entry)]
         text = self.arrays.spell("\n".join(lines) + "\n")
         shims, linked = tuple(self.shims.sources.items()), self.options.conformances
-        return KernelSource(text, entry, fields, self.shape, shims, linked, self.body.name)
+        return KernelSource(text, entry, fields, self.shape, shims, linked, self.body.name, self.resources())
 
     def signature(self) -> str:
         given = ", ".join(f"{i.name}: {value_type(v)}" for i, v in zip(self.body.inputs, self.region.operands))
@@ -211,24 +240,34 @@ class _Kernel:
         lines += [f"    r_{j} = {names[v]};" for j, v in enumerate(self.body.outputs)]
         return [*lines, "}"]
 
+    def block(self) -> str:
+        """The entry point's parameters where those are not at module scope."""
+        if not self.target.entry_point_block:
+            return ""
+        return "".join(f", uniform {text}" for text in (f"FzArguments {BLOCK}", *map(declare_resource, self.resources())))
+
+    def rows(self, entry: str) -> list[str]:
+        """A kernel over texels, whose groups are numbered by coordinates."""
+        placed = any(reach(self.accesses[o.container], o) == "index" for o in self.operands)
+        element = [linear_index(self.variant)] * placed + self.element("")
+        return row_kernel(self.target.kind, entry, self.block(), self.name, self.variant, self.whole_arrays(), element)
+
     def tiled(self, entry: str) -> list[str]:
         """A kernel whose groups are tiles of the grid: neighbours in a group are neighbours in the last dimensions."""
-        block = f", uniform FzArguments {BLOCK}" if self.target.entry_point_block else ""
-        return tiled_kernel(entry, block, self.name, self.variant, [*self.whole_arrays(), *self.element("    ")])
+        return tiled_kernel(entry, self.block(), self.name, self.variant, [*self.whole_arrays(), *self.element("    ")])
 
     def whole_arrays(self) -> list[str]:
         """Arrays that user code sees whole: the same for all threads and steps, so they are made once."""
         return [f"    {declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.whole]
 
     def kernel(self, entry: str) -> list[str]:
-        block = f", uniform FzArguments {BLOCK}" if self.target.entry_point_block else ""
         threads, steps = self.shape.threads, self.shape.per_thread
         index = "uint64_t" if self.variant.wide else "uint"
         lines = [
             f'#line 1 "{self.name}_kernel"',
             '[shader("compute")]',
             f"[numthreads({threads}, 1, 1)]",
-            f"void {entry}(uint3 fz_group : SV_GroupID, uint fz_lane : SV_GroupIndex{block})",
+            f"void {entry}(uint3 fz_group : SV_GroupID, uint fz_lane : SV_GroupIndex{self.block()})",
             "{",
             *self.whole_arrays(),
             f"    {index} first = {index}(fz_group.y * {GROUPS_PER_ROW} + fz_group.x) * {self.shape.per_group} + fz_lane;",
@@ -278,12 +317,13 @@ class _Kernel:
 
     def call(self, spell: Callable[[str], str]) -> str:
         names = [f"a_{o.name}" if o.want.kind is Kind.WHOLE else spell(f"a_{o.name}") for o in self.operands]
+        names = [o.resource if o.is_resource else name for o, name in zip(self.operands, names)]
         names += [spell(f"r_{j}") for j in range(len(self.body.outputs))]
         return f"fz_{self.name}({', '.join(names)});"
 
     def coordinates(self) -> list[str]:
         """``d0, d1, …`` from the linear index, slowest first, where anything needs them."""
-        if self.variant.tile or (self.variant.linear and not self.computed):
+        if self.variant.tile or self.variant.rows or (self.variant.linear and not self.computed):
             return []
         index, rank = self.variant.index, self.variant.rank
         lines: list[str] = []
@@ -302,6 +342,11 @@ class _Kernel:
         value = self.body.outputs[j]
         pointer = f"{BLOCK}.r_{j}"
         dims = result_dims(self.region, j)
+        sink = self.sinks.get(j)
+        if sink is not None:
+            repeated = [f"d{d} == 0" for d in range(self.variant.rank) if d not in dims]
+            guard = f"if ({' && '.join(repeated)}) " if repeated else ""
+            return guard + sink.store(j, dims, name, value.type)
         if self.variant.linear:
             return self.assign(pointer, "i" if dims else "0", name, value.type)
         offset = " + ".join([f"{pointer}_b", *(f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(dims))])

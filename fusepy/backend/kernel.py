@@ -6,6 +6,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import slangpy as spy
@@ -13,6 +14,7 @@ import slangpy as spy
 from fusepy.backend.emit import EMITTER_VERSION, KernelSource
 from fusepy.backend.globals import Bound, bound_globals, reads
 from fusepy.backend.marshals.base import BLOCK, Field
+from fusepy.backend.resources import Resources
 from fusepy.backend.runtime import Device
 from fusepy.backend.session import Program, clean
 from fusepy.backend.source import ModuleSource
@@ -36,10 +38,12 @@ class Kernel:
     Attributes:
         packer: packs one Python number per field, in the order of `fields`.
         per_group: elements that one thread group covers.
+        resources: what is bound by name.
     """
 
     __slots__ = (
         "__weakref__",
+        "_bound",
         "_buffer",
         "_count",
         "_cursor",
@@ -55,6 +59,7 @@ class Kernel:
         "packer",
         "per_group",
         "pipeline",
+        "resources",
         "root",
     )
 
@@ -91,20 +96,41 @@ class Kernel:
         self._program = program.program
         self._source, self._sources = source, sources
         self._reads: list[str] | None = None
-        self.globals: Bound | None = bound_globals(program.program, BLOCK)
+        self.resources = source.resources
+        self._bound = Resources(source.resources, source.name) if source.resources else None
+        self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
         self._renew(device)
 
     def _renew(self, device: Device) -> None:
         """Starts with a root shader object that holds nothing."""
         self.root = device.raw.create_root_shader_object(self._program)
         cursor = spy.ShaderCursor(self.root)
-        self._cursor = cursor.find_entry_point(0)[BLOCK] if device.target.entry_point_block else cursor[BLOCK]
+        scope = cursor.find_entry_point(0) if device.target.entry_point_block else cursor
+        self._cursor = scope[BLOCK]
         self._packed = b""
+        if self._bound is not None:
+            self._bound.attach(scope)
         if self.globals is not None:
             self.globals.attach(cursor)
 
-    def launch(self, device: Device, values: Sequence[float], count: int) -> None:
-        """Packs the parameter block and records the dispatch; `struct.error` if a number does not fit its field."""
+    def launch_bound(
+        self, device: Device, values: Sequence[float], count: int, resources: Sequence[Any], by_axis: list[int] | None = None
+    ) -> None:
+        """`launch` with these objects bound, in the order of `resources` of the kernel."""
+        if self._bound is None:
+            self.launch(device, values, count, by_axis)
+            return
+        with device.lock:
+            self._bound.bind(device, resources)
+            self.launch(device, values, count, by_axis)
+            self._bound.finish(device)
+
+    def launch(self, device: Device, values: Sequence[float], count: int, by_axis: list[int] | None = None) -> None:
+        """Packs the parameter block and records the dispatch; `struct.error` if a number does not fit its field.
+
+        Args:
+            by_axis: how many groups along each axis, where not `count` decides.
+        """
         packed = self.packer.pack(*values)
         with device.lock:
             if self.globals is not None and device.bindings is not self.globals.current:
@@ -117,10 +143,11 @@ class Kernel:
                 self._buffer[:] = packed
                 self._cursor.set_data(self._data)
                 self._packed = packed
+            groups_by_axis = by_axis or self._groups
             if self.globals is None or not (self.globals.staged or self.globals.foreign):
-                device.queue.dispatch(self.pipeline, self.root, self._groups)
+                device.queue.dispatch(self.pipeline, self.root, groups_by_axis)
             else:
-                self.globals.surround(device.queue, lambda: device.queue.dispatch(self.pipeline, self.root, self._groups))
+                self.globals.surround(device.queue, lambda: device.queue.dispatch(self.pipeline, self.root, groups_by_axis))
             device.counters.dispatches += 1
 
     def _bind(self, device: Device, bound: Bound) -> None:

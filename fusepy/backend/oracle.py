@@ -25,7 +25,7 @@ from fusepy.ir.oracle import THIS, Answer, Field, Layout, Param, Signature
 from fusepy.ir.types import BOOL, Kind, Type, pair_of, split_path
 from fusepy.ir.whole import library, spelled
 
-FACTS_VERSION = 9  # part of the key of facts on disk; raise it when what is recorded changes
+FACTS_VERSION = 10  # part of the key of facts on disk; raise it when what is recorded changes
 _K = spy.TypeReflection.Kind
 
 
@@ -244,8 +244,11 @@ class SlangOracle:
 
     def _diagnose(self, module: str, function: str, types: Sequence[Type]) -> str:
         source = self._sources[module]
-        declared = "\n".join(f"    {spelled(t)} a{i};" for i, t in enumerate(types) if t.kind is not Kind.POINTER)
+        declared = "\n".join(
+            f"    {spelled(t)} a{i};" for i, t in enumerate(types) if t.kind not in (Kind.POINTER, Kind.RESOURCE)
+        )
         pointers = "\n".join(f"    Ptr<{t.element}> a{i} = {{}};" for i, t in enumerate(types) if t.kind is Kind.POINTER)
+        resources = ", ".join(f"{t} a{i}" for i, t in enumerate(types) if t.kind is Kind.RESOURCE)
         given = [f"a{i}" for i in range(len(types))]
         callee = self._find(module, function)
         if callee is not None and given and any(callee.takes_this(f) for f in callee.overloads()):
@@ -253,7 +256,7 @@ class SlangOracle:
         call = f"{function}({', '.join(given)})"
         libraries = dict.fromkeys(library(t) for t in types if t.kind is Kind.WHOLE)
         imports = "\n".join(f"import {name};" for name in (source.name, *libraries))
-        text = f"{imports}\nvoid probe()\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
+        text = f"{imports}\nvoid probe({resources})\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
         return self._compiler.probe(text, [source]) or ""
 
     def _members(self, module: str, type: Type) -> list[Any] | None:

@@ -21,7 +21,7 @@ from fusepy.ir.whole import spelled
 
 _K = spy.TypeReflection.Kind
 ENUM = "enum"
-_KNOWN_KINDS = (ENUM, _K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct)
+_KNOWN_KINDS = (ENUM, _K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct, _K.resource, _K.sampler_state)
 PICK = "fz_pick"
 _T = TypeVar("_T")
 
@@ -175,7 +175,7 @@ def param(variable: spy.VariableReflection, layout: spy.ProgramLayout, interface
 
 
 def declared_type(type: spy.TypeReflection | None, layout: spy.ProgramLayout) -> str | None:
-    """A type's canonical name; ``None`` where it is generic, an interface or a resource and only a call can tell."""
+    """A type's canonical name; ``None`` where it is generic or an interface and only a call can tell."""
     if type is None:
         return VOID.name
     return type_name(type, layout)
@@ -208,6 +208,8 @@ def type_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | None
         name = Type.parse(type.full_name)
     except InvalidNameError:  # an extent that is still a generic parameter: float[N]
         return None
+    if kind in (_K.resource, _K.sampler_state):
+        return _resource_name(type, name)
     bottom = name
     while bottom.element is not None:
         bottom = bottom.element
@@ -216,3 +218,12 @@ def type_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | None
     if bottom.kind is Kind.NAMED and kind in (_K.vector, _K.matrix):
         return None
     return name.name
+
+
+def _resource_name(type: spy.TypeReflection, name: Type) -> str | None:
+    """The name of a texture, buffer or sampler, unless what it holds is generic; nothing offers itself as another resource."""
+    if name.element is None:
+        return name.name
+    held = found(type.resource_result_type)
+    known = held is not None and kind_of(held) in _KNOWN_KINDS
+    return name.name if known and (name.head.endswith("StructuredBuffer") or name.element.dtype is not None) else None

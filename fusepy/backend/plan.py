@@ -14,15 +14,17 @@ from typing import Any
 from fusepy.backend.emit import region_operands
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
-from fusepy.backend.marshals.base import Field, Operand, Variant
+from fusepy.backend.marshals.base import Bound, Field, Operand, Variant, reach
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.whole import check_written, written
+from fusepy.backend.rows import groups_for
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
+from fusepy.backend.sinks import sinks_of
 from fusepy.backend.tiles import covered
 from fusepy.element import Element
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
-from fusepy.ir.containers import GENERATORS
+from fusepy.ir.containers import GENERATORS, TEXTURES
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.strides import contiguous_strides
@@ -54,8 +56,8 @@ class Plan:
 
     __slots__ = (
         "__weakref__", "_build", "_disjoint", "_disjoint_shape", "_feeds", "_linear_kernel", "_memory", "_operands",
-        "_out_dims", "_recipes", "_steps", "_uniforms", "_whole", "_written", "device", "elements", "kernels", "linear", "name",
-        "open", "positions", "rank", "region", "strict", "targets", "tile",
+        "_out_dims", "_recipes", "_resources", "_sinks", "_steps", "_textured", "_uniforms", "_whole", "_written", "device",
+        "elements", "kernels", "linear", "name", "open", "positions", "rank", "region", "strict", "targets", "tile",
     )  # fmt: skip
 
     def __init__(
@@ -84,26 +86,24 @@ class Plan:
         dims = [m.dims or () for m in region.maps] + self._out_dims
         self.rank = max((max(d) + 1 for d in dims if d), default=0)
         self._feeds = output_feeds(region)
+        self._sinks = sinks_of(region)
         self.kernels: dict[Variant, Kernel] = {}
         self._linear_kernel: Kernel | None = None  # the usual one of these, without hashing a variant
         self._recipes: dict[Any, Recipe] = {}
         self._disjoint: list[int] = []  # addresses and shape of the last call with given results that was checked for overlap
         self._disjoint_shape: tuple[int, ...] = ()
         identity = tuple(range(self.rank))
-        self._memory = [o for o in self._operands if ACCESSES[o.container].kind == "memory"]
+        kinds = [reach(ACCESSES[o.container], o) for o in self._operands]
+        self._memory = [o for o, kind in zip(self._operands, kinds) if kind == "memory"]
         mapped = [o for o in self._memory if not o.is_whole]
         self._whole = len(mapped) != len(self._memory)
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self._out_dims)
-        self.linear = (
-            self.linear
-            and not tile
-            and not any(
-                ACCESSES[o.container].kind == "computed" or (ACCESSES[o.container].kind == "index" and not _follows(o, identity))
-                for o in self._operands
-            )
-        )
+        self.linear = self.linear and not tile and not self._sinks and "computed" not in kinds
+        self.linear = self.linear and all(_follows(o, identity) for o, kind in zip(self._operands, kinds) if kind == "index")
         # generators without memory beside them: what gives the call its extents must come with the result
         self.open = not self.rank and any(o.container in GENERATORS for o in self._operands)
+        self._resources = "resource" in kinds
+        self._textured = bool(self._sinks) or any(o.container in TEXTURES and o.dims for o in self._operands)
         # a step per memory operand: argument, whether it takes part in the shape, extents it consumes, bits its address must lack
         self._steps = [
             (
@@ -116,8 +116,8 @@ class Plan:
         ]
         self._uniforms = [
             (self.positions[o.position], field.read)
-            for o in self._operands
-            if ACCESSES[o.container].kind in ("uniform", "index", "memory") or o.is_whole
+            for o, kind in zip(self._operands, kinds)
+            if kind in ("uniform", "index", "memory") or o.is_whole
             for field in ACCESSES[o.container].fields(o, Variant(True, self.rank))
             if field.role != "pointer"
         ]
@@ -185,7 +185,10 @@ class Plan:
         if kernel is None or count >= LINEAR_LIMIT:
             kernel = self._linear(count >= LINEAR_LIMIT)
         try:
-            kernel.launch(device, values, count)
+            if self._resources:
+                kernel.launch_bound(device, values, count, [self._bound(f, args, results) for f in kernel.resources])
+            else:
+                kernel.launch(device, values, count)
         except FusepyError:  # about a global: some are TypeErrors, too
             raise
         except (struct.error, OverflowError, TypeError) as error:
@@ -239,17 +242,25 @@ class Plan:
             results.append(Tensor(self.device, element, shape) if given is None else self._checked(j, given, shape))
         if outs is not None:
             self._check_overlap(args, outs)
+            self._check_textures(outs, recipe)
         if recipe.count:
-            kernel = self._kernel(Variant(False, self.rank, recipe.wide, self.tile))
+            variant, groups = self.strided(recipe)
+            kernel = self._kernel(variant)
             count = covered(self.tile, recipe.grid, kernel.per_group) if self.tile else recipe.count
             values = [self._value(f, args, results, recipe) for f in kernel.fields]
             try:
-                kernel.launch(self.device, values, count)
+                bound = [self._bound(f, args, results) for f in kernel.resources]
+                kernel.launch_bound(self.device, values, count, bound, groups)
             except FusepyError:
                 raise
             except (struct.error, OverflowError, TypeError) as error:
                 raise self._bad_number(args, error) from error
         return results
+
+    def strided(self, recipe: Recipe) -> tuple[Variant, list[int] | None]:
+        """How a call is indexed that is not linear, and its groups along each axis where it goes by rows of texels."""
+        groups = groups_for(self.device.target.kind, recipe.grid) if self._textured and not self.tile else None
+        return Variant(False, self.rank, recipe.wide, self.tile, groups is not None), groups
 
     def _recipe(self, args: Sequence[Any]) -> Recipe:
         key = tuple(
@@ -277,6 +288,12 @@ class Plan:
             self._recipes[key] = found
         return found
 
+    def _bound(self, field: Field, args: Sequence[Any], results: Sequence[Any]) -> Any:
+        """What is bound for one of the kernel's resources."""
+        if field.read is None:
+            return results[field.source].value
+        return field.read(args[self.positions[field.source]])
+
     def _value(self, field: Field, args: Sequence[Any], results: Sequence[Tensor], recipe: Recipe) -> Any:
         role, source, axis = field.role, field.source, field.axis
         if role == "number":
@@ -297,8 +314,17 @@ class Plan:
         assert role == "stride", role
         return recipe.strides[source][axis]
 
-    def _checked(self, j: int, given: Tensor, shape: tuple[int, ...]) -> Tensor:
-        """A result tensor that the caller gave."""
+    def _checked(self, j: int, given: Any, shape: tuple[int, ...]) -> Any:
+        """A result tensor or texture that the caller gave."""
+        if isinstance(given, Bound):
+            if given.shape != shape:
+                raise ShapeError(
+                    f"{self.name}: the given texture does not fit the result",
+                    saw=f"texels {list(given.shape)}",
+                    expected=f"texels {list(shape)}",
+                    hint="create one of that size, or let _result='texture' do so",
+                )
+            return given
         if given.device is not self.device:
             raise ShapeError(
                 f"{self.name}: {self.targets[j]} lies on another device",
@@ -322,7 +348,7 @@ class Plan:
     def _check_overlap(self, args: Sequence[Any], outs: Sequence[Tensor | None]) -> None:
         """Rejects results that share memory with an argument, unless each thread reads just the element that it writes."""
         for j, out in enumerate(outs):
-            if out is None:
+            if out is None or isinstance(out, Bound):
                 continue
             for operand, position in zip(self._operands, self.positions):
                 tensor = args[position]
@@ -330,12 +356,32 @@ class Plan:
                     continue
                 same = tensor.address == out.address and tensor.size * tensor.element.nbytes == out.size * out.element.nbytes
                 same = same and ((tensor.linear and out.linear) or tensor.strides == out.strides)
-                if operand.is_whole or not same or operand.dims != self._out_dims[j]:
+                if operand.is_whole or operand.is_resource or not same or operand.dims != self._out_dims[j]:
                     raise ShapeError(
                         f"{self.name}: the result overlaps argument {operand.label!r}, which other threads still read",
                         saw="shared memory at different positions",
                         hint="write into another tensor, or exactly over the argument",
                     )
+
+    def _check_textures(self, outs: Sequence[Any], recipe: Recipe) -> None:
+        """Rejects textures that a result would only partly fill, or that other threads still read."""
+        for j in self._sinks:
+            dims, shape = self._out_dims[j], outs[j].shape
+            for operand in self._operands:
+                if operand.shared == j and (operand.is_resource or operand.dims != dims or len(dims) != self.rank):
+                    raise ShapeError(
+                        f"{self.name}: argument {operand.label!r} and the result are one texture, which is written to",
+                        saw="texels that other threads read",
+                        expected="each thread reads the texel that it writes",
+                        hint="write into another texture",
+                    )
+            if any(n == 1 != recipe.grid[d] for n, d in zip(shape, dims)):
+                raise ShapeError(
+                    f"{self.name}: a result that is the same along an axis cannot go into a texture",
+                    saw=f"texels {list(shape)} on a grid {list(recipe.grid)}",
+                    expected="a result for each point of the grid",
+                    hint="take a tensor, or compute this result in a call of its own",
+                )
 
     def _bad_number(self, args: Sequence[Any], error: Exception) -> FusepyError:
         """Which Python number did not fit its parameter."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import threading
 import weakref
@@ -123,6 +124,14 @@ class Device(Spellings):
     def raw(self) -> spy.Device:
         """The sgl device, without submitting anything."""
         return self._sgl
+
+    @functools.cached_property
+    def point_sampler(self) -> spy.Sampler:
+        """Reads the texel at a position as it is."""
+        point, edge = spy.TextureFilteringMode.point, spy.TextureAddressingMode.clamp_to_edge
+        return self._sgl.create_sampler(
+            min_filter=point, mag_filter=point, mip_filter=point, address_u=edge, address_v=edge, address_w=edge
+        )
 
     def check(self) -> None:
         """Raises `DeviceLostError` if the device cannot be used any more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fusepy.ir.types import Kind
+from fusepy.ir.types import TEXTURE_RANKS, Kind
 
 if TYPE_CHECKING:
     from fusepy.ir.graph import Value
@@ -17,7 +17,11 @@ COORDINATES = ("Grid", "CallId")  # integers, one per dimension of a grid; the l
 _PLACES = ("CallId", "ThreadId", "WangHash", "RandFloat")
 GENERATORS = (*_PLACES, *(f"{name}1" for name in _PLACES))
 
-CONTAINERS = (*MEMORY, "Grid", "Linspace", "Uniform", "None", *GENERATORS)
+# textures by their shape; raw buffers, bindless handles, and what is only ever passed as it is (samplers, …), see `ir.resources`
+TEXTURES = tuple(f"Texture{shape}" for shape in TEXTURE_RANKS)
+BUFFER, HANDLE, OPAQUE = "Buffer", "Handle", "Resource"
+
+CONTAINERS = (*MEMORY, "Grid", "Linspace", "Uniform", "None", *GENERATORS, *TEXTURES, BUFFER, HANDLE, OPAQUE)
 
 
 def is_spread(value: Value) -> bool:

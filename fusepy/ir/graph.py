@@ -28,7 +28,8 @@ class Value:
         dims: the extents of its batch axes; ``None`` (printed ``?``) where the size is no part of the program. Only an
             input's trailing axes that a vector could consume carry a number, and only until `resolve_maps`.
         container: how an input arrives: ``"Tensor"`` (device memory), ``"List"`` (Python numbers that follow Slang's
-            answer), ``"Grid"`` (coordinates, no memory), or ``""`` for a single Python number and for every computed value.
+            answer), ``"Grid"`` (coordinates, no memory), ``"Texture2D"`` and the like (texels), ``"Buffer"`` and ``"Resource"``
+            (see `ir.resources`), or ``""`` for a single Python number and for every computed value.
         weak: a Python number, or computed from such alone; it takes the type that its context wants.
         name: the user's name of an input; ``None`` for computed values.
     """

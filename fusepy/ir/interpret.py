@@ -9,9 +9,11 @@ import numpy as np
 
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import Array
 from fusepy.ir.ops.region import result_dims
+from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -100,6 +102,8 @@ def load(array: Array, value: Value, map: ArgMap, rank: int) -> Array:
     spread = cast("Array", moved[tuple(index)])
     if want.kind is Kind.POINTER or want.dtype is None:
         return spread
+    if value.container in TEXTURES and want.shape != value.type.shape:  # the leading channels of a texel
+        spread = cast("Array", spread[..., : channels(want)].reshape(spread.shape[:rank] + want.shape))
     if spread.ndim - rank < len(want.shape):  # one number in every component
         spread = np.broadcast_to(np.reshape(spread, spread.shape + (1,) * len(want.shape)), spread.shape[:rank] + want.shape)
     if spread.shape[rank:] != want.shape:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import COORDINATES, MEMORY, is_open
+from fusepy.ir.containers import BUFFER, COORDINATES, MEMORY, TEXTURES, is_open
 from fusepy.ir.graph import Value
 from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature, enum_scalar
+from fusepy.ir.resources import casts_texel, natural, sees, takes
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.ir.whole import candidates, holds
 
@@ -95,13 +96,13 @@ def _cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Of
     inner = pair_of(want)
     if inner is not None and value.container == "Pair":
         yield from (replace(o, type=want) for o in _cast_offers(value, inner, oracle))
-    elif have is want:
+    elif have is want or (value.container in TEXTURES and casts_texel(have, want)):
         yield Offer(want, 0, cast=True)
     elif have.kind is Kind.SCALAR and want.is_numeric:
         consumed = len(want.shape)
         if not consumed or is_open(value) or (not value.container and not value.rank):
             yield Offer(want, 0, cast=True)  # a conversion, or one number in every component
-        elif value.container and value.rank >= consumed:
+        elif value.container and value.container not in TEXTURES and value.rank >= consumed:
             yield Offer(want, consumed, cast=True)
     elif (have.is_numeric and want.is_numeric and have.shape == want.shape) or _through_enum(have, want, oracle):
         yield Offer(want, 0, cast=True)
@@ -142,16 +143,19 @@ def _converts(have: Type, want: Type) -> bool:
 
 
 def whole_offers(value: Value, type: Type, told: bool = False) -> Iterator[Offer]:
-    """A tensor as one argument for all threads (a pointer, a whole array), or its last axes as an array of fixed extents."""
+    """A tensor as one for all threads (pointer, buffer, whole array), a texture as itself, or last axes as a fixed array."""
     if value.container in COORDINATES and type.kind is Kind.ARRAY and len(type.shape) == 1 and _is_integer(type):
         yield Offer(type, 0)  # coordinates in the order of the dimensions, not turned round as in a vector
+    if type.kind is Kind.RESOURCE and takes(value, type):
+        yield Offer(type, value.rank)
+    if value.container == BUFFER and type.kind is Kind.POINTER:
+        yield Offer(type, 0)
     if value.container not in MEMORY or type.element is None:
         return
     if type.kind is Kind.WHOLE and holds(value, type, told):
         yield Offer(type, value.rank)
     if type.kind is Kind.POINTER:
-        unpacked = value.type.kind is Kind.SCALAR and type.element.is_numeric and type.element.scalar is value.type
-        if type.element is value.type or unpacked:
+        if sees(value.type, type.element):
             yield Offer(type, value.rank)
     elif type.kind is Kind.ARRAY:
         scalar = type.scalar
@@ -163,9 +167,10 @@ def whole_offers(value: Value, type: Type, told: bool = False) -> Iterator[Offer
 
 def array_offers(value: Value, map: ArgMap, param: Param, libraries: Sequence[str]) -> Iterator[Offer]:
     """A tensor as an argument for all threads where `param` wants, or could be, a whole array."""
-    if param.type is not None and param.type.kind is not Kind.WHOLE:
+    taken = param.type or natural(value)
+    if taken is not None and taken.kind is not Kind.WHOLE:
         if map.type is None:
-            yield from whole_offers(value, param.type)
+            yield from whole_offers(value, taken)
         return
     for type in [param.type] if param.type is not None else candidates(value, libraries):
         if map.type is None or (map.type is type.element and param.type is not None):

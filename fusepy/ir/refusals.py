@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, NoMatchError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import MEMORY
+from fusepy.ir.containers import MEMORY, TEXTURES
 from fusepy.ir.graph import Dims, Value
-from fusepy.ir.offers import Offer, describe, exact, fill, show
+from fusepy.ir.offers import Offer, describe, exact, fill, fitting, show, whole_offers
 from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
+from fusepy.ir.resources import casts_texel, channels
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.whole import holds, spelled, writes
 
@@ -54,7 +55,7 @@ def no_match(
                 expected=show(function, signature.params),
                 hint=f"pass {required[0]}=… by position or name",
             )
-    wrong = [i for i, (v, p, o) in enumerate(zip(operands, inputs, offers)) if not any(exact(v, x, p, oracle) for x in o)]
+    wrong = [i for i, (v, m, p, o) in enumerate(zip(operands, maps, inputs, offers)) if not _fits(v, m, p, o, oracle)]
     if len(declared) == 1 and wrong:
         i = wrong[0]
         value, param = operands[i], inputs[i]
@@ -108,6 +109,12 @@ def none_error(what: str, place: str | None) -> UnsupportedArgumentError:
     )
 
 
+def _fits(value: Value, map: ArgMap, param: Param, offers: Sequence[Offer], oracle: Oracle) -> bool:
+    """Whether `param` takes `value`, as an element or as a whole, whatever the other arguments are."""
+    whole = fitting(whole_offers(value, param.type), value, map) if param.type and not map.type else ()
+    return any(exact(value, offer, param, oracle) for offer in (*offers, *whole))
+
+
 def _mapping_hint(value: Value, map: ArgMap) -> str:
     if not map.dims:
         return f"None in declare() means one value for all threads, and this one has {value.rank} axes; say vmapping(0), …"
@@ -120,6 +127,8 @@ def _binding_hint(value: Value, param: Param) -> str:
         return "choose a type with vcast(value, type)"
     if want.kind is Kind.WHOLE:
         return _whole_hint(value, want)
+    if want.kind is Kind.RESOURCE or value.container in TEXTURES:
+        return resource_hint(value, want)
     if (
         value.type.kind is Kind.SCALAR
         and want.kind in (Kind.VECTOR, Kind.MATRIX)
@@ -147,6 +156,22 @@ def _whole_hint(value: Value, want: Type) -> str:
         return f"a {spelled(want)} is filled from a Tensor, a NumPy array or a list"
     takes = f"a {spelled(want)} takes {want.rank} axes of {want.element}"
     return f"{takes}; this has {value.rank} axes of {value.type}, of which trailing ones may become components"
+
+
+def resource_hint(value: Value, want: Type) -> str:
+    """What to do about a texture, or anything else where a resource is wanted, that does not fit."""
+    if value.container not in TEXTURES:
+        return f"pass what a {want.head} stands for in slangpy: a Texture, TextureView, Buffer, Sampler or AccelerationStructure"
+    if want.kind is not Kind.RESOURCE:
+        if casts_texel(value.type, want):
+            return f"each thread gets a texel, a {value.type}; say vcast(value, m.{want.name}) to convert it or to cut channels"
+        return f"each thread gets a texel, a {value.type}, which does not fill a {want}; use a format with more channels"
+    held = want.element
+    if want.head.removeprefix("RW") != value.container:
+        return f"pass a texture of the type {want.head.removeprefix('RW')}, or declare the parameter as {value.container}"
+    if want.writes and held is not None and channels(held) < channels(value.type):
+        return f"a write gives all channels of the format: declare the parameter as RW{value.container}<{value.type}>"
+    return f"the format holds {value.type}: declare the parameter as {value.container}<{value.type}>, or use another format"
 
 
 def ambiguous(

@@ -26,6 +26,7 @@ class Kind(Enum):
     POINTER = "pointer"
     NAMED = "named"  # a struct, enum or interface of the user's module
     WHOLE = "whole"  # an array that user code indexes by itself, from the Slang module of fusepy or slangpy; see `ir.whole`
+    RESOURCE = "resource"  # a texture, buffer, sampler or acceleration structure, see `ir.resources`
 
 
 # name -> (NumPy dtype of one element, rank in the promotion order); the device stores bool as four bytes, see `storage`
@@ -54,6 +55,13 @@ _BY_DTYPE = {dtype: name for name, dtype in SCALARS.items()}
 _SHORT = {"bool", "int", "uint", "half", "float", "double"}  # scalars with `float3`-like spellings in every Slang version
 
 _LIBRARIES = ("fusepy::", "slangpy::")  # the oracle puts these in front of array types, which it knows by reflection
+TEXTURE_RANKS = {"1D": 1, "2D": 2, "3D": 3, "1DArray": 2, "2DArray": 3, "Cube": 3, "CubeArray": 4}  # axes of the array of texels
+_TEXTURES = frozenset(f"{access}Texture{shape}" for shape in TEXTURE_RANKS for access in ("", "RW"))
+_BUFFERS = frozenset(("StructuredBuffer", "RWStructuredBuffer"))
+_OPAQUE = frozenset(
+    ("ByteAddressBuffer", "RWByteAddressBuffer", "SamplerState", "SamplerComparisonState", "RaytracingAccelerationStructure")
+)
+
 _TOKEN = re.compile(r"\s*(?:([A-Za-z_]\w*)|(\d+)|(::|\.(?=[A-Za-z_])|[<>,\[\]]))")
 
 
@@ -63,7 +71,8 @@ class Type:
     Attributes:
         name: its canonical spelling, e.g. ``float3``, ``vector<int64_t,2>``, ``float3x3``, ``float[4]``, ``Ptr<Ray>``.
         kind: see `Kind`.
-        element: the scalar of a vector or matrix, the element of an array, the pointee of a pointer; else ``None``.
+        element: the scalar of a vector or matrix, the element of an array, the pointee of a pointer, what a texture or
+            structured buffer holds; else ``None``.
         shape: extents that a value has as an array of scalars of `element`: ``()``, ``(3,)``, ``(3, 3)``.
         rank: how many axes a whole array has.
 
@@ -140,6 +149,22 @@ class Type:
     def whole(cls, family: str, element: Type, rank: int) -> Type:
         """An array type of a Slang module: ``whole("fusepy::Tensor", float, 2)``."""
         return cls.intern(f"{family}<{element.name},{rank}>", Kind.WHOLE, element, rank=rank)
+
+    @classmethod
+    def resource(cls, head: str, element: Type | None = None) -> Type:
+        """``Texture2D<float4>``, ``RWStructuredBuffer<Ray>``, ``SamplerState``, …"""
+        return cls.intern(head if element is None else f"{head}<{element.name}>", Kind.RESOURCE, element)
+
+    @property
+    def head(self) -> str:
+        """The name without its arguments: ``Texture2D``."""
+        return self.name.partition("<")[0]
+
+    @property
+    def writes(self) -> bool:
+        """Whether Slang code can write through a value of this type."""
+        through = self.element.name if self.head == "DescriptorHandle" and self.element is not None else self.name
+        return self.kind is Kind.POINTER or (self.kind is Kind.RESOURCE and through.startswith("RW"))
 
     @property
     def scalar(self) -> Type | None:
@@ -285,8 +310,21 @@ class _Parser:
     def build(self, head: str, args: list[Type | int]) -> Type:
         head = _ALIASES.get(head, head)
         if not args:
-            return _builtin(head) or Type.intern(head, Kind.NAMED)
+            if head in _TEXTURES:  # Slang's default
+                return Type.resource(head, Type.vector(FLOAT, 4))
+            return _builtin(head) or Type.intern(head, Kind.RESOURCE if head in _OPAQUE else Kind.NAMED)
         first = args[0]
+        if (
+            isinstance(first, Type)
+            and (
+                (head in _TEXTURES and len(args) == 1)
+                # every session is made with scalar layout, so the default one is what NumPy and pointers have
+                or (head in _BUFFERS and [str(a) for a in args[1:]] in ([], ["DefaultDataLayout"], ["ScalarDataLayout"]))
+            )
+        ):
+            return Type.resource(head, first)
+        if head == "DescriptorHandle" and len(args) == 1 and isinstance(first, Type) and first.kind is Kind.RESOURCE:
+            return Type.resource(head, first)
         if isinstance(first, Type):
             if head == "vector" and len(args) == 2 and isinstance(args[1], int):
                 return Type.vector(first, args[1])

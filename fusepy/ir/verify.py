@@ -221,6 +221,8 @@ def _axes_used(scope: _Scope, node: Node) -> str | None:
 def _fillable(value: Value, map: ArgMap) -> tuple[int, ...]:
     """How many trailing axes of `value` the loaded type can consume."""
     want = map.type or value.type
+    if want.kind is Kind.RESOURCE:
+        return (value.rank,)
     if value.container == "Pair":
         want = pair_of(want) or want
     if want is value.type or value.container not in MEMORY or not value.rank:

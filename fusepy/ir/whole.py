@@ -53,6 +53,11 @@ def writes(type: Type) -> bool:
     return family(type) not in _READ_ONLY
 
 
+def has_gradients(type: Type) -> bool:
+    """Whether a `type` points at gradients, to which user code may add though it only reads the elements."""
+    return "Diff" in family(type)
+
+
 def components(have: Type, element: Type) -> int:
     """How many stored elements make one of the array's: 3 where scalars are read as ``float3``."""
     return math.prod(element.shape) if have.kind is Kind.SCALAR and element.kind is not Kind.SCALAR else 1

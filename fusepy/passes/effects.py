@@ -5,15 +5,15 @@ from __future__ import annotations
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.types import Kind, Type
-from fusepy.ir.whole import writes
+from fusepy.ir.whole import has_gradients, writes
 
 
 def is_pure(node: Node) -> bool:
     """Whether `node` only computes its results.
 
     A Slang function is taken to be pure where it has a result and writes no memory: one that takes a pointer may write
-    through it, as may one that takes an `RWTensor` or names a writable global, and one without a result can only be called for
-    what it does.
+    through it, as may one that takes an `RWTensor` or a writable resource, or names a writable global, and one without a
+    result can only be called for what it does.
     """
     if not node.results or not node.op.pure or node.attrs.get("writes"):
         return False
@@ -22,7 +22,7 @@ def is_pure(node: Node) -> bool:
 
 def _may_write(type: Type) -> bool:
     """Whether a function that takes a `type` can change memory."""
-    return type.kind is Kind.POINTER or (type.kind is Kind.WHOLE and writes(type))
+    return type.writes or (type.kind is Kind.WHOLE and (writes(type) or has_gradients(type)))
 
 
 def writes_array(node: Node) -> bool:

@@ -16,9 +16,10 @@ from fusepy.backend.emit import KernelSource, Target, emit, region_operands
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.options import NO_OPTIONS, Options
+from fusepy.backend.sinks import Sink, with_sinks
 from fusepy.element import Element
 from fusepy.ir.parse import parse_graph
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, Type
 from fusepy.passes import run_pipeline
 from tests.reference import ORACLE
 
@@ -114,6 +115,30 @@ graph @at(%r.origin.x: weak float, %r.origin.y: weak int, %r.origin.z: Tensor<fl
   %2 = slang.call @m.at(%1, %r_dir) : Tensor<float3>[?]  // look.py:12
   return %2
 }"""
+TEXTURES = """import @m = "0123"
+graph @grade(%img: Texture2D<float3>[?,?], %lut: Texture2D<float4>[?,?], %s: Resource<SamplerState>[], %uv: Tensor<float>[?,2]) -> (Tensor<float3>[?,?], Tensor<float3>[?,?]) {
+  %0 = slang.call @m.grade(%img, %lut, %s, %uv) : Tensor<float3>[?,?]
+  %1 = neg(%0) : Tensor<float3>[?,?]
+  return %0, %1
+}"""
+CUBE = """import @m = "0123"
+graph @cube(%sky: TextureCubeArray<float4>[?,?,?,?], %k: weak float) -> (Tensor<float>[?,?,?,?]) {
+  %0 = cast(%sky) {type = "float3"} : Tensor<float3>[?,?,?,?]
+  %1 = slang.call @m.luma(%0) : Tensor<float>[?,?,?,?]
+  return %1
+}"""
+BUFFERS = """import @m = "0123"
+graph @items(%all: Tensor<float3>[?], %raw: Buffer<ByteAddressBuffer>[], %i: Tensor<int>[?]) -> (Tensor<float3>[?]) {
+  %0 = slang.call @m.pick_item(%all, %i) : Tensor<float3>[?]
+  %1 = slang.call @m.pick_item(%raw, %i) : Tensor<float3>[?]
+  %2 = add(%0, %1) : Tensor<float3>[?]
+  return %2
+}"""
+MARKED = """import @m = "0123"
+graph @mark(%t: Texture2D<float>[?,?], %at: weak Grid<int2>[?,?], %x: weak float) -> () {
+  slang.call @m.mark(%t, %at, %x)
+  return
+}"""
 
 
 class Case(NamedTuple):
@@ -121,6 +146,7 @@ class Case(NamedTuple):
     target: str
     variant: Variant
     options: Options = NO_OPTIONS
+    into: dict[int, Sink] = {}
 
 
 CASES = {
@@ -154,16 +180,26 @@ CASES = {
     "nested_linear": Case(NESTED, "vulkan", Variant(True, 1)),
     "nested_strided": Case(NESTED, "vulkan", Variant(False, 1)),
     "operators": Case(OPERATORS, "software", Variant(True, 1)),
+    "textures_strided": Case(TEXTURES, "vulkan", Variant(False, 2)),
+    "textures_rows": Case(TEXTURES, "vulkan", Variant(False, 2, rows=True), into={1: Sink(Type.parse("RWTexture2D<float4>"))}),
+    "textures_shared": Case(
+        TEXTURES, "software", Variant(False, 2, rows=True), into={0: Sink(Type.parse("RWTexture2D<float4>"), ("img",))}
+    ),
+    "textures_cuda": Case(TEXTURES, "cuda", Variant(False, 2, rows=True)),
+    "cube_rows": Case(CUBE, "software", Variant(False, 4, rows=True)),
+    "buffers_linear": Case(BUFFERS, "vulkan", Variant(True, 1)),
+    "marked_strided": Case(MARKED, "vulkan", Variant(False, 2)),
 }
 
 
 def emitted(case: Case) -> KernelSource:
     graph = run_pipeline(parse_graph(case.text), ORACLE)
     (region,) = graph.nodes
+    region = with_sinks(region, case.into)
     types = [o.want for o in region_operands(region) if o.dims and o.want.kind is not Kind.POINTER] + [
         v.type for v in region.results
     ]
-    widest = max(Element.of(t, ORACLE).nbytes for t in types)
+    widest = max((Element.of(t, ORACLE).nbytes for t in types), default=4)
     imports = {alias: [f"{alias}_{key}"] for alias, key in graph.modules}
     return emit(region, case.variant, Target(case.target), ACCESSES, imports, widest, options=case.options)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
+import slangpy as spy
 from slangpy.slangpy import Shape as SlangpyShape
 
 from fusepy.backend.marshals.array import ListMarshal, NumPyMarshal, TensorMarshal
@@ -20,10 +21,19 @@ from fusepy.backend.marshals.nothing import NoneAccess, NoneMarshal
 from fusepy.backend.marshals.number import IntMarshal, NumberAccess, NumberMarshal, NumPyScalarMarshal
 from fusepy.backend.marshals.pair import PairAccess
 from fusepy.backend.marshals.places import CallIdAccess, GeneratorMarshal, RandFloatAccess, ThreadIdAccess, WangHashAccess
+from fusepy.backend.marshals.resource import (
+    AccelerationStructureMarshal,
+    BufferMarshal,
+    HandleMarshal,
+    ResourceAccess,
+    SamplerMarshal,
+)
+from fusepy.backend.marshals.texture import CubeAccess, TextureAccess, TextureMarshal
 from fusepy.backend.marshals.torch_tensor import TorchMarshal, is_class
 from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.generators import CallId, Grid, Linspace, RandFloat, Shape, ThreadId, WangHash
+from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE, TEXTURES
 from fusepy.ir.types import BOOL, FLOAT, INT, UINT
 from fusepy.tensor import Tensor
 
@@ -43,6 +53,12 @@ MARSHALS: dict[type, Marshal] = {
     ThreadId: GeneratorMarshal(UINT),
     WangHash: GeneratorMarshal(UINT),
     RandFloat: GeneratorMarshal(FLOAT),
+    spy.Texture: TextureMarshal(),
+    spy.TextureView: TextureMarshal(),
+    spy.Sampler: SamplerMarshal(),
+    spy.Buffer: BufferMarshal(),
+    spy.AccelerationStructure: AccelerationStructureMarshal(),
+    spy.DescriptorHandle: HandleMarshal(),
     float: NumberMarshal(FLOAT),
     int: IntMarshal(INT),
     bool: NumberMarshal(BOOL),
@@ -69,6 +85,10 @@ ACCESSES: dict[str, Access] = {
     "": NumberAccess(),
     **_places,
     **{f"{name}1": access for name, access in _places.items()},
+    BUFFER: ResourceAccess(),
+    OPAQUE: ResourceAccess(),
+    HANDLE: ResourceAccess(),
+    **{name: CubeAccess() if "Cube" in name else TextureAccess() for name in TEXTURES},
 }
 
 
@@ -90,7 +110,7 @@ def marshal_of(value: Any) -> Marshal:
     raise UnsupportedArgumentError(
         f"a {type(value).__name__} cannot be passed to Slang",
         saw=repr(value)[:60],
-        expected="numbers, slangpy's vectors and matrices, lists of numbers, NumPy arrays, Tensors, grid() and other generators",
+        expected="numbers, slangpy's vectors, textures and buffers, lists, NumPy arrays, Tensors, grid() and generators",
         hint="convert it, or register a marshal for its class",
     )
 

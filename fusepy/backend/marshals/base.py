@@ -50,12 +50,27 @@ class Marshal(Protocol):
         ...
 
     def place(self, value: Any, type: Type, device: Device) -> Any:
-        """The device form of `value` with elements of `type`: a `Tensor`, a Python number, or a `Grid`.
+        """The device form of `value` with elements of `type`: a `Tensor`, a Python number, a `Grid`, or a `Bound` resource.
 
         Raises:
             FusepyError: if the value cannot be brought to the device.
         """
         ...
+
+
+class Bound:
+    """The device form of a resource: what is bound under its name, and the extents that it has as an array.
+
+    Attributes:
+        sampler: what its texels are read with, where that takes one.
+    """
+
+    __slots__ = ("sampler", "shape", "value")
+
+    def __init__(self, value: Any, shape: tuple[int, ...], sampler: Any = None):
+        self.value = value
+        self.shape = shape
+        self.sampler = sampler
 
 
 @dataclass(frozen=True)
@@ -65,7 +80,8 @@ class Field:
     ``read`` takes the value from the placed argument of operand ``source``; a ``"number"`` is that argument itself. Where the
     value depends on the call as a whole, ``role`` is ``"out"``, ``"count"``, ``"extent"``, ``"stride"``, ``"out_base"`` or
     ``"out_stride"``, ``source`` the operand, result or dimension, and ``axis`` the axis of a stride. Fields of role
-    ``"pointer"`` stand first in the block.
+    ``"pointer"`` stand first in the block. A ``"resource"``, and a texture ``"into"`` which a result goes, are not in the
+    block: they are bound by `name`.
     """
 
     type: str
@@ -81,12 +97,14 @@ class Variant:
     """One way to index: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit.
 
     `tile` is the size of a thread group along the last two or three dimensions, last one first, where the user has asked for it.
+    `rows` kernels get their coordinates from the groups' own, see `backend.rows`.
     """
 
     linear: bool
     rank: int
     wide: bool = False
     tile: tuple[int, ...] = ()
+    rows: bool = False
 
     @property
     def index(self) -> str:
@@ -94,7 +112,8 @@ class Variant:
 
     def __str__(self) -> str:
         way = "linear" if self.linear else f"strided{self.rank}"
-        return way + ("_64" if self.wide else "") + (f", tiles of {'x'.join(map(str, self.tile))}" if self.tile else "")
+        way += ("_64" if self.wide else "") + (" by rows" if self.rows else "")
+        return way + (f", tiles of {'x'.join(map(str, self.tile))}" if self.tile else "")
 
 
 @dataclass(frozen=True)
@@ -114,11 +133,23 @@ class Operand:
     cuda: bool = False
     label: str = ""
     function: str = ""
+    shared: int | None = None  # the result that goes into the same texture, which is then read through one binding
+    shared_channels: int = 0
 
     @property
     def is_whole(self) -> bool:
         """Whether user code indexes it by itself: a pointer, or an array of a Slang library."""
         return self.want.kind is Kind.POINTER or self.want.kind is Kind.WHOLE
+
+    @property
+    def resource(self) -> str:
+        """The name of what is bound for this operand."""
+        return f"fzr_{self.name}" if self.shared is None else result_resource(self.shared)
+
+    @property
+    def is_resource(self) -> bool:
+        """Whether it is bound by name, and seen whole."""
+        return self.want.kind is Kind.RESOURCE
 
     @property
     def consumed(self) -> int:
@@ -129,6 +160,11 @@ class Operand:
     def spread(self) -> bool:
         """Whether it differs along `dims` without having extents there, as generators do."""
         return len(self.dims) > self.rank
+
+
+def result_resource(j: int) -> str:
+    """The name of the texture that result `j` goes into."""
+    return f"fzr_r_{j}"
 
 
 class Access(Protocol):
@@ -151,6 +187,11 @@ class Access(Protocol):
     def load(self, operand: Operand, variant: Variant) -> str:
         """An expression for one element of `operand.want`, over the index ``i`` (linear) or ``d0, d1, …`` (strided)."""
         ...
+
+
+def reach(access: Access, operand: Operand) -> str:
+    """How a kernel reaches an operand: the `Access.kind`, or ``"resource"`` where it is bound by name."""
+    return "resource" if operand.want.kind is Kind.RESOURCE else access.kind
 
 
 def storage(type: Type) -> Type:

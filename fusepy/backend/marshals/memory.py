@@ -8,8 +8,13 @@ from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.whole import whole_fields, whole_value
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import BOOL, Kind, Type
+from fusepy.tensor import Tensor
 
 _low, _base = attrgetter("low"), attrgetter("base")
+
+
+def _itself(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 class MemoryAccess:
@@ -21,6 +26,8 @@ class MemoryAccess:
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         if operand.want.kind is Kind.WHOLE:
             return whole_fields(operand)
+        if operand.want.kind is Kind.RESOURCE:  # a tensor as a StructuredBuffer or ByteAddressBuffer
+            return [Field(str(operand.want), operand.resource, "resource", operand.position, read=_itself)]
         fields = [Field(f"{self.pointee(operand, variant)}*", f"a_{operand.name}", "pointer", operand.position, read=_low)]
         if not variant.linear and operand.want.kind is not Kind.POINTER:
             fields.append(Field(variant.index, f"a_{operand.name}_b", "base", operand.position, read=_base))

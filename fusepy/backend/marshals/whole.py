@@ -14,6 +14,7 @@ from fusepy.errors import CompileError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import BOOL, HALF, Kind, Type
 from fusepy.ir.whole import components, family, library, writes
+from fusepy.sharing import memory_of
 from fusepy.tensor import Tensor
 
 LIMIT = 1 << 31  # elements that 32-bit indices reach
@@ -117,13 +118,7 @@ class _Part:
         return f"{'' if read_only else 'RW'}StructuredBuffer<{element}>"
 
     def handle(self, tensor: Tensor) -> int:
-        buffer = tensor.block.buffer  # asking for `tensor.buffer` would end deferral
-        if buffer is None:
-            raise ShapeError(
-                "a tensor in memory of another framework lies in no buffer of the device",
-                saw=f"shape {tensor.shape}",
-                hint="pass a copy of it: t.copy()",
-            )
+        buffer = memory_of(tensor)  # asking for `tensor.buffer` would end deferral
         found = buffer.descriptor_handle_rw if self.buffer.startswith("RW") else buffer.descriptor_handle_ro
         if not found:
             raise CompileError(
@@ -132,8 +127,12 @@ class _Part:
         return found.value
 
     def place_in_buffer(self, tensor: Tensor) -> int:
-        """The first element, counted from the beginning of the buffer; `detours` sees to it that this is a whole number."""
-        return tensor.offset // (tensor.element.nbytes * self.count)
+        """The first element, counted from the beginning of the buffer; for elements, `detours` makes it a whole number."""
+        unit = tensor.element.nbytes * (1 if self.part else self.count)
+        if tensor.offset % unit:
+            what = f"has a {self.part} that lies at no multiple of {unit} bytes in its buffer"
+            raise self.error(what, f"byte {tensor.offset}", "import fusepy in Slang, whose arrays can lie anywhere")
+        return tensor.offset // unit
 
     def of(self, read: Callable[[Tensor], int], needed: bool = False) -> Callable[[Tensor], int]:
         """`read` of the tensor, or of one of its gradients; 0 where it has none, which is an error if it is `needed`."""

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusepy.errors import RangeError, TraceError, UnknownNameError, did_you_mean
+from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
 from fusepy.ir.oracle import Oracle, enum_scalar
+from fusepy.ir.resources import casts_texel
 from fusepy.ir.types import BOOL, SCALARS, Kind, Type, promote
 
 
@@ -85,6 +87,8 @@ class Cast(Op):
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         value, map, want = node.operands[0], node.maps[0], Type.parse(node.text("type"))
         have = value.type
+        if value.container in TEXTURES and casts_texel(have, want):
+            return [computed(node, want)]
         filled = len(want.shape) if value.container and have.kind is Kind.SCALAR and want.is_numeric and value.rank else 0
         if value.rank >= filled > 0:
             batch = value.rank - filled  # trailing axes become components

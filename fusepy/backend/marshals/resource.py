@@ -1,0 +1,155 @@
+"""What is passed as it is: samplers, acceleration structures and raw buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import slangpy as spy
+
+from fusepy.backend.marshals.base import BLOCK, Bound, Description, Field, Operand, Variant
+from fusepy.errors import ShapeError
+from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE
+from fusepy.ir.resources import BYTES
+from fusepy.ir.types import Kind, Type
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+_SAMPLER, _COMPARISON = Type.parse("SamplerState"), Type.parse("SamplerComparisonState")
+_ACCELERATION = Type.parse("RaytracingAccelerationStructure")
+
+
+def check_device(value: Any, what: str, device: Device) -> None:
+    """Raises `ShapeError` if a slangpy object lies on another device."""
+    if value.device is not device.raw:
+        raise ShapeError(
+            f"a {what} lies on another device",
+            saw=f"{value.device.info.adapter_name}, opened as {id(value.device):#x}",
+            expected=f"{device.name}, opened as {id(device.raw):#x}",
+            hint=f"make it with device.sgl.create_{what.replace(' ', '_')}(…) of the device that the module is on",
+        )
+
+
+class SamplerMarshal:
+    """slangpy's ``Sampler``: a ``SamplerState``, or a ``SamplerComparisonState`` if it compares."""
+
+    returns = "scalar"
+
+    def key(self, value: spy.Sampler) -> Hashable:
+        return (OPAQUE, self._type(value))
+
+    def describe(self, value: spy.Sampler) -> Description:
+        return Description(self._type(value), (), OPAQUE)
+
+    def extents(self, value: spy.Sampler) -> tuple[int, ...]:
+        return ()
+
+    def place(self, value: spy.Sampler, type: Type, device: Device) -> Bound:
+        check_device(value, "sampler", device)
+        return Bound(value, ())
+
+    def _type(self, value: spy.Sampler) -> Type:
+        compares = value.desc.reduction_op == spy.TextureReductionOp.comparison
+        return _COMPARISON if compares else _SAMPLER
+
+
+class AccelerationStructureMarshal:
+    """slangpy's ``AccelerationStructure``."""
+
+    returns = "scalar"
+
+    def key(self, value: spy.AccelerationStructure) -> Hashable:
+        return (OPAQUE, _ACCELERATION)
+
+    def describe(self, value: spy.AccelerationStructure) -> Description:
+        return Description(_ACCELERATION, (), OPAQUE)
+
+    def extents(self, value: spy.AccelerationStructure) -> tuple[int, ...]:
+        return ()
+
+    def place(self, value: spy.AccelerationStructure, type: Type, device: Device) -> Bound:
+        check_device(value, "acceleration structure", device)
+        return Bound(value, ())
+
+
+class BufferMarshal:
+    """slangpy's ``Buffer``: raw bytes, whatever the parameter says that they hold."""
+
+    returns = "tensor"
+
+    def key(self, value: spy.Buffer) -> Hashable:
+        return BUFFER
+
+    def describe(self, value: spy.Buffer) -> Description:
+        return Description(BYTES, (), BUFFER)
+
+    def extents(self, value: spy.Buffer) -> tuple[int, ...]:
+        return ()
+
+    def place(self, value: spy.Buffer, type: Type, device: Device) -> Bound:
+        check_device(value, "buffer", device)
+        return Bound(value, ())
+
+
+class HandleMarshal:
+    """slangpy's ``DescriptorHandle``: a bindless handle, for a ``DescriptorHandle<…>`` parameter."""
+
+    returns = "tensor"
+
+    def key(self, value: spy.DescriptorHandle) -> Hashable:
+        return (HANDLE, self._type(value))
+
+    def describe(self, value: spy.DescriptorHandle) -> Description:
+        return Description(self._type(value), (), HANDLE)
+
+    def extents(self, value: spy.DescriptorHandle) -> tuple[int, ...]:
+        return ()
+
+    def place(self, value: spy.DescriptorHandle, type: Type, device: Device) -> Bound:
+        return Bound(value, ())
+
+    def _type(self, value: spy.DescriptorHandle) -> Type:
+        if not value:  # it would read whatever lies first in the table
+            raise ShapeError(
+                "a null bindless handle",
+                saw=repr(value),
+                expected="a handle of a texture, buffer or sampler that is alive",
+                hint="the device's table of handles is full: pass the object itself, which takes no place in it",
+            )
+        return _HANDLES[value.type]
+
+
+_KINDS = spy.DescriptorHandleType
+_HANDLES = {
+    _KINDS.texture: Type.parse("TextureHandle"),
+    _KINDS.rw_texture: Type.parse("RWTextureHandle"),
+    _KINDS.buffer: Type.parse("BufferHandle"),
+    _KINDS.rw_buffer: Type.parse("RWBufferHandle"),
+    _KINDS.sampler: Type.parse("SamplerHandle"),
+    _KINDS.combined_texture_sampler: Type.parse("CombinedHandle"),
+    _KINDS.acceleration_structure: Type.parse("RaytracingAccelerationStructureHandle"),
+}
+
+
+def _value(bound: Bound) -> Any:
+    return bound.value
+
+
+def _address(bound: Bound) -> int:
+    return bound.value.device_address
+
+
+class ResourceAccess:
+    """One object for all threads, bound by name; a buffer behind a pointer is its address."""
+
+    kind = "uniform"
+    prelude = ""
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        if operand.want.kind is Kind.POINTER:
+            return [Field(f"{operand.want.element}*", f"a_{operand.name}", "address", operand.position, read=_address)]
+        return [Field(str(operand.want), operand.resource, "resource", operand.position, read=_value)]
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        return f"{BLOCK}.a_{operand.name}"

@@ -1,0 +1,141 @@
+"""Textures: texels by the coordinates of the thread, or the whole of it as one parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+from fusepy.backend.marshals.base import BLOCK, Bound, Description, Field, Operand, Variant, convert
+from fusepy.backend.marshals.resource import check_device
+from fusepy.backend.texture import AnyTexture, kind_of
+from fusepy.ir.resources import channels
+from fusepy.ir.types import Kind, Type
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+
+class TextureMarshal:
+    """slangpy's ``Texture`` and ``TextureView``: bound as they are, nothing is copied."""
+
+    returns = "tensor"
+
+    def key(self, value: AnyTexture) -> Hashable:
+        return kind_of(value)
+
+    def describe(self, value: AnyTexture) -> Description:
+        kind = kind_of(value)
+        return Description(kind.texel, (None,) * kind.rank, kind.container)
+
+    def extents(self, value: AnyTexture) -> tuple[int, ...]:
+        return kind_of(value).shape(value)
+
+    def place(self, value: AnyTexture, type: Type, device: Device) -> Bound:
+        check_device(value, "texture", device)
+        kind = kind_of(value)
+        return Bound(value, kind.shape(value), device.point_sampler if "Cube" in kind.container else None)
+
+
+def _step(axis: int) -> Callable[[Any], int]:
+    return lambda bound: 0 if bound.shape[axis] == 1 else 1
+
+
+class TextureAccess:
+    """Loads the texel at the thread's coordinates; along a stretched axis it is always the first."""
+
+    kind = "computed"
+    prelude = ""
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        if operand.want.kind is Kind.RESOURCE:
+            return [Field(str(operand.want), operand.resource, "resource", operand.position, read=_value)]
+        steps = [
+            Field("int", f"a_{operand.name}_t{axis}", "step", operand.position, axis, _step(axis)) for axis in range(operand.rank)
+        ]
+        if operand.shared is not None:
+            return steps
+        element = _read_as(operand)
+        return [
+            *steps,
+            Field(f"{operand.container}<{element}>", operand.resource, "resource", operand.position, read=_value),
+        ]
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        count = channels(operand.want)
+        # a texture that is written as well is read through the same binding, which has all channels
+        given = channels(_read_as(operand)) if operand.shared is None else operand.shared_channels
+        texel = self.texel(operand) + (f".{'xyzw'[:count]}" if count < given else "")
+        return convert(texel, Type.vector(_scalar(operand), count), operand.want)
+
+    def texel(self, operand: Operand) -> str:
+        return f"{operand.resource}[{coordinates(operand)}]"
+
+
+class CubeAccess(TextureAccess):
+    """Cubes have no loads by coordinates in Slang: the centre of a texel, sampled with a point sampler, is that texel."""
+
+    prelude = """float3 fzr_face(uint face, float2 s)
+{
+    switch (face)
+    {
+    case 0: return float3(1, -s.y, -s.x);
+    case 1: return float3(-1, -s.y, s.x);
+    case 2: return float3(s.x, 1, s.y);
+    case 3: return float3(s.x, -1, -s.y);
+    case 4: return float3(s.x, -s.y, 1);
+    default: return float3(-s.x, -s.y, -1);
+    }
+}"""
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        fields = super().fields(operand, variant)
+        if operand.want.kind is not Kind.RESOURCE:
+            fields.append(Field("float", f"a_{operand.name}_n", "size", operand.position, read=_width))
+            fields.append(Field("SamplerState", f"{operand.resource}_point", "resource", operand.position, read=_point_sampler))
+        return fields
+
+    def texel(self, operand: Operand) -> str:
+        name = f"{BLOCK}.a_{operand.name}"
+        *cube, face, y, x = _indices(operand)
+        centre = f"(float2({x}, {y}) * 2 + 1) / {name}_n - 1"
+        direction = f"fzr_face(uint({face}), {centre})"
+        if cube:
+            direction = f"float4({direction}, {cube[0]})"
+        return f"{operand.resource}.SampleLevel({operand.resource}_point, {direction}, 0)"
+
+
+def _value(bound: Bound) -> Any:
+    return bound.value
+
+
+def _width(bound: Bound) -> float:
+    return float(bound.shape[-1])
+
+
+def _point_sampler(bound: Bound) -> Any:
+    return bound.sampler
+
+
+def _scalar(operand: Operand) -> Type:
+    """The numbers that the format reads as."""
+    return operand.have.scalar or operand.have
+
+
+def _read_as(operand: Operand) -> Type:
+    """The type that is loaded: as many channels as are wanted; CUDA has no fetch of three."""
+    count = channels(operand.want)
+    return Type.vector(_scalar(operand), 4 if operand.cuda and count == 3 else count)
+
+
+def _indices(operand: Operand) -> list[str]:
+    return [f"d{d} * {BLOCK}.a_{operand.name}_t{axis}" for axis, d in enumerate(operand.dims)]
+
+
+def coordinates(operand: Operand) -> str:
+    """Texel coordinates, fastest axis first."""
+    return texel_index(_indices(operand))
+
+
+def texel_index(indices: list[str]) -> str:
+    """Indices in NumPy's order as one unsigned coordinate."""
+    return f"uint({indices[0]})" if len(indices) == 1 else f"uint{len(indices)}({', '.join(reversed(indices))})"

@@ -1,0 +1,167 @@
+"""The resources of one kernel: textures, samplers, buffers and acceleration structures, bound by name.
+
+By name, and not by bindless handles in the parameter block: sgl then knows what a dispatch uses, so it moves textures between
+layouts, puts barriers between writers and readers, and keeps everything alive until the device is done; there is no limit on how
+many a program has, and nothing that a stale handle could read. A name costs 0.9 µs on the host, so what is bound already stays.
+The price: a kernel holds on to what it was last called with (decision 008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import slangpy as spy
+
+from fusepy.backend.marshals.base import Field
+from fusepy.backend.texture import AnyTexture, kind_of, overlap, texture_of
+from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.tensor import Tensor
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+_Usage = spy.TextureUsage
+
+
+class Resources:
+    """The named resources of a kernel's root object.
+
+    Args:
+        fields: one per resource; ``role`` is ``"resource"`` for an argument, ``"into"`` for a result.
+        kernel: the function's name, for messages.
+    """
+
+    def __init__(self, fields: Sequence[Field], kernel: str):
+        self._fields = tuple(fields)
+        self._kernel = kernel
+        self._cursors: list[spy.ShaderCursor] = []
+        self._last: list[Any] = []
+        self._copies: dict[int, spy.Buffer] = {}
+        self._tensors = False
+
+    def attach(self, cursor: spy.ShaderCursor) -> None:
+        """Starts over with a root object that holds nothing yet, behind `cursor`."""
+        self._cursors = [cursor[f.name] for f in self._fields]
+        self._last = [None] * len(self._fields)
+        self._copies = {}
+        self._tensors = False
+
+    def bind(self, device: Device, values: Sequence[Any]) -> None:
+        """Makes the next dispatch use these resources.
+
+        Raises:
+            UnsupportedArgumentError: for a texture or buffer without the usage, or of a format, that this needs.
+            ShapeError: where a texture is written and read, or a tensor cannot be passed as a buffer.
+        """
+        last = self._last
+        if all(a is b for a, b in zip(values, last)) and not self._tensors:
+            return
+        for field, value in zip(self._fields, values):
+            self._check(device, field, value)
+        self._check_conflicts(values)
+        self._tensors = any(isinstance(v, Tensor) for v in values)
+        for i, value in enumerate(values):
+            if isinstance(value, Tensor):
+                self._bind_tensor(device, i, value)
+            elif value is not last[i]:
+                self._cursors[i].write(value)
+        self._last = list(values)
+
+    def finish(self, device: Device) -> None:
+        """What has to follow the dispatch: tensors that were written come back, and all work goes to the device.
+
+        Whoever made a texture or buffer may read or overwrite it at any time, without asking fusepy, so nothing may wait.
+        """
+        submit = any(not isinstance(v, (Tensor, spy.Sampler)) for v in self._last)
+        for i, copy in self._copies.items() if self._tensors else ():
+            value = self._last[i]
+            if isinstance(value, Tensor) and self._fields[i].type.startswith("RW"):
+                device.queue.copy(value.memory, value.offset, copy, 0, copy.size)
+                submit = True  # only a dispatch looks whether the device is shared
+        if submit:
+            device.queue.flush()
+
+    def _bind_tensor(self, device: Device, i: int, tensor: Tensor) -> None:
+        """A tensor lies somewhere inside a large buffer, and sgl binds whole ones: it is copied into one of its own."""
+        size = tensor.size * tensor.element.nbytes
+        if not tensor.linear:
+            raise self._misfit(self._fields[i], f"strides {tensor.strides}", "a contiguous tensor", "copy the view first")
+        if not size:
+            raise self._misfit(self._fields[i], tensor.shape, "at least one element", "sgl has no empty buffers")
+        copy = self._copies.get(i)
+        if copy is None or copy.size != size:
+            usage = spy.BufferUsage.shader_resource | spy.BufferUsage.unordered_access
+            usage |= spy.BufferUsage.copy_source | spy.BufferUsage.copy_destination
+            copy = self._copies[i] = device.raw.create_buffer(size=size, usage=usage, struct_size=tensor.element.nbytes)
+            self._cursors[i].write(copy)
+        elif self._last[i].__class__ is not Tensor:
+            self._cursors[i].write(copy)
+        device.queue.copy(copy, 0, tensor.memory, tensor.offset, size)
+
+    def _check(self, device: Device, field: Field, value: Any) -> None:
+        writes = field.type.startswith("RW")
+        if isinstance(value, spy.Buffer):
+            self._check_buffer(field, value)
+        if not isinstance(value, (spy.Texture, spy.TextureView)):
+            return
+        needed = _Usage.unordered_access if writes else _Usage.shader_resource
+        usage = texture_of(value).desc.usage
+        if not usage & needed:
+            verb = "written to" if writes else "read"
+            raise UnsupportedArgumentError(
+                f"{self._kernel}: {_what(field)}: a texture without the usage {needed.name} cannot be {verb}",
+                saw=_names(usage),
+                expected=needed.name,
+                hint=f"create it with usage=TextureUsage.{needed.name} | …",
+            )
+        format = kind_of(value).format
+        can = spy.FormatSupport.shader_uav_store if writes else spy.FormatSupport.shader_load
+        if not device.raw.get_format_support(format) & can:
+            raise UnsupportedArgumentError(
+                f"{self._kernel}: {_what(field)}: the device cannot {'write to' if writes else 'read'} textures of this format",
+                saw=format.name,
+                expected=f"a format with {can.name}",
+                hint="use a common one such as rgba8_unorm, rgba16_float or r32_float",
+            )
+
+    def _check_buffer(self, field: Field, value: spy.Buffer) -> None:
+        needed = spy.BufferUsage.unordered_access if field.type.startswith("RW") else spy.BufferUsage.shader_resource
+        if not value.desc.usage & needed:
+            raise UnsupportedArgumentError(
+                f"{self._kernel}: {_what(field)}: a buffer without the usage {needed.name}",
+                saw=_names(value.desc.usage),
+                expected=needed.name,
+                hint=f"create it with usage=BufferUsage.{needed.name} | …",
+            )
+
+    def _check_conflicts(self, values: Sequence[Any]) -> None:
+        """A texture is in one layout while a kernel runs, so that nobody can read it as such where it is written to."""
+        textures: list[tuple[Field, AnyTexture]] = []
+        for field, value in zip(self._fields, values):
+            if isinstance(value, (spy.Texture, spy.TextureView)):
+                textures.append((field, value))
+        for i, (a, first) in enumerate(textures):
+            for b, second in textures[i + 1 :]:
+                writers = a.type.startswith("RW") + b.type.startswith("RW")
+                fine = writers == 0 or (writers == 2 and "into" not in (a.role, b.role))
+                if not fine and overlap(first, second):
+                    raise ShapeError(
+                        f"{self._kernel}: {_what(a)} and {_what(b)} are one texture, which is written to",
+                        saw="the same texture, or views that overlap",
+                        hint="write into another texture; only a texel that its own thread reads can be overwritten",
+                    )
+
+    def _misfit(self, field: Field, saw: Any, expected: str, hint: str) -> ShapeError:
+        what = f"{self._kernel}: {_what(field)}: a tensor cannot be passed as {field.type}"
+        return ShapeError(what, saw=saw, expected=expected, hint=hint)
+
+
+def _names(usage: spy.TextureUsage | spy.BufferUsage) -> str:
+    """The flags by name; their own text is a number."""
+    return " | ".join(name for name, flag in type(usage).__members__.items() if flag and flag & usage) or "no usage"
+
+
+def _what(field: Field) -> str:
+    """The argument behind a slot, for messages."""
+    return "the result" if field.role == "into" else f"argument {field.name.removeprefix('fzr_')!r}"

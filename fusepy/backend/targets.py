@@ -1,0 +1,118 @@
+"""Results that go into textures: which of a call's results do, and the textures that take them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import slangpy as spy
+
+from fusepy.backend.marshals.base import Bound
+from fusepy.backend.marshals.resource import check_device
+from fusepy.backend.runtime import Device
+from fusepy.backend.sinks import Sink, sink_type
+from fusepy.backend.texture import TextureKind, create, format_for, kind_for, kind_of
+from fusepy.errors import UnsupportedArgumentError
+from fusepy.ir.containers import TEXTURES
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.types import Type
+
+_PLAIN = {1: spy.TextureType.texture_1d, 2: spy.TextureType.texture_2d, 3: spy.TextureType.texture_3d}
+
+
+@dataclass(frozen=True)
+class Into:
+    """What the textures among ``_result=`` say about the program: per result a kind, and the argument that it is as well."""
+
+    kinds: tuple[TextureKind | None, ...]
+    shared: tuple[int | None, ...]
+
+
+def is_texture(value: Any) -> bool:
+    """Whether `value` is one of slangpy's textures, or a view of one."""
+    return isinstance(value, (spy.Texture, spy.TextureView))
+
+
+def into(result: Any, args: Sequence[Any]) -> Into | None:
+    """What ``_result=`` says beside being memory; ``None`` where there is no texture in it."""
+    given: Sequence[Any] = cast("Sequence[Any]", result) if isinstance(result, (tuple, list)) else [result]
+    if not any(map(is_texture, given)):
+        return None
+    shared = [next((i for i, a in enumerate(args) if a is r), None) if is_texture(r) else None for r in given]
+    return Into(tuple(kind_of(r) if is_texture(r) else None for r in given), tuple(shared))
+
+
+@dataclass(frozen=True)
+class Target:
+    """The texture that one result goes into.
+
+    Attributes:
+        shared: the argument that is the same texture, if any.
+    """
+
+    type: Type
+    kind: TextureKind
+    shared: int | None = None
+
+    @staticmethod
+    def of(kind: TextureKind, result: Value, what: str, shared: int | None = None) -> Target:
+        """The target for textures of this kind.
+
+        Raises:
+            UnsupportedArgumentError: if the format cannot hold the result, or the texture has another rank.
+        """
+        if kind.rank != result.rank or "Cube" in kind.container:
+            raise UnsupportedArgumentError(
+                f"{what} is a texture that cannot take the result",
+                saw=repr(kind),
+                expected=f"{result.rank} axes" if kind.rank != result.rank else "a texture that Slang can write by coordinates",
+                hint="write a cube as a texture_2d_array and copy its layers"
+                if "Cube" in kind.container
+                else "choose another type",
+            )
+        return Target(sink_type(kind.container, kind.texel, result.type, what), kind, shared)
+
+    @staticmethod
+    def made_for(result: Value, inputs: Sequence[Value], args: Sequence[Any], what: str) -> Target:
+        """The target for a texture that is created: of an argument's type if that has as many axes, else 1D, 2D or 3D.
+
+        Raises:
+            UnsupportedArgumentError: if no texture has so many axes or such texels.
+        """
+        format = format_for(result.type)
+        alike = [
+            a for v, a in zip(inputs, args) if v.container in TEXTURES and v.rank == result.rank and "Cube" not in v.container
+        ]
+        type = kind_of(alike[0]).type if alike else _PLAIN.get(result.rank)
+        if format is None or type is None:
+            raise UnsupportedArgumentError(
+                f"{what}: no texture holds {result.type} over {result.rank} axes",
+                saw=f"{result.type} over {result.rank} axes",
+                expected="up to four components of float, half or an integer, over 1 to 3 axes",
+                hint="convert the result in Slang, or take a tensor",
+            )
+        return Target.of(kind_for(type, format), result, what)
+
+    def place(self, given: Any, device: Device) -> Bound:
+        """The texture that the caller gave.
+
+        Raises:
+            ShapeError: if it lies on another device.
+        """
+        check_device(given, "texture", device)
+        return Bound(given, kind_of(given).shape(given))
+
+    def create(self, device: Device, shape: tuple[int, ...]) -> Bound:
+        """A new texture of this size."""
+        return Bound(create(device.raw, self.kind.type, self.kind.format, shape), shape)
+
+
+def sinks_for(region: Node, targets: Mapping[int, Target], positions: Sequence[int]) -> dict[int, Sink]:
+    """What the region's results are stored into, given what argument each of its operands is."""
+    assert region.body is not None
+    names = [v.name or "" for v in region.body.inputs]
+    return {
+        j: Sink(t.type, tuple(n for n, p in zip(names, positions) if t.shared is not None and p == t.shared))
+        for j, t in targets.items()
+    }

@@ -1,0 +1,155 @@
+"""slangpy's textures as fusepy sees them: arrays of texels, with extents in NumPy's order."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, TypeAlias
+
+import slangpy as spy
+
+from fusepy.errors import UnsupportedArgumentError
+from fusepy.ir.types import FLOAT, INT, TEXTURE_RANKS, UINT, Type
+
+AnyTexture: TypeAlias = "spy.Texture | spy.TextureView"
+
+_T, _F = spy.TextureType, spy.FormatType
+_SHAPES = {
+    _T.texture_1d: "1D", _T.texture_2d: "2D", _T.texture_3d: "3D", _T.texture_cube: "Cube", _T.texture_1d_array: "1DArray",
+    _T.texture_2d_array: "2DArray", _T.texture_cube_array: "CubeArray",
+}  # fmt: skip
+_ALL = 0xFFFFFFFF  # "up to the last one" in a range of layers or mips
+
+
+class TextureKind:
+    """All of a texture that decides about code: its type and format.
+
+    Attributes:
+        container: ``"Texture2D"`` and the like.
+        texel: what one texel reads as: ``float4`` for ``rgba8_unorm`` and ``rgba16_float``, ``uint2`` for ``rg8_uint``.
+    """
+
+    __slots__ = ("container", "format", "rank", "texel", "type")
+
+    def __init__(self, type: spy.TextureType, format: spy.Format):
+        if type not in _SHAPES:
+            raise UnsupportedArgumentError(
+                "a multisampled texture has no single texels", saw=type.name, hint="resolve it into a texture_2d first"
+            )
+        self.type = type
+        self.format = format
+        self.container = f"Texture{_SHAPES[type]}"
+        self.rank = TEXTURE_RANKS[_SHAPES[type]]
+        self.texel = texel_type(format)
+
+    def shape(self, value: AnyTexture) -> tuple[int, ...]:
+        """Extents in NumPy's order: layers (six for each cube), depth, height, width."""
+        if isinstance(value, spy.Texture):
+            texture, mip, layers = value, 0, value.layer_count
+        else:
+            texture, taken = value.texture, value.subresource_range
+            mip = taken.mip
+            layers = texture.layer_count - taken.layer if taken.layer_count == _ALL else taken.layer_count
+        width, height = texture.get_mip_width(mip), texture.get_mip_height(mip)
+        if self.container == "Texture2D":
+            return (height, width)
+        if self.container in ("Texture1D", "Texture1DArray"):
+            return (width,) if self.rank == 1 else (layers, width)
+        if self.container == "Texture3D":
+            return (texture.get_mip_depth(mip), height, width)
+        if self.container == "TextureCubeArray":
+            return (layers // 6, 6, height, width)
+        return (layers, height, width)
+
+    def __repr__(self) -> str:
+        return f"{self.container} of {self.format.name}"
+
+
+def kind_of(value: AnyTexture) -> TextureKind:
+    """The kind of a texture or view. One object for each, so it serves as a key.
+
+    Raises:
+        UnsupportedArgumentError: for multisampled textures.
+    """
+    if isinstance(value, spy.Texture):
+        type, format = value.type, value.format
+    else:
+        type, format = value.texture.type, value.format
+        if format is spy.Format.undefined:
+            format = value.texture.format
+    return kind_for(type, format)
+
+
+def kind_for(type: spy.TextureType, format: spy.Format) -> TextureKind:
+    """The one object for textures of this type and format."""
+    key = (id(type), id(format))  # members of an enum live for ever; their own hash is slow
+    found = _kinds.get(key)
+    if found is None:
+        found = _kinds.setdefault(key, TextureKind(type, format))
+    return found
+
+
+_kinds: dict[tuple[int, int], TextureKind] = {}
+
+
+@functools.cache
+def texel_type(format: spy.Format) -> Type:
+    """The type that a texel of this format reads as; floats, normalised and depth formats read as ``float``.
+
+    Example:
+        >>> texel_type(spy.Format.rgba8_unorm), texel_type(spy.Format.r16_sint)
+        (float4, int)
+    """
+    info = spy.get_format_info(format)
+    scalar = {_F.uint: UINT, _F.sint: INT}.get(info.type, FLOAT)
+    if info.get_channel_bits(spy.FormatChannels.r) == 64 and not info.is_compressed:
+        scalar = Type.parse("uint64_t" if scalar is UINT else "int64_t")
+    return Type.vector(scalar, 1 if info.is_depth else info.channel_count)
+
+
+def texture_of(value: AnyTexture) -> spy.Texture:
+    """The texture itself, or the one behind a view."""
+    return value if isinstance(value, spy.Texture) else value.texture
+
+
+def overlap(a: AnyTexture, b: AnyTexture) -> bool:
+    """Whether two textures or views share a texel."""
+    if texture_of(a) is not texture_of(b):
+        return False
+    if isinstance(a, spy.Texture) or isinstance(b, spy.Texture):
+        return True
+    x, y = a.subresource_range, b.subresource_range
+    return _meet(x.mip, x.mip_count, y.mip, y.mip_count) and _meet(x.layer, x.layer_count, y.layer, y.layer_count)
+
+
+def _meet(a: int, count_a: int, b: int, count_b: int) -> bool:
+    return a < b + count_b and b < a + count_a
+
+
+FORMATS: dict[tuple[str, int], str] = {
+    (scalar, count): f"{'rgba'[:count]}{bits}_{kind}"
+    for scalar, bits, kind in (
+        *(("float", 32, "float"), ("half", 16, "float"), ("int", 32, "sint"), ("uint", 32, "uint")),
+        *(("int16_t", 16, "sint"), ("uint16_t", 16, "uint"), ("int8_t", 8, "sint"), ("uint8_t", 8, "uint")),
+    )
+    for count in (1, 2, 4)
+}
+
+
+def format_for(type: Type) -> spy.Format | None:
+    """The format that holds values of `type`, three components in four channels; ``None`` if there is none."""
+    count = type.shape[0] if type.shape else 1
+    name = FORMATS.get((str(type.scalar), 4 if count == 3 else count)) if len(type.shape) < 2 else None
+    return None if name is None else spy.Format[name]
+
+
+def create(device: spy.Device, type: spy.TextureType, format: spy.Format, shape: tuple[int, ...]) -> spy.Texture:
+    """A texture with these extents that kernels can read and write."""
+    sizes: dict[str, Any] = {"width": shape[-1]}
+    if type in (_T.texture_1d_array, _T.texture_2d_array):
+        sizes["array_length"] = shape[0]
+    if type in (_T.texture_2d, _T.texture_2d_array, _T.texture_3d):
+        sizes["height"] = shape[-2]
+    if type == _T.texture_3d:
+        sizes["depth"] = shape[0]
+    usage = spy.TextureUsage.shader_resource | spy.TextureUsage.unordered_access
+    return device.create_texture(type=type, format=format, usage=usage, **sizes)
