@@ -11,12 +11,11 @@ from typing import Any
 
 from fusepy.backend.marshals import MARSHALS, Marshal, marshal_of
 from fusepy.errors import ArgumentError, FusepyError
+from fusepy.handout import LEADS
 from fusepy.mapping import Mapped
 from fusepy.nested import ACCESSORS, TYPE, fields_of
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced, leaked
-
-RETURNS = ("tensor", "numpy", "list", "scalar")  # what results can follow
 
 
 def _of_tensor(value: Tensor) -> Hashable:
@@ -81,11 +80,11 @@ def register(type: type, marshal: Marshal) -> None:
     """
     missing = [m for m in ("key", "describe", "place") if not callable(getattr(marshal, m, None))]
     returns = getattr(marshal, "returns", None)
-    if missing or returns not in RETURNS:
+    if missing or returns not in LEADS:
         raise ArgumentError(
             f"a {marshal.__class__.__name__} is no marshal: "
             + (f"it has no {missing[0]}()" if missing else f"returns is {returns!r}"),
-            expected=f"the methods of fusepy.Marshal, and returns as one of {', '.join(RETURNS)}",
+            expected=f"the methods of fusepy.Marshal, and returns as one of {', '.join(LEADS)}",
             hint="see docs/marshals.md, and test it with fusepy.testing.check_marshal",
         )
     MARSHALS[type] = marshal

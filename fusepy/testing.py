@@ -27,10 +27,10 @@ from fusepy.device import default_device
 from fusepy.errors import FusepyError
 from fusepy.fuse import fuse
 from fusepy.generators import Grid
+from fusepy.handout import LEADS
 from fusepy.ir.types import Kind, Type
 from fusepy.mapping import type_of, vcast, vmap, vmapping
 from fusepy.module import Module
-from fusepy.signature import RETURNS
 from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -170,7 +170,7 @@ class _Suite:
     # ---- the protocol -------------------------------------------------------------------------------------------
 
     def returns(self) -> None:
-        _require(self.marshal.returns in RETURNS, f"returns is {self.marshal.returns!r}, and not one of {', '.join(RETURNS)}")
+        _require(self.marshal.returns in LEADS, f"returns is {self.marshal.returns!r}, and not one of {', '.join(LEADS)}")
 
     def registered(self, example: Example) -> None:
         found = next((MARSHALS[c] for c in type(example.value).__mro__ if c in MARSHALS), None)

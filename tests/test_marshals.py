@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import slangpy as spy
 
 import fusepy as fp
 from fusepy.backend.marshals import MARSHALS
@@ -72,10 +73,16 @@ def cases() -> list[tuple[type, list[Example], list[Any]]]:
         (np.int64, [Example(np.int64(7), "int", 7, like=np.int64(-1))], []),
         (np.bool_, [Example(np.bool_(True), "bool", True)], []),
         (type(fp.grid((2, 2))), [Example(fp.grid((2, 3)), "int2", coordinates(2, 3), like=fp.grid((4, 5)))], []),
+        (fp.Shape, [Example(fp.Shape(2, 3), "int2", coordinates(2, 3), like=fp.Shape(4, 5))], []),
+        (range, [Example(range(2, 9, 3), "int", [2, 5, 8], like=range(5))], []),
+        (spy.float3, [Example(spy.float3(1, 2, 3), "float3", [1, 2, 3], like=spy.float3(4, 5, 6))], []),
+        (spy.int2, [Example(spy.int2(1, 2), "int2", [1, 2])], []),
+        (spy.float3x3, [Example(spy.float3x3(range(9)), "float3x3", np.arange(9).reshape(3, 3))], []),
     ]
 
 
-KINDS = [fp.Tensor, np.ndarray, list, tuple, float, int, bool, np.float32, np.int64, np.bool_, type(fp.grid((2, 2)))]
+KINDS = [fp.Tensor, np.ndarray, list, tuple, float, int, bool, np.float32, np.int64, np.bool_]
+KINDS += [type(fp.grid((2, 2))), fp.Shape, range, spy.float3, spy.int2, spy.float3x3]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
