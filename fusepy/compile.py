@@ -423,10 +423,9 @@ class Program:
     def source(self, region: Node, variant: Variant) -> KernelSource:
         """The Slang of one region in one variant."""
         imports = {a: self.recording.trace.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
+        target, (widest, moved) = self.device.target, self._bytes(region)
         try:
-            return emit(
-                region, variant, self.device.target, ACCESSES, imports, self._widest(region), self._functions(), self.options
-            )
+            return emit(region, variant, target, ACCESSES, imports, widest, self._functions(), self.options, moved)
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"
             raise
@@ -439,11 +438,12 @@ class Program:
         oracle = self.recording.trace.oracle
         return {name for alias, _ in self.graph.modules for name in oracle.symbols(alias)["functions"]}
 
-    def _widest(self, region: Node) -> int:
-        """Bytes of the largest element that a thread of this region loads or stores."""
+    def _bytes(self, region: Node) -> tuple[int, int]:
+        """Bytes of the largest element that a thread of this region loads or stores, and of all of them together."""
         types = [pair_of(o.want) or o.want for o in region_operands(region) if o.dims and o.want.kind is not Kind.POINTER]
         types += [v.type for v in region.results]
-        return max((Element.of(t, self.oracle).nbytes for t in types), default=4)
+        sizes = [Element.of(t, self.oracle).nbytes for t in types]
+        return max(sizes, default=4), sum(sizes)
 
     def _all_open(self, values: Sequence[Any]) -> bool:
         """Whether open grids are all that could say how large the grid is."""

@@ -111,6 +111,7 @@ def emit(
     element_bytes: int,
     taken: Collection[str] = (),
     options: Options = NO_OPTIONS,
+    moved_bytes: int = 0,
 ) -> KernelSource:
     """The kernel of `region` in one indexing variant.
 
@@ -119,8 +120,9 @@ def emit(
         element_bytes: size of the largest element that a thread touches, for the thread shape.
         taken: names of functions in the imported modules, which hide Slang's own.
         options: thread groups and link-time constants that the user asks for.
+        moved_bytes: size of all that it touches for one element of the grid; by default twice the largest.
     """
-    shape = options.shape(variant.tile) or choose(target.kind, element_bytes, variant.linear)
+    shape = options.shape(variant.tile) or choose(target.kind, element_bytes, variant.linear, moved_bytes)
     return _Kernel(region, variant, target, accesses, imports, shape, taken, options).build()
 
 

@@ -2,7 +2,8 @@
 
 On an H100 one element per thread already streams at full bandwidth once elements have 8 bytes or more; 4-byte elements
 need two loads in flight (2,740 -> 3,040 GB/s). Lavapipe runs a group as vectorised loops on one CPU thread and wants large
-groups with many elements per thread (7 -> 17 GB/s), up to where the stride leaves the caches.
+groups with many elements per thread (7 -> 17 GB/s), up to where the stride leaves the caches: of the bytes of all operands and
+results together 384 per thread are well, and 576 can cost three times as much (two float3 to one, 16 elements against 8).
 """
 
 from __future__ import annotations
@@ -25,19 +26,21 @@ class Shape:
         return self.threads * self.per_thread
 
 
-def choose(kind: str, element_bytes: int, linear: bool) -> Shape:
+def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0) -> Shape:
     """The shape for a device ``kind`` (``"software"``, ``"cuda"``, or anything else for a GPU).
 
     Args:
         element_bytes: the largest element that a thread loads or stores.
         linear: whether the arguments are indexed linearly; others divide their way to an index and gain nothing from batches.
+        moved_bytes: what a thread loads and stores for one element in all; by default twice the largest.
     """
     if kind == "software":
         if not linear:
             return Shape(512, 8, False)
-        if element_bytes <= 4:
+        moved = moved_bytes or 2 * element_bytes
+        if moved <= 16 and element_bytes <= 4:
             return Shape(512, 32, False)
-        return Shape(1024, max(4, 1 << (192 // element_bytes).bit_length() - 1) if element_bytes <= 48 else 4, False)
+        return Shape(1024, min(32, max(4, 1 << (384 // moved).bit_length() - 1)), False)
     if not linear:
         return Shape(256, 1, False)
     if element_bytes <= 4:
