@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from fusepy.errors import ShapeError
+from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import Param
 from fusepy.ir.refusals import wrong_members
 from fusepy.ir.resolve import member_offer
-from fusepy.ir.types import Type
+from fusepy.ir.types import Kind, Type
 from fusepy.mapping import Mapped
 from fusepy.nested import Tree, check_finite, is_nested, naming, struct_type
 from fusepy.place import user_line
@@ -44,7 +44,14 @@ def operand(trace: Trace, value: Any, path: str, candidates: Sequence[Type | Non
     inner, map = (value.value, value.map) if isinstance(value, Mapped) else (value, UNSAID)
     parts = cast("Sequence[Any]", inner) if isinstance(inner, (list, tuple)) else ()
     if map is UNSAID and any(isinstance(p, Traced) for p in parts):  # [x, y, 1.0]: a list has numbers only, a struct any leaves
-        vectors = [c for c in candidates if c is None or c.shape == (len(parts),)]
+        vectors = [c for c in candidates if c is not None and c.kind is Kind.VECTOR and c.shape == (len(parts),)]
+        if not vectors:
+            raise UnsupportedArgumentError(
+                f"{path} is a list of traced values, and its parameter is no vector of {len(parts)}",
+                place=user_line(),
+                expected=" or ".join(str(c) for c in candidates if c is not None) or "a value whose type is known",
+                hint="build the value by its type, e.g. m.float3(x, y, z), or compute over an array instead of a list",
+            )
         return struct(trace, Tree(None, dict(zip("xyzw", parts))), path, vectors)
     return trace.lift(inner, path), map
 

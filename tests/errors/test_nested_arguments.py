@@ -199,6 +199,15 @@ def test_a_fused_function_that_expects_something_else(m: Any) -> None:
         m.at({"position": kept[0], "direction": D}, 1)
 
 
+def test_lists_of_traced_values(m: Any) -> None:
+    look = fp.fuse(lambda x: m.at({"position": [x, x, 0.5], "direction": D}, 0.0))
+    same(look(P[:, 0]), np.stack([P[:, 0], P[:, 0], np.full(4, 0.5, F32)], -1))
+    for wrong in (lambda x: m.twice([x, x]), lambda x: m.same([x, x]), lambda x: m.at({"position": [x, x], "direction": D}, 0.0)):
+        with pytest.raises(TypeError, match="is a list of traced values, and its parameter is no vector of 2") as caught:
+            fp.fuse(wrong)(P[:, 0])
+        assert "m.float3(x, y, z)" in str(caught.value)
+
+
 def test_batches_of_unlike_elements(m: Any) -> None:
     for items, words in [
         ([{"x": 1}, {"y": 1}], "element 1 has other fields than element 0"),
