@@ -40,6 +40,7 @@ from fusepy.fuse import FusedFunction, fuse
 from fusepy.generate import call_id, grid, linspace, rand_float, thread_id, wang_hash
 from fusepy.generators import Shape
 from fusepy.inspection import Explanation
+from fusepy.instance_list import InstanceList
 from fusepy.ir.types import Type
 from fusepy.mapping import vcast, vdim, vmap, vmapping
 from fusepy.math import (
@@ -122,6 +123,7 @@ __all__ = [
     "FusepyError",
     "GradientError",
     "IRSyntaxError",
+    "InstanceList",
     "InstanceTensor",
     "InvalidNameError",
     "LeakedTracerError",

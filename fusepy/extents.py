@@ -59,22 +59,22 @@ class SizedByResult:
         Raises:
             ShapeError: if it is written to nothing that has extents.
         """
-        sized, named = self._sized(args, result)
-        return self._caller._run(sized[: len(sized) - len(named)], named, result)  # pyright: ignore[reportPrivateUsage]
+        given, named = self._sized(args, result)
+        return self._caller._run(given[: len(given) - len(named)], named, result)  # pyright: ignore[reportPrivateUsage]
 
     def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
         """The same for a call that is recorded."""
-        sized, named = self._sized(args, result)
-        program = self._caller._compile(sized, named, None)  # pyright: ignore[reportPrivateUsage]
-        return program.record(flat(sized) if program.nested else sized, result, keep)
+        given, named = self._sized(args, result)
+        program = self._caller._compile(given, named, None)  # pyright: ignore[reportPrivateUsage]
+        return program.record(flat(given) if program.nested else given, result, keep)
 
     def _sized(self, args: Sequence[Any], result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """All arguments with the extents of the result, and those of them that have names."""
         shape = self._extents(args, result)
-        if not any(_follows(v) for v in args):
+        if not any(follows(v) for v in args):
             raise self._cause.error("generators inside the function, which follow its arguments")
-        sized = tuple(_over(v, shape) for v in args)
-        return sized, dict(zip(self._names, sized[len(args) - len(self._names) :]))
+        given = tuple(sized(v, shape) for v in args)
+        return given, dict(zip(self._names, given[len(args) - len(self._names) :]))
 
     def _extents(self, args: Sequence[Any], result: Any) -> tuple[int, ...]:
         program = self._cause.program
@@ -97,12 +97,14 @@ def _batch(target: Any, element: Element) -> tuple[int, ...]:
     return shape[: len(shape) - len(element.shape)] if apart else shape
 
 
-def _follows(value: Any) -> bool:
+def follows(value: Any) -> bool:
+    """Whether an argument takes its extents from elsewhere: a generator without a shape, or an open grid."""
     inner = value.value if isinstance(value, Mapped) else value
     return any(inner.open) if isinstance(inner, Grid) else isinstance(inner, Generator) and not inner.shape
 
 
-def _over(value: Any, shape: tuple[int, ...]) -> Any:
-    if not _follows(value):
+def sized(value: Any, shape: tuple[int, ...]) -> Any:
+    """The argument, with these extents if it takes them from elsewhere."""
+    if not follows(value):
         return value
     return Mapped(value.value.over(shape), value.map) if isinstance(value, Mapped) else value.over(shape)

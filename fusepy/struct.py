@@ -16,6 +16,7 @@ import numpy as np
 
 from fusepy.caller import Caller
 from fusepy.errors import ArgumentError
+from fusepy.extents import follows, sized
 from fusepy.function import Function
 from fusepy.ir.argmap import UNSAID
 from fusepy.module import Module, SlangType
@@ -48,7 +49,9 @@ class BoundFunction:
         """This method with its arguments, without the object, mapped and typed in advance; see `Function.declare`."""
         return BoundFunction(self._function.declare(UNSAID, *specs, **named), self._this)
 
-    map = declare
+    def map(self, *specs: Any, **named: Any) -> BoundFunction:
+        """`declare` as slangpy spells it; see `Function.map`."""
+        return BoundFunction(self._function.map(None, *specs, **named), self._this)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._function, name)
@@ -205,7 +208,7 @@ class InstanceTensor(Tensor):
     """A `Tensor` of Slang structs that has the methods of the struct, each called for all elements.
 
     Args:
-        type: the struct, e.g. ``m.Particle``.
+        struct: the type, e.g. ``m.Particle``.
         shape: extents of a new tensor of zeros.
         data: a tensor of such structs, whose memory is shared, or a structured array, which is copied.
 
@@ -225,10 +228,10 @@ class InstanceTensor(Tensor):
 
     __slots__ = ("slang",)
 
-    def __init__(self, type: SlangType, shape: int | Sequence[int] | None = None, data: Any = None):
+    def __init__(self, struct: SlangType, shape: int | Sequence[int] | None = None, data: Any = None):
         if (shape is None) == (data is None):
             raise ArgumentError("InstanceTensor takes a shape or data", hint="write InstanceTensor(m.Ray, (4, 4)) or data=tensor")
-        tensor = Tensor.zeros(type.module.device, shape, type) if shape is not None else _tensor(data, type)
+        tensor = Tensor.zeros(struct.module.device, shape, struct) if shape is not None else _tensor(data, struct)
         super().__init__(
             tensor.device,
             tensor.element,
@@ -238,11 +241,15 @@ class InstanceTensor(Tensor):
             strides=tensor.strides,
         )
         self.grads = tensor.grads
-        self.slang = type
+        self.slang = struct
 
     def construct(self, *args: Any, **kwargs: Any) -> InstanceTensor:
         """Sets every element to what the struct's constructor makes of these arguments, and returns the tensor."""
-        self.slang(*args, **kwargs, _result=Tensor.viewed(self, self.element, self.shape, self.strides))
+        whole = Tensor.viewed(self, self.element, self.shape, self.strides)
+        if any(isinstance(v, (Tensor, np.ndarray)) or follows(v) for v in (*args, *kwargs.values())):
+            self.slang(*args, **kwargs, _result=whole)
+        else:  # single values, or lists of one for each: the same object everywhere
+            whole.copy_from(constructed(self.slang, self.shape, args, kwargs))
         return self
 
     def _seen(self, view: Any, argument: Any) -> InstanceTensor:
@@ -252,6 +259,12 @@ class InstanceTensor(Tensor):
         if name.startswith("_") or name == "slang":
             raise AttributeError(name)
         return bound(self.slang.module, self.slang.type.name, name, self)
+
+
+def constructed(struct: SlangType, shape: tuple[int, ...], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor:
+    """What the struct's constructor makes of these arguments, over a grid of this shape."""
+    given = {name: sized(value, shape) for name, value in kwargs.items()}
+    return struct(*(sized(value, shape) for value in args), **given, _result="tensor").broadcast_to(shape)
 
 
 def _tensor(data: Any, type: SlangType) -> Tensor:

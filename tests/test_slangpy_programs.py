@@ -354,8 +354,6 @@ PROGRAMS: dict[str, Program] = {
 # what does not run here yet, and why
 WAITING = {
     "return_textures": "textures",
-    "type_methods": "InstanceTensor",
-    "instance_lists": "InstanceList",
     "textures": "textures",
     "buffers": "raw buffers",
 }

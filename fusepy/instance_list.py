@@ -1,0 +1,112 @@
+"""`InstanceList`: many objects of a Slang struct, stored as a tensor for each field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.fuse import fuse
+from fusepy.ir.types import Type
+from fusepy.module import SlangType
+from fusepy.nested import ACCESSORS, TYPE, leaves_of
+from fusepy.struct import bound, constructed
+from fusepy.tensor import Tensor
+
+
+class InstanceList:
+    """Objects of a Slang struct as a structure of arrays; it has the methods of the struct, each called for all objects.
+
+    Attributes named like fields of the struct are its data: tensors, arrays, single values, or dicts of these; all others belong
+    to Python. Methods that are ``[mutating]`` write back to tensors and arrays. It is passed to functions like any nested
+    argument.
+
+    Args:
+        struct: the type, e.g. ``m.Particle``.
+        data: what is in the fields; they can also be set one by one.
+
+    Raises:
+        ArgumentError: for a field that the struct does not have.
+
+    Example:
+        >>> import fusepy as fp
+        >>> source = "struct Particle { float x, v; [mutating] void step(float dt) { x += v * dt; } };"
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_instances", source)
+        >>> particles = InstanceList(m.Particle, {"x": np.zeros(3, np.float32), "v": 2.0})
+        >>> particles.step(0.5)
+        >>> particles.x
+        array([1., 1., 1.], dtype=float32)
+    """
+
+    def __init__(self, struct: SlangType, data: Mapping[str, Any] | None = None):
+        self._struct = struct
+        self._names = tuple(_fields_of(struct, struct.type))
+        for name, value in (data or {}).items():
+            if name not in (*self._names, TYPE):
+                raise ArgumentError(f"{struct.type} has no field {name!r}", hint=did_you_mean(name, self._names))
+            if name != TYPE:
+                setattr(self, name, value)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        ACCESSORS[cls] = _fields
+
+    def construct(self, *args: Any, **kwargs: Any) -> InstanceList:
+        """Sets every object to what the struct's constructor makes of these arguments, and returns the list.
+
+        Raises:
+            ArgumentError: if no field is a tensor or an array, which could be written to.
+        """
+        paths = {p: v for p, v in leaves_of(self, "this") if isinstance(v, (Tensor, np.ndarray))}
+        if not paths:
+            raise ArgumentError(
+                f"construct() of a list of {self._struct.type} without arrays", hint="set its fields to tensors first"
+            )
+        members = [path.split(".")[1:] for path in paths]
+
+        def parts(whole: Any) -> tuple[Any, ...]:
+            return tuple(_member(whole, names) for names in members)
+
+        targets = [cast("Tensor", v) for v in paths.values()]
+        shape = np.broadcast_shapes(*(self._extents(names, v) for names, v in zip(members, targets)))
+        fuse(parts)(constructed(self._struct, shape, args, kwargs), _result=tuple(targets))
+        return self
+
+    def _extents(self, names: list[str], value: Any) -> tuple[int, ...]:
+        """How many objects a field has, without the components of one."""
+        type: Type | None = self._struct.type
+        for name in names:
+            type = None if type is None else _fields_of(self._struct, type).get(name)
+        apart = type is not None and (not isinstance(value, Tensor) or value.element.scalar)
+        return value.shape[: len(value.shape) - len(type.shape)] if type is not None and apart else value.shape
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._names:
+            raise AttributeError(f"the field {name!r} of this list of {self._struct.type} is not set")
+        return bound(self._struct.module, self._struct.type.name, name, self)
+
+    def __repr__(self) -> str:
+        return f"InstanceList({self._struct.type}, {_fields(self)!r})"
+
+
+def _fields_of(struct: SlangType, type: Type) -> dict[str, Type | None]:
+    """The fields of a type that the struct's module sees."""
+    return {p.name: p.type for p in struct.module._oracle.fields(type) or ()}  # pyright: ignore[reportPrivateUsage]
+
+
+def _member(value: Any, names: Sequence[str]) -> Any:
+    for name in names:
+        value = getattr(value, name)
+    return value
+
+
+def _fields(value: InstanceList) -> Mapping[str, Any]:
+    held = cast("dict[str, Any]", value.__dict__)
+    return {TYPE: held["_struct"].type.name, **{name: held[name] for name in held["_names"] if name in held}}
+
+
+ACCESSORS[InstanceList] = _fields
