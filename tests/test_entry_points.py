@@ -156,7 +156,6 @@ def test_what_cannot_be_dispatched(m: Any, device: Any) -> None:
         (lambda: m.addBuffer.dispatch(4, a, a, fp.Tensor.zeros(device, 0)), fp.UnsupportedArgumentError, "empty"),
         (lambda: m.addBuffer.dispatch(-1, a, a, res), fp.ArgumentError, "one to three integers"),
         (lambda: m.addBuffer.threads("4"), fp.ArgumentError, "one to three integers"),
-        (lambda: m.addBuffer.dispatch(1 << 31, a, a, res), fp.ShapeError, "at most"),
         (lambda: m.main.options(numthreads=[8]).dispatch(1), fp.ArgumentError, "its own"),
         (lambda: m.gives.dispatch(4), fp.ArgumentError, "returns something"),
         (lambda: m.takes.dispatch(4), fp.ArgumentError, "no thread id"),
@@ -170,3 +169,6 @@ def test_what_cannot_be_dispatched(m: Any, device: Any) -> None:
     m.addBuffer.dispatch(4, a, a, res)
     with pytest.raises(AttributeError, match="torch"):
         _ = m.addBuffer.threads(4).torch
+    if device.target.kind == "software":  # GPUs take longer grids than any that could be waited for
+        with pytest.raises(fp.ShapeError, match="at most"):
+            m.addBuffer.dispatch(1 << 31, a, a, res)

@@ -152,6 +152,7 @@ class Kernel:
 
     def _bind(self, device: Device, bound: Bound) -> None:
         """Makes the root hold what the running call has set, and nothing else."""
+        device.raw.set_cuda_context_current()  # binding may copy, and this may be another thread than the last
         values = device.set_values()
         if bound.stale(values):
             self._renew(device)

@@ -38,6 +38,10 @@ class RawKernel:
         self.name = name
         self._source = source
         device.raw.set_cuda_context_current()
+        if existing is not None and name == "main" and device.target.kind == "cuda":
+            raise CompileError(
+                "an entry point named main cannot run on CUDA", saw=name, hint="Slang renames it there, so give it another name"
+            )
         if existing is not None:
             self._text = name
             self._program = device.compiler.link_existing(source, name, "\n".join(options.exports()), options.conformances)

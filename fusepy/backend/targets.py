@@ -12,7 +12,7 @@ from fusepy.backend.marshals.base import Bound
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.runtime import Device
 from fusepy.backend.sinks import Sink, sink_type
-from fusepy.backend.texture import TextureKind, create, format_for, kind_for, kind_of
+from fusepy.backend.texture import TextureKind, check_cuda, create, format_for, kind_for, kind_of
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Value
@@ -101,6 +101,7 @@ class Target:
             ShapeError: if it lies on another device.
         """
         check_device(given, "texture", device)
+        check_cuda(given, kind_of(given), device, written=True)
         return Bound(given, kind_of(given).shape(given))
 
     def create(self, device: Device, shape: tuple[int, ...]) -> Bound:

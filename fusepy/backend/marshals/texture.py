@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.marshals.base import BLOCK, Bound, Description, Field, Operand, Variant, convert
 from fusepy.backend.marshals.resource import check_device
-from fusepy.backend.texture import AnyTexture, kind_of
+from fusepy.backend.texture import AnyTexture, check_cuda, kind_of
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
@@ -33,6 +33,7 @@ class TextureMarshal:
     def place(self, value: AnyTexture, type: Type, device: Device) -> Bound:
         check_device(value, "texture", device)
         kind = kind_of(value)
+        check_cuda(value, kind, device, written=type.name.startswith("RW"))
         return Bound(value, kind.shape(value), device.point_sampler if "Cube" in kind.container else None)
 
 

@@ -119,7 +119,14 @@ class _Part:
 
     def handle(self, tensor: Tensor) -> int:
         buffer = memory_of(tensor)  # asking for `tensor.buffer` would end deferral
-        found = buffer.descriptor_handle_rw if self.buffer.startswith("RW") else buffer.descriptor_handle_ro
+        try:
+            found = buffer.descriptor_handle_rw if self.buffer.startswith("RW") else buffer.descriptor_handle_ro
+        except RuntimeError as error:
+            raise UnsupportedArgumentError(
+                "this device has no handles for buffers, which slangpy's tensors are made of",
+                saw=str(error).partition("\n")[0],
+                hint="import fusepy instead of slangpy in Slang: its tensors are pointers",
+            ) from error
         if not found:
             raise CompileError(
                 "the device has no bindless handle left for a buffer", hint="free tensors, or import fusepy in Slang"
