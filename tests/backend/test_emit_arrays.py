@@ -52,7 +52,7 @@ def test_text(name: str) -> None:
     text, variant, kind = CASES[name]
     graph = parse_graph(text)
     verify(graph, "fused")
-    source = emit(graph.nodes[0], variant, Target(kind), ACCESSES, {"m": "m_0123"}, 4)
+    source = emit(graph.nodes[0], variant, Target(kind), ACCESSES, {"m": ["m_0123"]}, 4)
     path = GOLDEN / f"{name}.slang"
     if os.environ.get("FUSEPY_UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)
