@@ -32,13 +32,8 @@ def as_structs(value: Any, element: Element) -> Any:
     else:
         array = np.asarray(value, _scalar(element) or None)
     if array.dtype == element.dtype:
-        return array.view(marked(element))
+        return array.view(element.dtype)
     return _of_array(array, element)
-
-
-def marked(element: Element) -> np.dtype[Any]:
-    """The dtype of a struct that says which struct it is, where several have one layout."""
-    return np.dtype(element.dtype, metadata={"slang": element})  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
 def _of_tensor(tensor: Tensor, element: Element) -> Tensor:
@@ -72,7 +67,7 @@ def _of_array(array: Array, element: Element) -> Array:
     flat = np.reshape(array, (*batch, -1))
     copied = not np.may_share_memory(flat, array)
     flat = np.ascontiguousarray(flat) if flat.size and flat.strides[-1] != array.itemsize else flat
-    made = flat.view(marked(element))
+    made = flat.view(element.dtype)
     made = made if count is not None else made[..., 0]
     if copied or not np.may_share_memory(made, array):
         made.flags.writeable = False  # what is written to a copy would be lost

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
-from fusepy.backend.marshals.base import Bound, Variant
+from fusepy.backend.marshals.base import Variant
 from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
@@ -21,12 +21,13 @@ from fusepy.backend.shims import used_names
 from fusepy.backend.sinks import with_sinks
 from fusepy.backend.targets import Into, Target, is_texture, sinks_for
 from fusepy.backend.texture import kind_of
+from fusepy.delivery import Delivery, shape_of, unmapped
 from fusepy.detours import Detours
 from fusepy.element import Element
-from fusepy.errors import ArgumentError, FusepyError, ResolveError, ShapeError
+from fusepy.errors import FusepyError, ResolveError, ShapeError
 from fusepy.extents import NoExtents
-from fusepy.generators import Generator, Grid, Linspace
-from fusepy.handout import HAND_OUT, LEADS, MAKE, target_of
+from fusepy.generators import Grid
+from fusepy.handout import LEADS
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import Oracle
@@ -34,7 +35,6 @@ from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import Mapped
 from fusepy.passes import run_pipeline
 from fusepy.passes.fuse_chains import split_outputs
-from fusepy.recast import reinterpret
 from fusepy.recordable import check_recordable
 from fusepy.results import hand_back
 from fusepy.tensor import Tensor
@@ -71,7 +71,7 @@ class Recording:
     grads: Sequence[int] = ()
 
 
-class Program:
+class Program(Delivery):
     """A compiled call: places arguments, runs its plan, and hands results back in the container that the caller expects."""
 
     def __init__(self, recording: Recording, returns: str | Into | None, strict: bool, options: Options = NO_OPTIONS):
@@ -93,7 +93,7 @@ class Program:
         for value, position in zip(self.graph.inputs, self.positions):
             self.places[position] = self._place(values[position], value.type, value.name or "")
         self.ready = not any(self.places) and not self.captures
-        leads = {marshal_of(_inner(v)).returns for v in recording.arguments} or {"scalar"}
+        leads = {marshal_of(unmapped(v)).returns for v in recording.arguments} or {"scalar"}
         self.returns = returns if isinstance(returns, str) else next(r for r in LEADS if r in leads)
         self.elements = [Element.of(v.type, self.oracle) for v in self.graph.outputs]
         self.checks = [
@@ -111,7 +111,7 @@ class Program:
         if self.plan is not None and (self.plan.open or self._all_open(values)):
             raise NoExtents(self)
         self.detours = self._detours(values)
-        self.targets = self._targets(outs, [_inner(v) for v in recording.arguments], returns)
+        self.targets = self._targets(outs, [unmapped(v) for v in recording.arguments], returns)
         if self.targets:
             (self.plan,) = self.plans(self.graph)
         self.split: list[Plan] | None = None
@@ -124,7 +124,7 @@ class Program:
             and self.detours is None
             and not self.targets
         )
-        self.waits = any(in_cuda(_inner(v)) for v in recording.arguments)
+        self.waits = any(in_cuda(unmapped(v)) for v in recording.arguments)
         self.simple = self.simple and not self.waits
         self.readback = self._readback()
         recording.arguments = ()  # a program outlives its first call, and must not keep what that was called with
@@ -173,7 +173,7 @@ class Program:
         elif self.readback is not None and result is None:
             assert self.plan is not None
             return self.readback(self.plan, placed)
-        return self._general(args, placed, result)
+        return self.deliver(args, placed, result)
 
     def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
         """Like a call, for work that somebody else submits later; what it uses is put into `keep`.
@@ -181,11 +181,11 @@ class Program:
         Raises:
             ArgumentError: if a result would have to be read back.
         """
-        check_recordable(self.graph.name, [_inner(args[o]) for o in self.recording.outs if o is not None], result)
+        check_recordable(self.graph.name, [unmapped(args[o]) for o in self.recording.outs if o is not None], result)
         placed = self.placed(args)
         if self.checks:
             self._check_numbers(placed)
-        handed = self._general(args, placed, result)
+        handed = self.deliver(args, placed, result)
         keep += (placed, handed, result)
         return handed
 
@@ -200,58 +200,6 @@ class Program:
         for position, type, name in self.checks:
             check_range(placed[position], type, f"{self.graph.name}: argument {name!r}")
 
-    def _general(self, args: Sequence[Any], placed: Sequence[Any], result: Any) -> Any:
-        given: list[Any] = (
-            [None if o is None else _inner(args[o]) for o in self.outs] if self.outs else [None] * len(self.elements)
-        )
-        for j in self.recording.grads:
-            given[j] = given[j].grad
-        if result is not None:
-            given = self._given(result, given)
-        make = MAKE.get(self.returns)
-        if make is not None and any(g is None for g in given):
-            shapes = self.out_shapes([_shape(v) for v in placed])
-            made = [make(self.device, s, e, list(map(_inner, args))) for s, e in zip(shapes, self.elements)]
-            given = [m if g is None else g for g, m in zip(given, made)]
-        targets: list[Any] = [
-            g if g is None or j in self.targets else target_of(g, self.device, self._named(j)) for j, g in enumerate(given)
-        ]
-        outs: list[Any] = [
-            self._destination(t, e, self._target(j)) if j not in self.targets else self._texture(j, t, placed)
-            for j, (t, e) in enumerate(zip(targets, self.elements))
-        ]
-        for j, out in enumerate(outs):
-            earlier = [o for o in outs[:j] if isinstance(o, Tensor)] if isinstance(out, Tensor) else []
-            if any(o.low < out.high and out.low < o.high for o in earlier):
-                raise ShapeError(
-                    f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
-                )
-        arrays: dict[int, Array] = {j: t for j, t in enumerate(targets) if isinstance(t, np.ndarray)}
-        shapes = self.out_shapes([_shape(v) for v in placed]) if arrays else []
-        for j, array in arrays.items():  # before anything runs: a call that fails changes nothing
-            self._check_target(array, shapes[j], self.elements[j], self._target(j))
-            if any(np.may_share_memory(array, arrays[k]) for k in arrays if k < j):
-                raise ShapeError(
-                    f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
-                )
-        ran = placed
-        if self.detours is not None:
-            ran = self.detours.enter([*args, *self.captures], placed, [*outs, *arrays.values()])
-        results = self.execute(ran, outs if any(o is not None for o in outs) else None)
-        if self.detours is not None:
-            self.detours.leave([*args, *self.captures], placed, ran)
-        if self.waits or any(map(in_cuda, given)):
-            self.device.wait()
-        for j, array in arrays.items():
-            array[...] = results[j].to_numpy()
-        handed: list[Any] = []
-        for j, tensor in enumerate(results):
-            target = given[j]
-            keep = self.recording.keep[j] if self.recording.keep else True
-            if keep:
-                handed.append(target if target is not None else self.hand_out(tensor))
-        return self.recording.rebuild(handed)
-
     def execute(self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
         """Runs the one region, or a region per result where their extents share no grid."""
         if self.plan is None:
@@ -259,7 +207,7 @@ class Program:
         try:
             return self.plan.run(placed, outs)
         except ShapeError:
-            plans = self.plans_for([_shape(v) for v in placed])
+            plans = self.plans_for([shape_of(v) for v in placed])
             if plans == [self.plan]:
                 raise
         return [p.run(placed, None if outs is None else [outs[j]])[0] for j, p in enumerate(plans)]
@@ -288,72 +236,13 @@ class Program:
         """The shapes of the results for arguments of these shapes, without the components of an element."""
         return [shape for plan in self.plans_for(shapes) for shape in plan.check(shapes).out_shapes]
 
-    def hand_out(self, tensor: Tensor | Bound) -> Any:
-        """A result in the container that the call returns."""
-        if isinstance(tensor, Bound):
-            return tensor.value
-        return HAND_OUT[self.returns](tensor)
-
-    def _given(self, result: Any, given: list[Any]) -> list[Any]:
-        """The ``_result=`` argument as destinations, in the order of results that have none yet."""
-        several = isinstance(result, (tuple, list)) and len(self.elements) > 1
-        wanted: list[Any] = list(cast("Sequence[Any]", result)) if several else [result]
-        free = [j for j, g in enumerate(given) if g is None]
-        if len(wanted) > len(free) or (several and len(wanted) != len(free)):
-            raise ArgumentError(
-                f"{self.graph.name}: {len(wanted)} results are given, there are {len(free)}", hint="give one tensor per result"
-            )
-        for j, target in zip(free, wanted):
-            given[j] = target
-        return given
-
-    def _target(self, j: int) -> str:
-        """What result `j` is written to, for messages."""
-        position = self.outs[j] if self.outs else None
-        return "_result" if position is None else f"argument {self.recording.names[position]!r}"
-
-    def _named(self, j: int) -> str:
-        return f"{self.graph.name}: {self._target(j)}"
-
-    def _check_target(self, target: Array, batch: tuple[int, ...], element: Element, name: str) -> None:
-        """Raises `ShapeError` if an array that receives a result has another shape or dtype."""
-        shape, dtype = batch + element.shape, element.dtype
-        if target.shape != shape or target.dtype != dtype:
-            raise ShapeError(
-                f"{self.graph.name}: {name} does not fit the result",
-                saw=f"{target.dtype}{list(target.shape)}",
-                expected=f"{dtype}{list(shape)}",
-                hint="give it an element per thread, or pass a list or number, which are not written to"
-                if "." in name
-                else "make it with np.empty(shape, dtype), or leave it away",
-            )
-        if target.size and any(n > 1 and not s for n, s in zip(target.shape, target.strides)):
-            raise ShapeError(
-                f"{self.graph.name}: {name} repeats elements", saw=f"strides {target.strides}", hint="give a real array"
-            )
-
-    def _destination(self, given: Tensor | Array | None, element: Element, name: str) -> Tensor | None:
-        """The tensor that a result is written to directly; ``None`` where one is made and copied back."""
-        if given is None or isinstance(given, Tensor):
-            if given is not None and not given.element.same(element):
-                seen = reinterpret(given, element)
-                return given if seen is None else seen
-            return given
-        if not given.flags.writeable:
-            raise ShapeError(
-                f"{self.graph.name}: {name} is read-only",
-                saw=f"{given.dtype}{list(np.shape(given))}",
-                hint="pass a writable array; one that is read as structs can be written if the bytes of each lie together",
-            )
-        return None
-
     def _refuse_copies(self, values: Sequence[Any]) -> None:
         """Raises `ShapeError` where Slang code would write into the copy of an array or list, and so into nothing."""
         for node in self.graph.nodes:
             for value, map in zip(node.operands, node.maps):
                 if map.type is None or not map.type.name.startswith("RW") or value.container not in ("Tensor", "List"):
                     continue
-                given = _inner(values[self.positions[self.graph.inputs.index(value)]])
+                given = unmapped(values[self.positions[self.graph.inputs.index(value)]])
                 if not isinstance(given, Tensor):
                     raise ShapeError(
                         f"{self.graph.name}: argument {value.name!r} is written to through {map.type}",
@@ -361,13 +250,6 @@ class Program:
                         expected="a Tensor, or slangpy's Buffer",
                         hint="copy it to the device: Tensor.from_numpy(device, array)",
                     )
-
-    def _texture(self, j: int, given: Any, placed: Sequence[Any]) -> Bound:
-        """The texture that a result goes into, given or created."""
-        target = self.targets[j]
-        if given is not None:
-            return target.place(given, self.device)
-        return target.create(self.device, self.out_shapes([_shape(v) for v in placed])[j])
 
     def _targets(self, outs: Sequence[int | None], args: Sequence[Any], returns: str | Into | None) -> dict[int, Target]:
         """The results that go into textures: ``out`` arguments, what ``_result=`` gives, or all that have no other place."""
@@ -389,7 +271,7 @@ class Program:
 
     def shapes(self, args: Sequence[Any]) -> list[tuple[int, ...]]:
         """The shapes that the arguments, and what was captured, have on the device."""
-        return [_shape(_inner(v)) for v in (*args, *self.captures)]
+        return [shape_of(unmapped(v)) for v in (*args, *self.captures)]
 
     def _detours(self, values: Sequence[Any]) -> Detours | None:
         """Of arguments that user code takes as whole arrays, those that may have to lie elsewhere."""
@@ -447,18 +329,18 @@ class Program:
 
     def _all_open(self, values: Sequence[Any]) -> bool:
         """Whether open grids are all that could say how large the grid is."""
-        ranked = [_inner(values[p]) for v, p in zip(self.graph.inputs, self.positions) if v.rank]
+        ranked = [unmapped(values[p]) for v, p in zip(self.graph.inputs, self.positions) if v.rank]
         return bool(ranked) and all(isinstance(v, Grid) and any(v.open) for v in ranked)
 
     def _place(self, value: Any, wanted: Type, name: str) -> Place | None:
         """How an argument gets to the device as elements of `wanted`; ``None`` for what is passed as it is."""
-        inner = _inner(value)
+        inner = unmapped(value)
         marshal = MARSHALS[type(inner)]
         device, mapped = self.device, isinstance(value, Mapped)
 
         def place(value: Any) -> Any:
             try:
-                return marshal.place(_inner(value), wanted, device)
+                return marshal.place(unmapped(value), wanted, device)
             except FusepyError as error:
                 error.what = f"{self.graph.name}: argument {name!r}: {error.what}"
                 raise
@@ -469,14 +351,3 @@ class Program:
         if type(inner) in (float, int, bool) and not mapped:
             return None
         return place
-
-
-def _shape(value: Any) -> tuple[int, ...]:
-    if isinstance(value, (Tensor, Grid, Generator, Linspace, Bound)):
-        return value.shape
-    extents = getattr(MARSHALS.get(value.__class__), "extents", None)  # of what is placed as a grid or a resource
-    return np.shape(value) if extents is None else extents(value)
-
-
-def _inner(value: Any) -> Any:
-    return value.value if isinstance(value, Mapped) else value

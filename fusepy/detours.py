@@ -14,6 +14,7 @@ import numpy as np
 
 from fusepy.backend.marshals.base import Operand
 from fusepy.backend.marshals.whole import counted, written
+from fusepy.backend.overlap import overlap
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.mapping import Mapped
 from fusepy.sharing import memory_of
@@ -112,7 +113,7 @@ class Detours:
         tensor: Tensor = placed[array.position]
         rivals = [*results, *(placed if array.written else ())]
         for other in rivals:
-            if isinstance(other, Tensor) and other is not tensor and other.low < tensor.high and tensor.low < other.high:
+            if isinstance(other, Tensor) and other is not tensor and overlap(other, tensor):
                 raise self._shared(array, f"shape {tensor.shape}")
         if array.written and sum(other is tensor for other in placed) > 1:
             raise self._shared(array, f"shape {tensor.shape}")

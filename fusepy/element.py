@@ -84,6 +84,8 @@ class Element:
             found.origin = layout.origin
             if layout.scalar is None:
                 cls.structs.setdefault(dtype, []).append(found)
+                # arrays of this dtype say which struct they hold, where several have one layout
+                found.dtype = found.stored = np.dtype(dtype, metadata={"slang": found})  # pyright: ignore[reportCallIssue, reportArgumentType]
         return found
 
 

@@ -17,7 +17,7 @@ from fusepy.errors import ArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.mapping import Mapped
-from fusepy.nested import is_nested, leaves_of, naming
+from fusepy.nested import check_finite, is_nested, leaves_of, naming
 from fusepy.reload import Loaded
 from fusepy.resolution import Resolved, call_answer, resolved_call
 from fusepy.results import hand_back
@@ -188,6 +188,10 @@ class Function(Caller):
 
     def resolve(self, *args: Any, **kwargs: Any) -> Resolved:
         """What Slang answers for a call like this one, with values or types in their place; see `fusepy.resolve`."""
+        names = self._parameter_names()
+        with naming(self.__name__):
+            for name, value in [*zip(names, args), *kwargs.items()]:
+                check_finite(value, name)
         return resolved_call(self._record([stand_in(a) for a in args], {k: stand_in(v) for k, v in kwargs.items()}))
 
     def as_func(self) -> Function:

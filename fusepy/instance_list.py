@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class InstanceList:
         Raises:
             ArgumentError: if no field is a tensor or an array, which could be written to.
         """
-        paths = {p: v for p, v in leaves_of(self, "this") if isinstance(v, (Tensor, np.ndarray))}
+        paths: dict[str, Any] = {p: v for p, v in leaves_of(self, "this") if isinstance(v, (Tensor, np.ndarray))}
         if not paths:
             raise ArgumentError(
                 f"construct() of a list of {self._struct.type} without arrays", hint="set its fields to tensors first"
@@ -69,7 +69,7 @@ class InstanceList:
         def parts(whole: Any) -> tuple[Any, ...]:
             return tuple(_member(whole, names) for names in members)
 
-        targets = [cast("Tensor", v) for v in paths.values()]
+        targets = list(paths.values())
         shape = np.broadcast_shapes(*(self._extents(names, v) for names, v in zip(members, targets)))
         fuse(parts)(constructed(self._struct, shape, args, kwargs), _result=tuple(targets))
         return self
@@ -105,7 +105,7 @@ def _member(value: Any, names: Sequence[str]) -> Any:
 
 
 def _fields(value: InstanceList) -> Mapping[str, Any]:
-    held = cast("dict[str, Any]", value.__dict__)
+    held = value.__dict__
     return {TYPE: held["_struct"].type.name, **{name: held[name] for name in held["_names"] if name in held}}
 
 

@@ -224,7 +224,7 @@ class Tree:
                 hint=f"'{TYPE}' is no field; write '{TYPE}': 'Name'",
             )
         wrong = [k for k in read if not (isinstance(cast("Any", k), str) and k.isidentifier())]
-        if wrong or not read:
+        if wrong or not (read or (named and accessor is not _of_dict)):  # an object is told which fields it misses
             raise ArgumentError(
                 f"{path} is a {type(value).__name__} that names no field" if not read else f"{path} has a field {wrong[0]!r}",
                 saw=repr(value)[:60],

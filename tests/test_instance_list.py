@@ -109,7 +109,7 @@ def test_subclasses_have_attributes_of_their_own(m: Any) -> None:
     swarm.update(2.0)
     assert swarm.name == "bees"
     same(swarm.centre(), np.full(3, 2, F32))
-    look = fp.fuse(lambda s, t: m.where_in(s, t) + s.position)
+    look = fp.fuse(lambda s, t: m.where_in(s, t) + fp.vcast(s.position, m.float3))
     same(look(swarm, 1.0), 2 * swarm.position + 1)
     assert "position" in repr(swarm)
 

@@ -17,6 +17,7 @@ from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import Bound, Field, Operand, Variant, reach
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.whole import check_written, written
+from fusepy.backend.overlap import overlap
 from fusepy.backend.rows import groups_for
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
@@ -352,10 +353,10 @@ class Plan:
                 continue
             for operand, position in zip(self._operands, self.positions):
                 tensor = args[position]
-                if not isinstance(tensor, Tensor) or tensor.low >= out.high or out.low >= tensor.high:
+                if not isinstance(tensor, Tensor) or not overlap(tensor, out):
                     continue
                 same = tensor.address == out.address and tensor.size * tensor.element.nbytes == out.size * out.element.nbytes
-                same = same and ((tensor.linear and out.linear) or tensor.strides == out.strides)
+                same = same and ((tensor.linear and out.linear) or _steps(tensor, out) == _steps(out, out))
                 if operand.is_whole or operand.is_resource or not same or operand.dims != self._out_dims[j]:
                     raise ShapeError(
                         f"{self.name}: the result overlaps argument {operand.label!r}, which other threads still read",
@@ -404,6 +405,11 @@ class Plan:
 def _follows(operand: Operand, identity: tuple[int, ...]) -> bool:
     """Whether a generator is the index of the thread and no more."""
     return operand.spread and operand.dims == identity
+
+
+def _steps(tensor: Tensor, like: Tensor) -> list[int]:
+    """Bytes from element to element along the axes that both have; further ones are components of one element."""
+    return [s * tensor.element.nbytes for s in tensor.strides[: len(like.shape)]]
 
 
 def _alignment(operand: Operand) -> int:

@@ -3,7 +3,7 @@
 By name, and not by bindless handles in the parameter block: sgl then knows what a dispatch uses, so it moves textures between
 layouts, puts barriers between writers and readers, and keeps everything alive until the device is done; there is no limit on how
 many a program has, and nothing that a stale handle could read. A name costs 0.9 µs on the host, so what is bound already stays.
-The price: a kernel holds on to what it was last called with (decision 008).
+The price: a kernel holds on to what it was last called with (decision 010).
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0) ->
         moved = moved_bytes or 2 * element_bytes
         if moved <= 16 and element_bytes <= 4:
             return Shape(512, 32, False)
-        return Shape(1024, min(32, max(4, 1 << (384 // moved).bit_length() - 1)), False)
+        return Shape(1024, min(32, max(4, 1 << (max(384 // moved, 1)).bit_length() - 1)), False)
     if not linear:
         return Shape(256, 1, False)
     if element_bytes <= 4:

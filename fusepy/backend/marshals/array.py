@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -51,6 +51,8 @@ class NumPyMarshal:
     returns = "numpy"
 
     def key(self, value: np.ndarray[Any, Any]) -> Hashable:
+        if value.dtype.names is not None:  # equal dtypes may stand for several structs
+            return (value.dtype, cast("Hashable", (value.dtype.metadata or {}).get("slang")), value.ndim)
         return (value.dtype, telling(value.shape))
 
     def describe(self, value: np.ndarray[Any, Any]) -> Description:

@@ -60,7 +60,7 @@ def adopt(value: Any, device: Device) -> Tensor:
             hint="load the module on the tensor's device: fusepy takes slangpy devices",
         )
     device.queue.share()  # slangpy submits to the same queue, and must find there what was called before
-    element = element_named(value.dtype.full_name, value.dtype.buffer_layout.stride)
+    element = element_named(value.dtype.full_name, value.dtype.buffer_layout.stride, frozenset(value.dtype.fields))
     block = Foreign(device, storage.device_address, value, storage)
     made = Tensor(
         device,
@@ -75,8 +75,8 @@ def adopt(value: Any, device: Device) -> Tensor:
     return made
 
 
-def element_named(name: str, stride: int) -> Element:
-    """The element of a Slang type of another program, by its name and the distance of its elements.
+def element_named(name: str, stride: int, fields: frozenset[str] = frozenset()) -> Element:
+    """The element of a Slang type of another program, by its name, the distance of its elements and the names of its fields.
 
     Raises:
         UnsupportedArgumentError: for a struct that no module of this process has laid out so, or in more ways than one.
@@ -84,7 +84,9 @@ def element_named(name: str, stride: int) -> Element:
     type = Type.parse(name)
     if type.dtype is not None:
         return Element.of(type)
-    found = [e for e in Element.structs_named(type) if e.nbytes == stride]
+    found = [
+        e for e in Element.structs_named(type) if e.nbytes == stride and (not fields or fields == frozenset(e.dtype.names or ()))
+    ]
     if not found or not all(e.same(found[0]) for e in found):
         raise UnsupportedArgumentError(
             f"elements of {type} are not known to the module that is called",

@@ -1,0 +1,24 @@
+"""Whether two tensors share memory."""
+
+from __future__ import annotations
+
+from fusepy.tensor import Tensor
+
+
+def overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether `a` and `b` have an element in common; for views of other shapes, whether their spans meet.
+
+    Views that alternate along their first axis, as ``t[::2]`` and ``t[1::2]``, share nothing though their spans do.
+    """
+    return a.low < b.high and b.low < a.high and not _alternate(a, b)
+
+
+def _alternate(a: Tensor, b: Tensor) -> bool:
+    if not a.strides or not b.strides:
+        return False
+    period = a.strides[0] * a.element.nbytes
+    if period <= 0 or b.strides[0] * b.element.nbytes != period:
+        return False
+    rows = [t.high - t.low - (t.shape[0] - 1) * period for t in (a, b)]  # the bytes that one row spans
+    shift = (b.low - a.low) % period
+    return rows[0] <= shift and rows[1] <= period - shift

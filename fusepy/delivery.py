@@ -1,0 +1,181 @@
+"""`Delivery`: where the results of a call go: to destinations that the caller gave, or out in the container that it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from fusepy.backend.marshals import MARSHALS
+from fusepy.backend.marshals.base import Bound
+from fusepy.backend.marshals.torch_tensor import in_cuda
+from fusepy.backend.overlap import overlap
+from fusepy.backend.runtime import Device
+from fusepy.backend.targets import Target
+from fusepy.detours import Detours
+from fusepy.element import Element
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.generators import Generator, Grid, Linspace
+from fusepy.handout import HAND_OUT, MAKE, target_of
+from fusepy.ir.graph import Graph
+from fusepy.mapping import Mapped
+from fusepy.recast import reinterpret
+from fusepy.tensor import Tensor
+
+if TYPE_CHECKING:
+    from fusepy.compile import Recording
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Delivery:
+    """The part of a `Program` that settles destinations before anything runs, and hands results out afterwards."""
+
+    device: Device
+    graph: Graph
+    recording: Recording
+    elements: list[Element]
+    outs: list[int | None] | None
+    targets: dict[int, Target]
+    returns: str
+    captures: list[Any]
+    detours: Detours | None
+    waits: bool
+
+    def execute(self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
+        raise NotImplementedError
+
+    def out_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        raise NotImplementedError
+
+    def deliver(self, args: Sequence[Any], placed: Sequence[Any], result: Any) -> Any:
+        given: list[Any] = (
+            [None if o is None else unmapped(args[o]) for o in self.outs] if self.outs else [None] * len(self.elements)
+        )
+        for j in self.recording.grads:
+            given[j] = given[j].grad
+        if result is not None:
+            given = self._given(result, given)
+        make = MAKE.get(self.returns)
+        if make is not None and any(g is None for g in given):
+            shapes = self.out_shapes([shape_of(v) for v in placed])
+            made = [make(self.device, s, e, list(map(unmapped, args))) for s, e in zip(shapes, self.elements)]
+            given = [m if g is None else g for g, m in zip(given, made)]
+        targets: list[Any] = [
+            g if g is None or j in self.targets else target_of(g, self.device, self._named(j)) for j, g in enumerate(given)
+        ]
+        outs: list[Any] = [
+            self._destination(t, e, self._target(j)) if j not in self.targets else self._texture(j, t, placed)
+            for j, (t, e) in enumerate(zip(targets, self.elements))
+        ]
+        for j, out in enumerate(outs):
+            earlier = [o for o in outs[:j] if isinstance(o, Tensor)] if isinstance(out, Tensor) else []
+            if any(overlap(o, out) for o in earlier):
+                raise ShapeError(
+                    f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
+                )
+        arrays: dict[int, Array] = {j: t for j, t in enumerate(targets) if isinstance(t, np.ndarray)}
+        shapes = self.out_shapes([shape_of(v) for v in placed]) if arrays else []
+        for j, array in arrays.items():  # before anything runs: a call that fails changes nothing
+            self._check_target(array, shapes[j], self.elements[j], self._target(j))
+            if any(np.may_share_memory(array, arrays[k]) for k in arrays if k < j):
+                raise ShapeError(
+                    f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
+                )
+        ran = placed
+        if self.detours is not None:
+            ran = self.detours.enter([*args, *self.captures], placed, [*outs, *arrays.values()])
+        results = self.execute(ran, outs if any(o is not None for o in outs) else None)
+        if self.detours is not None:
+            self.detours.leave([*args, *self.captures], placed, ran)
+        if self.waits or any(map(in_cuda, given)):
+            self.device.wait()
+        for j, array in arrays.items():
+            array[...] = results[j].to_numpy()
+        handed: list[Any] = []
+        for j, tensor in enumerate(results):
+            target = given[j]
+            keep = self.recording.keep[j] if self.recording.keep else True
+            if keep:
+                handed.append(target if target is not None else self.hand_out(tensor))
+        return self.recording.rebuild(handed)
+
+    def hand_out(self, tensor: Tensor | Bound) -> Any:
+        """A result in the container that the call returns."""
+        if isinstance(tensor, Bound):
+            return tensor.value
+        return HAND_OUT[self.returns](tensor)
+
+    def _given(self, result: Any, given: list[Any]) -> list[Any]:
+        """The ``_result=`` argument as destinations, in the order of results that have none yet."""
+        several = isinstance(result, (tuple, list)) and len(self.elements) > 1
+        wanted: list[Any] = list(cast("Sequence[Any]", result)) if several else [result]
+        free = [j for j, g in enumerate(given) if g is None]
+        if len(wanted) > len(free) or (several and len(wanted) != len(free)):
+            raise ArgumentError(
+                f"{self.graph.name}: {len(wanted)} results are given, there are {len(free)}", hint="give one tensor per result"
+            )
+        for j, target in zip(free, wanted):
+            given[j] = target
+        return given
+
+    def _target(self, j: int) -> str:
+        """What result `j` is written to, for messages."""
+        position = self.outs[j] if self.outs else None
+        return "_result" if position is None else f"argument {self.recording.names[position]!r}"
+
+    def _named(self, j: int) -> str:
+        return f"{self.graph.name}: {self._target(j)}"
+
+    def _check_target(self, target: Array, batch: tuple[int, ...], element: Element, name: str) -> None:
+        """Raises `ShapeError` if an array that receives a result has another shape or dtype."""
+        shape, dtype = batch + element.shape, element.dtype
+        if target.shape != shape or target.dtype != dtype:
+            raise ShapeError(
+                f"{self.graph.name}: {name} does not fit the result",
+                saw=f"{target.dtype}{list(target.shape)}",
+                expected=f"{dtype}{list(shape)}",
+                hint="give it an element per thread, or pass a list or number, which are not written to"
+                if "." in name
+                else "make it with np.empty(shape, dtype), or leave it away",
+            )
+        if target.size and any(n > 1 and not s for n, s in zip(target.shape, target.strides)):
+            raise ShapeError(
+                f"{self.graph.name}: {name} repeats elements", saw=f"strides {target.strides}", hint="give a real array"
+            )
+
+    def _destination(self, given: Tensor | Array | None, element: Element, name: str) -> Tensor | None:
+        """The tensor that a result is written to directly; ``None`` where one is made and copied back."""
+        if given is None or isinstance(given, Tensor):
+            if given is not None and not given.element.same(element):
+                seen = reinterpret(given, element)
+                return given if seen is None else seen
+            return given
+        if not given.flags.writeable:
+            raise ShapeError(
+                f"{self.graph.name}: {name} is read-only",
+                saw=f"{given.dtype}{list(np.shape(given))}",
+                hint="pass a writable array; one that is read as structs can be written if the bytes of each lie together",
+            )
+        return None
+
+    def _texture(self, j: int, given: Any, placed: Sequence[Any]) -> Bound:
+        """The texture that a result goes into, given or created."""
+        target = self.targets[j]
+        if given is not None:
+            return target.place(given, self.device)
+        return target.create(self.device, self.out_shapes([shape_of(v) for v in placed])[j])
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape that an argument has on the device."""
+    if isinstance(value, (Tensor, Grid, Generator, Linspace, Bound)):
+        return value.shape
+    extents = getattr(MARSHALS.get(value.__class__), "extents", None)  # of what is placed as a grid or a resource
+    return np.shape(value) if extents is None else extents(value)
+
+
+def unmapped(value: Any) -> Any:
+    """A value without what `vmap` and `vcast` said about it."""
+    return value.value if isinstance(value, Mapped) else value
