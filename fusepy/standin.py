@@ -12,7 +12,7 @@ from fusepy.backend.marshals.base import Description
 from fusepy.errors import ArgumentError, UnsupportedArgumentError
 from fusepy.ir.types import BOOL, FLOAT, INT, Type
 from fusepy.mapping import Mapped
-from fusepy.nested import TYPE
+from fusepy.nested import TYPE, check_finite
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
@@ -61,6 +61,10 @@ def stand_in(value: Any) -> Any:
     if isinstance(value, Mapped):
         return Mapped(stand_in(value.value), value.map)
     if isinstance(value, Mapping):
+        try:
+            check_finite(value, "")
+        except ArgumentError:  # it contains itself; recording the call says where
+            return cast("Any", value)
         fields = cast("Mapping[str, Any]", value)
         return {name: inner if name == TYPE else stand_in(inner) for name, inner in fields.items()}
     if isinstance(value, str):
