@@ -126,11 +126,16 @@ def blurred(a: Any) -> Any:
 # ---- laws -----------------------------------------------------------------------------------------------------------
 
 
+def elements(device: Any) -> list[str]:
+    """Names of element types; CUDA packs bool otherwise than tensors do, and refuses it."""
+    return sorted(name for name in ELEMENTS if name != "bool" or device.target.kind != "cuda")
+
+
 @pytest.mark.req("C8", "T20")
 @settings(max_examples=60)
 @given(data=st.data())
 def test_reading_is_numpy_indexing(table: Any, device: Any, data: Any) -> None:
-    element = data.draw(st.sampled_from(sorted(ELEMENTS)))
+    element = data.draw(st.sampled_from(elements(device)))
     tensor, array = data.draw(views(device, element))
     at, places = positions(np.random.default_rng(1), tensor.shape)
     get = table[f"get_{element}_{tensor.ndim}"]
@@ -142,7 +147,7 @@ def test_reading_is_numpy_indexing(table: Any, device: Any, data: Any) -> None:
 @settings(max_examples=40)
 @given(data=st.data())
 def test_writing_is_numpy_assignment(table: Any, device: Any, data: Any) -> None:
-    element = data.draw(st.sampled_from(sorted(ELEMENTS)))
+    element = data.draw(st.sampled_from(elements(device)))
     tensor, array = data.draw(views(device, element, repeats=False))
     random = np.random.default_rng(2)
     at, places = everywhere(random, tensor.shape)

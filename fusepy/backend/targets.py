@@ -101,7 +101,7 @@ class Target:
             ShapeError: if it lies on another device.
         """
         check_device(given, "texture", device)
-        check_cuda(given, kind_of(given), device, written=True)
+        check_cuda(given, kind_of(given), device, written=False)
         return Bound(given, kind_of(given).shape(given))
 
     def create(self, device: Device, shape: tuple[int, ...]) -> Bound:
