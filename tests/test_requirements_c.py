@@ -72,7 +72,7 @@ def test_c5_broadcasting(m: Any) -> None:
         strict(x, np.array([1, 2, 3], F32))
 
 
-@pytest.mark.req("C8", partly="structured buffers, textures, and arrays of vectors from floats")
+@pytest.mark.req("C8")
 def test_c8_whole_arrays_beside_vectorised_arguments(m: Any, device: Any) -> None:
     places = np.array([[3, 0], [1, 1]], np.int32)
     for table in (TABLE, fp.Tensor.from_numpy(device, TABLE), fp.Tensor.from_numpy(device, TABLE, m.float2)):
