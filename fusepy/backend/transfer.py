@@ -51,15 +51,22 @@ def is_host_addressable(device: spy.Device) -> bool:
     return device.info.type == spy.DeviceType.cpu or "llvmpipe" in device.info.adapter_name
 
 
-def wait_for_submission(device: spy.Device, submission: int) -> None:
+def wait_for_submission(device: spy.Device, submission: int, *, short: bool = False) -> None:
     """Waits until a submission is finished, and stays responsive: other threads run, and Ctrl-C interrupts.
 
     ``Device.wait_for_submit`` holds the GIL. Between polls the core is offered to whoever else wants it, first of all to the
     threads of a software driver: a call that returns a number takes 26 µs that way and 43 without, on 2 cores with other work.
     After 200 µs it sleeps between polls, for 1/16 of the time waited so far, at most 1 ms.
+
+    Args:
+        short: the caller has seen such work end within microseconds. Then the driver waits, which leaves both cores to a software
+            driver's threads: 40 µs for a call that returns a number where polling took 58.
     """
     finished = device.is_submit_finished
     if finished(submission):
+        return
+    if short:
+        device.wait_for_submit(submission)
         return
     start = time.perf_counter()
     while not finished(submission):
@@ -169,16 +176,16 @@ class Transfer:
         else:
             self.upload(buffer, offset, np.zeros(nbytes, np.uint8))
 
-    def read(self, buffer: spy.Buffer, offset: int, nbytes: int) -> bytes:
+    def read(self, buffer: spy.Buffer, offset: int, nbytes: int, *, short: bool = False) -> bytes:
         """A few bytes (at most 256 in the quick way) from byte `offset` of `buffer` on: for numbers, not for arrays."""
         if self.host_addressable:
-            self.settle()
+            self.settle(short=short)
             return ctypes.string_at(buffer.device_address + offset, nbytes)
         if self._copy is None or nbytes > SMALL_READBACKS[0]:
             return self.download(buffer, offset, nbytes).tobytes()
         with self._lock:
             staging = self._readback(SMALL_READBACKS[0], 0)
-            wait_for_submission(self._device, self._copy(staging, buffer, offset, nbytes))
+            wait_for_submission(self._device, self._copy(staging, buffer, offset, nbytes), short=short)
             return staging.to_numpy()[:nbytes].tobytes()  # pyright: ignore[reportUnknownMemberType]
 
     def download_into(self, buffer: spy.Buffer, offset: int, array: NDArray[Any]) -> None:
@@ -203,14 +210,14 @@ class Transfer:
             self._read_staged(buffer, offset, _flat_bytes(whole))
             np.copyto(array, whole)
 
-    def settle(self) -> None:
+    def settle(self, *, short: bool = False) -> None:
         """Waits until all that was submitted before is finished."""
         device = self._device
         submission = self._flush()
         if submission is None:
             # An empty submission ends after all others: 9-13 µs with its wait. `wait_for_idle` costs 6-15 µs and holds the GIL.
             submission = device.submit_command_buffer(device.create_command_encoder().finish())
-        wait_for_submission(device, submission)
+        wait_for_submission(device, submission, short=short)
 
     def _staging(self) -> spy.Buffer:
         """An upload buffer that no copy reads any more; a new one only while fewer than RING_SLOTS exist and all are busy."""
