@@ -18,7 +18,7 @@ from fusepy.extents import NoExtents, SizedByResult
 from fusepy.handout import container_named
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.mapping import Mapped, plain_spec, spec_of
+from fusepy.mapping import plain_spec, spec_of, unmapped
 from fusepy.nested import flat, too_deep
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
@@ -242,4 +242,4 @@ def _wanted(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, Any]:
     """``_result=`` as the container that it names, or the destinations that it is; textures among these decide about code."""
     if isinstance(result, (str, type)):
         return container_named(result), None
-    return into(result, [a.value if isinstance(a, Mapped) else a for a in flat(args)]), result
+    return into(result, list(map(unmapped, flat(args)))), result

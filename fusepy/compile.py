@@ -21,7 +21,7 @@ from fusepy.backend.shims import used_names
 from fusepy.backend.sinks import with_sinks
 from fusepy.backend.targets import Into, Target, is_texture, sinks_for
 from fusepy.backend.texture import kind_of
-from fusepy.delivery import Delivery, shape_of, unmapped
+from fusepy.delivery import Delivery, shape_of
 from fusepy.detours import Detours
 from fusepy.element import Element
 from fusepy.errors import FusepyError, ResolveError, ShapeError
@@ -32,7 +32,7 @@ from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type, pair_of
-from fusepy.mapping import Mapped
+from fusepy.mapping import Mapped, unmapped
 from fusepy.passes import run_pipeline
 from fusepy.passes.fuse_chains import split_outputs
 from fusepy.recordable import check_recordable
@@ -115,6 +115,7 @@ class Program(Delivery):
         if self.targets:
             (self.plan,) = self.plans(self.graph)
         self.split: list[Plan] | None = None
+        self.waits = any(in_cuda(unmapped(v)) for v in recording.arguments)
         # the short way, for one tensor that is returned by itself and not in a tuple or dict of one
         self.simple = (
             self.outs is None
@@ -123,9 +124,8 @@ class Program(Delivery):
             and len(self.elements) == 1
             and self.detours is None
             and not self.targets
+            and not self.waits
         )
-        self.waits = any(in_cuda(unmapped(v)) for v in recording.arguments)
-        self.simple = self.simple and not self.waits
         self.readback = self._readback()
         recording.arguments = ()  # a program outlives its first call, and must not keep what that was called with
         for source in self.sources:
@@ -155,11 +155,7 @@ class Program(Delivery):
         device = self.device
         if device.lost is not None:
             device.check()
-        if self.ready:
-            placed = args
-        else:
-            values = [*args, *self.captures] if self.captures else args
-            placed = [value if place is None else place(value) for place, value in zip(self.places, values)]
+        placed = args if self.ready else self.placed(args)
         if self.checks:
             self._check_numbers(placed)
         if self.simple:

@@ -19,7 +19,7 @@ from fusepy.errors import ArgumentError, ShapeError
 from fusepy.generators import Generator, Grid, Linspace
 from fusepy.handout import HAND_OUT, MAKE, target_of
 from fusepy.ir.graph import Graph
-from fusepy.mapping import Mapped
+from fusepy.mapping import unmapped
 from fusepy.recast import reinterpret
 from fusepy.tensor import Tensor
 
@@ -174,8 +174,3 @@ def shape_of(value: Any) -> tuple[int, ...]:
         return value.shape
     extents = getattr(MARSHALS.get(value.__class__), "extents", None)  # of what is placed as a grid or a resource
     return np.shape(value) if extents is None else extents(value)
-
-
-def unmapped(value: Any) -> Any:
-    """A value without what `vmap` and `vcast` said about it."""
-    return value.value if isinstance(value, Mapped) else value

@@ -16,7 +16,7 @@ from fusepy.backend.marshals.base import Operand
 from fusepy.backend.marshals.whole import counted, written
 from fusepy.backend.overlap import overlap
 from fusepy.errors import ShapeError, UnsupportedArgumentError
-from fusepy.mapping import Mapped
+from fusepy.mapping import unmapped
 from fusepy.sharing import memory_of
 from fusepy.tensor import Tensor
 
@@ -49,7 +49,7 @@ class Detours:
         """
         arrays: list[_Whole] = []
         for operand, position in zip(operands, positions):
-            given = _inner(values[position])
+            given = unmapped(values[position])
             found = _Whole(operand.label, position, counted(operand), written(operand.want))
             if found.written and isinstance(given, (list, tuple)):
                 raise UnsupportedArgumentError(
@@ -74,7 +74,7 @@ class Detours:
         """
         moved = list(placed)
         for array in self._arrays:
-            given = _inner(values[array.position])
+            given = unmapped(values[array.position])
             if array.written and isinstance(given, np.ndarray):
                 self._check_host(array, values, results)
             tensor: Tensor = placed[array.position]
@@ -89,21 +89,21 @@ class Detours:
         for array in self._arrays:
             if not array.written:
                 continue
-            given = _inner(values[array.position])
+            given = unmapped(values[array.position])
             if isinstance(given, np.ndarray):
                 given[...] = moved[array.position].to_numpy()
             elif moved[array.position] is not placed[array.position]:
                 _copy(moved[array.position], placed[array.position])
 
     def _check_host(self, array: _Whole, values: Sequence[Any], results: Sequence[Any]) -> None:
-        given: Array = _inner(values[array.position])
+        given: Array = unmapped(values[array.position])
         if not given.flags.writeable:
             raise ShapeError(
                 f"{self._function}: argument {array.name!r} is read-only, and is written as a whole array",
                 saw=f"{given.dtype}{list(given.shape)}",
                 hint="pass a writable array",
             )
-        others = [_inner(v) for i, v in enumerate(values) if i != array.position]
+        others = [unmapped(v) for i, v in enumerate(values) if i != array.position]
         arrays: list[Array] = [o for o in (*others, *results) if isinstance(o, np.ndarray)]
         if any(np.may_share_memory(given, other) for other in arrays):
             raise self._shared(array, f"{given.dtype}{list(given.shape)}")
@@ -139,7 +139,3 @@ def _copy(source: Tensor, to: Tensor) -> None:
     device = source.device
     with device.lock:
         device.queue.copy(memory_of(to), place, memory_of(source), first, source.high - source.low)
-
-
-def _inner(value: Any) -> Any:
-    return value.value if isinstance(value, Mapped) else value

@@ -12,7 +12,7 @@ from fusepy.backend.texture import kind_of
 from fusepy.element import Element
 from fusepy.errors import ShapeError
 from fusepy.generators import Generator, Grid
-from fusepy.mapping import Mapped
+from fusepy.mapping import Mapped, unmapped
 from fusepy.nested import flat
 from fusepy.tensor import Tensor
 
@@ -99,7 +99,7 @@ def _batch(target: Any, element: Element) -> tuple[int, ...]:
 
 def follows(value: Any) -> bool:
     """Whether an argument takes its extents from elsewhere: a generator without a shape, or an open grid."""
-    inner = value.value if isinstance(value, Mapped) else value
+    inner = unmapped(value)
     return any(inner.open) if isinstance(inner, Grid) else isinstance(inner, Generator) and not inner.shape
 
 

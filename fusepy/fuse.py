@@ -13,7 +13,7 @@ from fusepy.caller import Caller
 from fusepy.compile import Recording
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.refusals import none_error
-from fusepy.mapping import Mapped
+from fusepy.mapping import unmapped
 from fusepy.nested import flat, is_nested, leaves_of, naming
 from fusepy.results import flatten
 from fusepy.tensor import Tensor
@@ -153,7 +153,7 @@ class FusedFunction(Caller):
 
     def _device_of(self, leaves: Sequence[Any]) -> Device | None:
         """The given device, else that of the first tensor among the arguments; ``None`` leaves it to the modules called."""
-        tensors = (v.value if isinstance(v, Mapped) else v for v in leaves)
+        tensors = map(unmapped, leaves)
         return self._device or next((t.device for t in tensors if isinstance(t, Tensor)), None)
 
     def _parameter_names(self) -> list[str]:

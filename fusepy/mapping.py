@@ -145,5 +145,10 @@ def type_of(spec: Any) -> Type:
     raise ArgumentError(f"{spec!r} is not a Slang type", hint="pass a type of a module, e.g. m.float3, or its name")
 
 
+def unmapped(value: Any) -> Any:
+    """A value without what `vmap` and `vcast` said about it."""
+    return value.value if isinstance(value, Mapped) else value
+
+
 def _unwrap(value: Any) -> tuple[Any, ArgMap]:
     return (value.value, value.map) if isinstance(value, Mapped) else (value, ArgMap())

@@ -122,3 +122,14 @@ def reads(names: Sequence[str], text: str, sources: Sequence[ModuleSource]) -> l
     """The globals that a kernel's `text` reads, as far as the text of its modules tells."""
     reached = reachable(text, texts_of(sources))
     return [n for n in names if n in reached]
+
+
+def check_set(function: str, names: Sequence[str], values: Mapping[str, Any], hint: str) -> None:
+    """Raises `ArgumentError` where a global that is read was never set; ``{0}`` in `hint` stands for its name."""
+    missing = [n for n in names if n not in values]
+    if missing:
+        raise ArgumentError(
+            f"{function} reads the global {missing[0]!r}, which was never set",
+            saw=", ".join(values) or "nothing set",
+            hint=hint.format(missing[0]),
+        )

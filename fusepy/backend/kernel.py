@@ -12,14 +12,14 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.emit import EMITTER_VERSION, KernelSource
-from fusepy.backend.globals import Bound, bound_globals, reads
+from fusepy.backend.globals import Bound, bound_globals, check_set, reads
 from fusepy.backend.marshals.base import BLOCK, Field
 from fusepy.backend.resources import Resources
 from fusepy.backend.runtime import Device
 from fusepy.backend.session import Program, clean
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.tuning import GROUPS_PER_ROW
-from fusepy.errors import ArgumentError, CompileError
+from fusepy.errors import CompileError
 
 _FORMATS = {
     "uint": "I", "int": "i", "uint64_t": "Q", "int64_t": "q", "float": "f", "double": "d", "half": "e",
@@ -158,13 +158,7 @@ class Kernel:
             self._renew(device)
         if self._reads is None:  # told once
             self._reads = reads(bound.names, self._source.text, self._sources)
-        missing = [n for n in self._reads if n not in values]
-        if missing:
-            raise ArgumentError(
-                f"{self._source.name} reads the global {missing[0]!r}, which was never set",
-                saw=", ".join(values) or "nothing set",
-                hint=f"call .set({missing[0]}=…) on the function",
-            )
+        check_set(self._source.name, self._reads, values, "call .set({0}=…) on the function")
         bound.write(values, device, self._source.name)
         bound.current = device.bindings
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.globals import Bound, bound_globals, reads
+from fusepy.backend.globals import Bound, bound_globals, check_set, reads
 from fusepy.backend.options import Options
 from fusepy.backend.slots import Staged
 from fusepy.errors import ArgumentError, CompileError, ShapeError, UnknownNameError, did_you_mean
@@ -116,13 +116,7 @@ class RawKernel:
         if self._globals is not None:
             if self._reads is None:
                 self._reads = reads(self._globals.names, self._text, [self._source])
-            missing = [n for n in self._reads if n not in values]
-            if missing:
-                raise ArgumentError(
-                    f"{self.name} reads the global {missing[0]!r}, which was never set",
-                    saw=", ".join(values) or "nothing set",
-                    hint=f"call .set({missing[0]}=…) on it, or pass vars={{{missing[0]!r}: …}}",
-                )
+            check_set(self.name, self._reads, values, "call .set({0}=…) on it, or pass vars={{{0!r}: …}}")
             self._globals.write(values, self.device, self.name)
             staged += self._globals.staged
         prefix = _PREFIX if self._wrapped else ""
