@@ -72,7 +72,7 @@ def declare_resource(field: Field) -> str:
 def with_sinks(region: Node, sinks: Mapping[int, Sink]) -> Node:
     """`region` with these of its results stored into textures."""
     attrs: dict[str, Attr] = {f"into_{j}": (sink.type.name, *sink.shared) for j, sink in sinks.items()}
-    return Node(region.op, region.operands, region.maps, region.results, {**region.attrs, **attrs}, region.loc, region.body)
+    return Node(region.op, region.operands, region.maps, region.results, {**region.attrs, **attrs}, region.loc, region.bodies)
 
 
 def sinks_of(region: Node) -> dict[int, Sink]:

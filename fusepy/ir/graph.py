@@ -61,10 +61,10 @@ class Node:
     Attributes:
         attrs: what the op needs beside operands, e.g. the callee of ``slang.call``; sorted by key.
         loc: the user's ``file:line``.
-        body: the graph inside a ``region``; else ``None``.
+        bodies: the graphs inside: one of a ``region``, the branches of a ``cond``; none of most operations.
     """
 
-    __slots__ = ("attrs", "body", "loc", "maps", "op", "operands", "results")
+    __slots__ = ("attrs", "bodies", "loc", "maps", "op", "operands", "results")
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Node:
         results: Sequence[Value],
         attrs: Mapping[str, Attr] | None = None,
         loc: str | None = None,
-        body: Graph | None = None,
+        bodies: Sequence[Graph] = (),
     ):
         self.op = op
         self.operands = tuple(operands)
@@ -82,7 +82,12 @@ class Node:
         self.results = tuple(results)
         self.attrs: dict[str, Attr] = dict(sorted(attrs.items())) if attrs else {}
         self.loc = loc
-        self.body = body
+        self.bodies = tuple(bodies)
+
+    @property
+    def body(self) -> Graph | None:
+        """The first of `bodies`, ``None`` where there is none."""
+        return self.bodies[0] if self.bodies else None
 
     def text(self, key: str) -> str:
         """The attribute `key`, which is a string."""
@@ -155,7 +160,7 @@ class Graph:
                     tuple((k, repr(v)) for k, v in n.attrs.items()),  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
                     tuple(v.signature() for v in n.results),
                     n.loc,
-                    None if n.body is None else n.body.canonical(),
+                    tuple(body.canonical() for body in n.bodies),
                 )
                 for n in self.nodes
             ),

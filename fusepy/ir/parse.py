@@ -189,8 +189,7 @@ class _Reader:
         for name, value in zip(names, results):
             self.define(scope, name, value)
         loc = next((str(c[2:]).strip() for c in _tokens(tree, "COMMENT")), "")
-        body = _part(tree, "body")
-        return Node(op, operands, maps, results, attrs, loc or None, self.graph(body) if body else None)
+        return Node(op, operands, maps, results, attrs, loc or None, [self.graph(body) for body in _parts(tree, "body")])
 
     def callee(self, tree: _Syntax, op: Op, at: Token) -> dict[str, Attr]:
         callee = _part(tree, "callee")

@@ -86,8 +86,8 @@ class _Printer:
         if node.results:
             text += " : " + ", ".join(value_type(v) for v in node.results)
         lines = [f"{indent}{text}  // {node.loc}" if node.loc else f"{indent}{text}"]
-        if node.body is not None:
-            lines += _Printer().graph(node.body, "body", indent)
+        for body in node.bodies:
+            lines += _Printer().graph(body, "body", indent)
         return lines
 
 

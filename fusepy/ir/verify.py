@@ -72,9 +72,9 @@ def _check(scope: _Scope) -> None:
             wrong = rule(scope, node)
             if wrong is not None:
                 raise scope.error(wrong, node)
-        if node.body is not None:
-            where = f"{scope.where}, body @{node.body.name}"
-            _check(_Scope(node.body, "body", scope.oracle, scope.modules, where))
+        for body in node.bodies:
+            where = f"{scope.where}, body @{body.name}"
+            _check(_Scope(body, "body", scope.oracle, scope.modules, where))
         scope.defined.update(node.results)
     if any(v not in scope.defined for v in scope.graph.outputs):
         raise scope.error("an output is not defined")

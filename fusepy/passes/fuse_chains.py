@@ -90,7 +90,7 @@ class _Fuser:
         values = [v for v, _ in self.operands]
         maps = [m for _, m in self.operands]
         outs = [Value(v.type, (None,) * len(dims)) for v, dims in zip(self.outputs, self.out_dims)]
-        return Node(OPS["region"], values, maps, outs, attrs, None, body)
+        return Node(OPS["region"], values, maps, outs, attrs, None, [body])
 
     def collect(self) -> None:
         """Walks backwards, composing each operand's map with the ways in which its reader is needed."""

@@ -12,4 +12,4 @@ def substitute(node: Node, same: Mapping[Value, Value]) -> Node:
     if not any(v in same for v in node.operands):
         return node
     operands = [same.get(v, v) for v in node.operands]
-    return Node(node.op, operands, node.maps, node.results, node.attrs, node.loc, node.body)
+    return Node(node.op, operands, node.maps, node.results, node.attrs, node.loc, node.bodies)

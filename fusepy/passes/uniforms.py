@@ -45,4 +45,4 @@ def _reading(node: Node, new: Mapping[Value, Value]) -> Node:
         return node
     operands = [new.get(v, v) for v in node.operands]
     maps = [ArgMap(()) if v in new else m for v, m in zip(node.operands, node.maps)]
-    return Node(node.op, operands, maps, node.results, node.attrs, node.loc, node.body)
+    return Node(node.op, operands, maps, node.results, node.attrs, node.loc, node.bodies)

@@ -99,7 +99,7 @@ broken("mixed tuple", one("neg", [_x], [f()], tag=("a", 1)), "attribute 'tag' is
 broken("location", Graph("g", [_x], [Node(OPS["neg"], [_x], [UNSAID], [f()], None, "a\nb")], []), "a location is one line")
 broken(
     "body",
-    Graph("g", [_x], [Node(OPS["neg"], [_x], [UNSAID], [f()], None, None, Graph("b", [], [], []))], []),
+    Graph("g", [_x], [Node(OPS["neg"], [_x], [UNSAID], [f()], None, None, [Graph("b", [], [], [])])], []),
     "a region has a body",
 )
 broken("module", one("slang.call", [_x], [f()], module="other", function="scale"), "module @other is not imported")
@@ -232,9 +232,9 @@ def test_regions_do_not_nest() -> None:
     region = inner.nodes[0]
     assert region.body is not None
     x = f(name="x")
-    nested = Node(OPS["region"], [x, x], [ArgMap(())] * 2, [f(), f()], {"out_0": (), "out_1": ()}, None, region.body)
+    nested = Node(OPS["region"], [x, x], [ArgMap(())] * 2, [f(), f()], {"out_0": (), "out_1": ()}, None, region.bodies)
     body = Graph("body", [x], [nested], nested.results)
-    outer = Node(OPS["region"], [_x], [ArgMap(())], [f(), f()], {"out_0": (), "out_1": ()}, None, body)
+    outer = Node(OPS["region"], [_x], [ArgMap(())], [f(), f()], {"out_0": (), "out_1": ()}, None, [body])
     fails(Graph("g", [_x], [outer], outer.results, inner.modules), "fused", "a region inside a region")
     fails(one("region", [_x], [f()], [ArgMap(())], out_0=()), "fused", "no body")
 
