@@ -28,6 +28,7 @@ class Op:
         pure: whether two equal nodes are one and an unused one is none.
         spreads: whether its results are spread over its grid, each element computed at its own point.
         arity: how many operands it takes; ``None`` for any number.
+        spreads: whether its results are spread over its grid, each element computed at its own point.
         needs: the attributes that a node must carry, with what each may be.
     """
 
@@ -35,6 +36,7 @@ class Op:
     pure: bool = True
     spreads: bool = True
     arity: int | None = None
+    spreads: bool = True
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
@@ -60,6 +62,11 @@ class Op:
     def expression(self, node: Node, args: Sequence[str]) -> str:
         """The Slang expression of an operation with one result."""
         raise NotImplementedError
+
+    def settled(self, node: Node, oracle: Oracle | None) -> list[ArgMap]:
+        """The maps of `node` with what was not said filled in: NumPy's rule, over the smallest grid that fits."""
+        rank = grid_rank(node)
+        return [m if m.is_resolved else ArgMap(ArgMap.aligned(v.rank, rank).dims) for v, m in zip(node.operands, node.maps)]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         """The scalar that operand `i` is converted to before the operation, ``None`` where it stays what it is."""
