@@ -102,8 +102,8 @@ class Program(Delivery):
             (self.positions[i], m.type, v.name or "")
             for n in self.graph.nodes
             for v, m in zip(n.operands, n.maps)
-            for i in [self.graph.inputs.index(v)]
             if v.name is not None and v.container == "" and m.type is not None
+            for i in [self.graph.inputs.index(v)]
         ]
         self._refuse_copies(values)
         outs = list(recording.outs) or [None] * len(self.elements)
@@ -136,7 +136,12 @@ class Program(Delivery):
 
     def _readback(self) -> Readback | None:
         """The short way for one result without axes that becomes a Python number."""
-        if self.outs is not None or not isinstance(self.plan, Plan) or self.recording.rebuild is not hand_back or len(self.elements) != 1:
+        if (
+            self.outs is not None
+            or not isinstance(self.plan, Plan)
+            or self.recording.rebuild is not hand_back
+            or len(self.elements) != 1
+        ):
             return None
         if self.detours is not None:
             return None
@@ -234,6 +239,10 @@ class Program(Delivery):
                 plan.check(shapes)
             return self.split
         return [self.plan]
+
+    def slot_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """The shapes of everything that plans read: of the arguments, and of what a program of several kernels stores."""
+        return self.plan.follow(shapes)[1] if isinstance(self.plan, Schedule) else list(shapes)
 
     def out_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """The shapes of the results for arguments of these shapes, without the components of an element."""
