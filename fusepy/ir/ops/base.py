@@ -26,6 +26,7 @@ class Op:
     Attributes:
         name: how textual IR spells it.
         pure: whether two equal nodes are one and an unused one is none.
+        spreads: whether its results are spread over its grid, each element computed at its own point.
         arity: how many operands it takes; ``None`` for any number.
         spreads: whether its results are spread over its grid, each element computed at its own point.
         needs: the attributes that a node must carry, with what each may be.
@@ -33,6 +34,7 @@ class Op:
 
     name: str = ""
     pure: bool = True
+    spreads: bool = True
     arity: int | None = None
     spreads: bool = True
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
