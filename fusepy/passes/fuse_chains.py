@@ -1,4 +1,4 @@
-"""Makes regions of all nodes: one for each part of the program's partition, each of which becomes a kernel with one trampoline."""
+"""Makes regions of all nodes: one for each part of the program's partition, which becomes a kernel with one trampoline."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
-from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.effects import check_writes, is_pure
-from fusepy.passes.levels import reads_whole
 from fusepy.passes.partition import Part, Partition, base, partition
 from fusepy.passes.regions import RegionBuilder
 
@@ -150,7 +148,7 @@ class _Fuser:
         """What follows the reductions on their small grid, and what it takes beside them."""
         graph = self.cut(part, part.after, [], folds)
         names = {v: f"{self.producer[v].text('kind')}" for v in folds} | self.names(graph)
-        builder = RegionBuilder(graph, part.after, {}, names=names)
+        builder = RegionBuilder(graph, part.after, {}, names=names, given=folds)
         body = builder.body()
         loaded = {v: inner for (v, _), inner in zip(builder.operands, body.inputs)}
         taken = {v.name for v in body.inputs}

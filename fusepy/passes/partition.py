@@ -329,7 +329,7 @@ class _Partitioner:
         done: set[Value] = set()
         stack = [value]
         while stack and cost <= enough:
-            current = stack.pop()
+            current = base(self.levels, stack.pop())
             if current in done or (current in seen and current is not value):
                 continue
             done.add(current)
