@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from fusepy.errors import FusepyError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap, check_dims
-from fusepy.ir.containers import CONTAINERS, MEMORY, in_memory, is_spread
+from fusepy.ir.containers import CONTAINERS, MEMORY, is_spread, is_stored
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import grid_rank
@@ -235,10 +235,12 @@ def _fillable(value: Value, map: ArgMap) -> tuple[int, ...]:
         return (value.rank,)
     if value.container == "Pair":
         want = pair_of(want) or want
-    if want.kind in (Kind.POINTER, Kind.WHOLE) and want is not value.type and in_memory(value):
+    if is_stored(value) and want.kind is Kind.WHOLE:
         return (value.rank,)
     if want is value.type or value.container not in MEMORY or not value.rank:
         return (0,)
+    if want.kind in (Kind.POINTER, Kind.WHOLE):
+        return (value.rank,)
     if want.kind is Kind.ARRAY:
         return (want.fills(value.type) or (len(want.shape) if value.weak else 0),)
     return (len(want.shape),) if value.type.kind is Kind.SCALAR and want.is_numeric else (0,)
@@ -268,7 +270,7 @@ def _directions(scope: _Scope, node: Node) -> str | None:
 
 
 def _regions_only(scope: _Scope, node: Node) -> str | None:
-    return None if node.body is not None else "outside a region"
+    return None if node.op.name in ("region", "expand") else "outside a region"
 
 
 def _flat(scope: _Scope, node: Node) -> str | None:

@@ -36,7 +36,6 @@ class Op:
     pure: bool = True
     spreads: bool = True
     arity: int | None = None
-    spreads: bool = True
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
