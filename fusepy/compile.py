@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from fusepy.backend.emit import KernelSource, emit, region_operands
+from fusepy.backend.emit_reduce import emit_fold
+from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
@@ -17,6 +19,7 @@ from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
+from fusepy.backend.reduce_plan import make_plan
 from fusepy.backend.schedule import Schedule, Step
 from fusepy.backend.shims import used_names
 from fusepy.backend.sinks import with_sinks, without_sinks
@@ -347,7 +350,7 @@ class Program(Delivery):
         targets = {k: self.targets[j] for k, j in enumerate(results) if j is not None and j in self.targets}
         region = with_sinks(region, sinks_for(region, targets, positions)) if targets else region
         names = ["a value in between" if j is None else self._target(j) for j in results]
-        return Plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, names)
+        return make_plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, names)
 
     def _split(self, plan: Plan) -> list[Plan]:
         """A plan per result of a plan, for results whose extents share no grid."""
@@ -365,6 +368,8 @@ class Program(Delivery):
         imports = {a: self.recording.trace.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
         target, (widest, moved) = self.device.target, self._bytes(region)
         try:
+            if isinstance(variant, FoldVariant):
+                return emit_fold(region, variant, target, ACCESSES, imports, self._functions(), self.options)
             return emit(region, variant, target, ACCESSES, imports, widest, self._functions(), self.options, moved)
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"

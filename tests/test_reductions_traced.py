@@ -1,7 +1,5 @@
 """What `fp.sum` and its kin record: axes, kept dimensions, declared dimensions, and what they refuse."""
 
-# ruff: noqa: E501  (a node of textual IR is one line)
-
 from __future__ import annotations
 
 from collections.abc import Callable

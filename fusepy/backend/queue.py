@@ -73,6 +73,9 @@ class Queue:
         if self._count >= self._limit:
             self._submit()
 
+    def keep(self, *things: object) -> None:
+        """What recorded work uses may go at once: all later work on this queue runs behind it."""
+
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
         """Records a copy between buffers, after all earlier work and before all later."""
         if self._cuda and self._thread != threading.get_ident():
