@@ -12,9 +12,10 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import Array
+from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.resources import channels
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, Type
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -50,11 +51,13 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
         raise ShapeError(
             f"extents do not broadcast: {', '.join(map(str, shapes))}", place=node.loc, hint="check the shapes"
         ) from None
-    if node.body is not None:
+    if node.op.name == "region":
         return _region(node, operands, grid, functions)
-    if node.op.name == "slang.call":
+    if isinstance(node.op, Control):
+        results = node.op.meaning(node, operands, grid, lambda body, inputs: _run(body, inputs, rank, functions))
+    elif node.op.name == "slang.call":
         found = functions[node.text("function")](*operands)
-        results: list[Any] = list(cast("tuple[Any, ...]", found)) if isinstance(found, tuple) else [found] if node.results else []
+        results = list(cast("tuple[Any, ...]", found)) if isinstance(found, tuple) else [found] if node.results else []
     else:
         results = node.op.evaluate(node, operands)
     spread: list[Array] = []
@@ -68,14 +71,8 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
 def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions: Functions) -> list[Array]:
     """The body sees the whole grid as batch axes; results drop the dimensions they do not run along."""
     assert node.body is not None
-    values: dict[Value, Array] = dict(zip(node.body.inputs, operands))
-    for inner in node.body.nodes:
-        args = [values[v] for v in inner.operands]
-        for value, result in zip(inner.results, evaluate(inner, args, len(grid), functions)):
-            values[value] = result
     results: list[Array] = []
-    for j, value in enumerate(node.body.outputs):
-        full: Array = values[value]
+    for j, (value, full) in enumerate(zip(node.body.outputs, _run(node.body, operands, len(grid), functions))):
         full = np.reshape(full, (1,) * (len(grid) + len(value.type.shape) - full.ndim) + full.shape)
         keep = result_dims(node, j)
         for d in reversed(range(len(grid))):
@@ -85,6 +82,16 @@ def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions:
         inverse = [order.index(i) for i in range(len(keep))]
         results.append(np.transpose(full, [*inverse, *range(len(keep), full.ndim)]))
     return results
+
+
+def _run(body: Graph, inputs: Sequence[Array], rank: int, functions: Functions) -> list[Array]:
+    """The outputs of a body, whose single elements have a grid of `rank` dimensions as leading axes."""
+    values: dict[Value, Array] = dict(zip(body.inputs, inputs, strict=True))
+    for node in body.nodes:
+        args = [_as(values[v], m.type or v.type, rank) for v, m in zip(node.operands, node.maps)]
+        for value, result in zip(node.results, evaluate(node, args, rank, functions)):
+            values[value] = result
+    return [values[v] for v in body.outputs]
 
 
 def _aligned(value: Value, map: ArgMap, rank: int) -> ArgMap:
@@ -104,6 +111,13 @@ def load(array: Array, value: Value, map: ArgMap, rank: int) -> Array:
         return spread
     if value.container in TEXTURES and want.shape != value.type.shape:  # the leading channels of a texel
         spread = cast("Array", spread[..., : channels(want)].reshape(spread.shape[:rank] + want.shape))
+    return _as(spread, want, rank)
+
+
+def _as(spread: Array, want: Type, rank: int) -> Array:
+    """Components behind `rank` axes of the grid, converted to those of a `want`."""
+    if want.dtype is None:
+        return spread
     if spread.ndim - rank < len(want.shape):  # one number in every component
         spread = np.broadcast_to(np.reshape(spread, spread.shape + (1,) * len(want.shape)), spread.shape[:rank] + want.shape)
     if spread.shape[rank:] != want.shape:

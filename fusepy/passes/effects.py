@@ -13,8 +13,10 @@ def is_pure(node: Node) -> bool:
 
     A Slang function is taken to be pure where it has a result and writes no memory: one that takes a pointer may write
     through it, as may one that takes an `RWTensor` or a writable resource, or names a writable global, and one without a
-    result can only be called for what it does.
+    result can only be called for what it does. A loop or branch does what its bodies do.
     """
+    if node.bodies:
+        return all(is_pure(inner) for body in node.bodies for inner in body.nodes)
     if not node.results or not node.op.pure or node.attrs.get("writes"):
         return False
     return not any(_may_write(m.type or v.type) for v, m in zip(node.operands, node.maps))
@@ -43,13 +45,13 @@ def check_writes(graph: Graph) -> None:
     if not writing:
         return
     node = writing[0]
-    called = f"{node.text('function')}() writes a whole array"
+    called = f"{_what(node)} writes a whole array"
     arrays = [v for v, m in zip(node.operands, node.maps) if m.type is not None and m.type.kind is Kind.WHOLE and writes(m.type)]
     uses = [(n, v) for n in graph.nodes for v in n.operands if v in arrays]
     hint = "call it by itself, or in a fused function of its own: kernels run one after the other"
     if len(writing) > 1:
         other = writing[1]
-        saw = f"{other.text('function')}() ({other.loc}), which writes one too"
+        saw = f"{_what(other)} ({other.loc}), which writes one too"
         raise TraceError(
             f"{graph.name}: {called}, so its kernel cannot hold another such call", place=node.loc, saw=saw, hint=hint
         )
@@ -69,3 +71,7 @@ def check_writes(graph: Graph) -> None:
             ),
             hint=hint,
         )
+
+
+def _what(node: Node) -> str:
+    return f"{node.text('function')}()" if "function" in node.attrs else node.op.name

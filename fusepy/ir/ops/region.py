@@ -19,6 +19,7 @@ class Region(Op):
     """
 
     name = "region"
+    nests = True
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         if node.body is None:
