@@ -144,7 +144,7 @@ class Graph:
         )
 
     def canonical(self, places: bool = True) -> tuple[object, ...]:
-        """The graph with values numbered in order: equal for graphs that print alike, without `places` for those that do alike."""
+        """The graph with values numbered in order: equal for graphs that print alike; without `places` and names, that do alike."""
         number: dict[int, int] = {}
         for value in self.values():
             number.setdefault(id(value), len(number))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from fusepy.errors import FusepyError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap, check_dims
-from fusepy.ir.containers import CONTAINERS, MEMORY, is_spread
+from fusepy.ir.containers import CONTAINERS, is_spread
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes, grid_rank
@@ -19,7 +19,7 @@ from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.printer import print_node, value_type
-from fusepy.ir.types import Kind, pair_of
+from fusepy.ir.types import Kind
 
 
 def verify(graph: Graph, stage: str, oracle: Oracle | None = None) -> None:

@@ -29,11 +29,12 @@ def _may_write(type: Type) -> bool:
 
 def writes_array(node: Node) -> bool:
     """Whether `node` gives a whole array to user code that may write it."""
-    return any(m.type is not None and m.type.kind is Kind.WHOLE and writes(m.type) for m in node.maps)
+    taken = [m.type or v.type for v, m in zip(node.operands, node.maps)]
+    return any(t.kind is Kind.WHOLE and writes(t) for t in taken)
 
 
 def check_writes(graph: Graph) -> None:
-    """A call that writes a whole array is the one call of its kernel, beside what feeds it.
+    """A call that writes a whole array is the one call of its kernel, beside what feeds it, and the one in a body.
 
     Threads run in any order, so nothing else in the kernel could rely on having run before or after it; and where results
     broadcast to a larger grid than its own, it would write more than once.
@@ -45,6 +46,8 @@ def check_writes(graph: Graph) -> None:
     if not writing:
         return
     node = writing[0]
+    for body in node.bodies:
+        check_writes(body)
     called = f"{_what(node)} writes a whole array"
     arrays = [v for v, m in zip(node.operands, node.maps) if m.type is not None and m.type.kind is Kind.WHOLE and writes(m.type)]
     uses = [(n, v) for n in graph.nodes for v in n.operands if v in arrays]
