@@ -33,7 +33,8 @@ LIMIT = 4096  # exact in half precision, and far from where a conversion to an i
 LOCATIONS = st.sampled_from([None, "look.py:12", "/tmp/my files/look.py:7"])
 
 _KINDS = ["call"] * 8 + ["componentwise"] * 5 + ["struct"] * 2 + ["cast", "construct", "member", "select", "const", "index"]
-_COMPONENTWISE = [op for op in OPS.values() if op.arity and op.name not in ("cast", "member", "index", "select")]
+_APART = ("cast", "member", "index", "select", "expand")
+_COMPONENTWISE = [op for op in OPS.values() if op.arity and op.spreads and op.name not in _APART]
 
 
 def _calls() -> list[tuple[str, list[Param]]]:

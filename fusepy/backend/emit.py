@@ -84,7 +84,8 @@ def region_operands(region: Node, cuda: bool = False) -> list[Operand]:
         shared = next((j for j, sink in sinks.items() if inner.name in sink.shared), None)
         count = 0 if shared is None else channels(sinks[shared].element)
         said = (label, region.body.name, shared, count)
-        found.append(Operand(i, names[i], value.container, value.type, inner.type, dims, value.rank, cuda, *said))
+        container = value.container if value.name is not None else "Tensor"  # what another region has stored
+        found.append(Operand(i, names[i], container, value.type, inner.type, dims, value.rank, cuda, *said))
     return found
 
 

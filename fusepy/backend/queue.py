@@ -44,6 +44,7 @@ class Queue:
         self._idle = 0  # looks in a row that found nothing recorded
         self._seen: Any = None  # the encoder that the background thread saw at its last look
         self.closed = False
+        self.overlaps = False  # whether the next dispatch may run beside the last one; set with the device's lock held
         if deferred:
             threading.Thread(target=_flusher, args=(weakref.ref(self), self._wake), name="fusepy-queue", daemon=True).start()
 
@@ -58,7 +59,7 @@ class Queue:
             if self._asleep:
                 self._asleep = False
                 self._wake.set()
-        elif compute is None:
+        elif compute is None and not self.overlaps:
             encoder.global_barrier()
         if compute is None:
             compute = encoder.begin_compute_pass()

@@ -29,6 +29,11 @@ def is_spread(value: Value) -> bool:
     return not value.rank and value.container in GENERATORS
 
 
+def in_memory(value: Value) -> bool:
+    """Whether user code can get `value` as a whole array: one that arrives as such, or one computed over a grid, which is stored."""
+    return value.container in MEMORY or (value.name is None and value.rank > 0)
+
+
 def is_open(value: Value) -> bool:
     """Whether Slang may take `value` as a scalar or as a vector of any length."""
     return value.container in _PLACES and value.type.kind is Kind.SCALAR

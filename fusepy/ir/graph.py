@@ -97,8 +97,10 @@ class Node:
 
     @property
     def grid_rank(self) -> int:
-        """The rank of the grid that this node runs on; every result is spread over all of it."""
-        return self.results[0].rank if self.results else max((m.min_grid_rank for m in self.maps), default=0)
+        """The rank of the grid that this node runs on: of its results where these are spread over it, else of operands."""
+        if self.results and self.op.spreads:
+            return self.results[0].rank
+        return max((v.rank if m.dims is None else m.min_grid_rank for v, m in zip(self.operands, self.maps)), default=0)
 
     def __repr__(self) -> str:
         return f"<Node {self.op.name} {self.attrs}>"
@@ -144,7 +146,7 @@ class Graph:
         )
 
     def canonical(self, places: bool = True) -> tuple[object, ...]:
-        """The graph with values numbered in order: equal for graphs that print alike; without `places` and names, that do alike."""
+        """The graph with values numbered in order: equal for graphs that print alike, up to names and lines without `places`."""
         number: dict[int, int] = {}
         for value in self.values():
             number.setdefault(id(value), len(number))

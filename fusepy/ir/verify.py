@@ -16,6 +16,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes, grid_rank
 from fusepy.ir.ops.call import SlangCall
+from fusepy.ir.ops.folds import axes_of, folds_of
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.printer import print_node, value_type
@@ -166,9 +167,16 @@ def _attributes(scope: _Scope, node: Node) -> str | None:
 def _own_rule(scope: _Scope, node: Node) -> str | None:
     if node.bodies and not node.op.nests:
         return "only regions, loops and branches have bodies"
-    if isinstance(node.op, SlangCall) and "module" in node.attrs and node.attrs["module"] not in scope.modules:
-        return f"module @{node.attrs['module']} is not imported"
-    return node.op.verify(node)
+    try:
+        wrong = node.op.verify(node)
+    except FusepyError as error:
+        return error.what
+    if wrong is None or isinstance(node.op, SlangCall):
+        called = [f.module for f in folds_of(node) if f.kind == "call"]
+        called += [node.text("module")] if isinstance(node.op, SlangCall) and "module" in node.attrs else []
+        missing = [module for module in called if module not in scope.modules]
+        return f"module @{missing[0]} is not imported" if missing else wrong
+    return wrong
 
 
 def _infers(scope: _Scope, node: Node) -> str | None:
@@ -200,6 +208,8 @@ def _as_loaded(node: Node) -> Node:
 
 def _asks(node: Node) -> bool:
     """Whether only Slang knows what `node` gives."""
+    if not node.body and any(f.kind == "call" for f in folds_of(node)):
+        return True
     return isinstance(node.op, (SlangCall, Struct)) or (node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED)
 
 
@@ -227,6 +237,7 @@ def _axes_used(scope: _Scope, node: Node) -> str | None:
 
 def _covered(scope: _Scope, node: Node) -> str | None:
     covered = {d for m in node.maps for d in m.dims or ()}
+    covered.update(axes_of(node, "axes") if node.op.name == "expand" else ())
     missing = [d for d in range(grid_rank(node)) if d not in covered]
     return f"no operand runs along d{missing[0]}" if missing else None
 

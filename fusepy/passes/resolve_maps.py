@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.base import grid_rank
 from fusepy.ir.ops.call import SlangCall
-from fusepy.ir.ops.control import Control, settled
+from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import IN, THIS, Oracle, number_type
@@ -99,15 +98,12 @@ class _Resolver:
             if answer.params and answer.params[0].name == THIS:
                 attrs["method"] = True
             return answer.maps, attrs
-        if isinstance(node.op, Control):
-            return settled(node), {}
         if node.op.name == "cast":
             value, want, rank = node.operands[0], node.results[0].type, node.results[0].rank
             batch = value.rank - (len(want.shape) if value.container and not value.type.shape else 0)
             dims = node.maps[0].dims if node.maps[0].dims is not None else ArgMap.aligned(max(batch, 0), rank).dims
             return [ArgMap(dims, want if want is not value.type else None)], {}
-        rank = grid_rank(node)
-        return [m if m.is_resolved else ArgMap(ArgMap.aligned(v.rank, rank).dims) for v, m in zip(node.operands, node.maps)], {}
+        return node.op.settled(node, self.oracle), {}
 
     def input(self, value: Value) -> Value:
         """An input with the storage type that its uses want and no sizes."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import MEMORY
+from fusepy.ir.containers import MEMORY, in_memory
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.types import Kind, Type, pair_of
 
@@ -28,6 +28,7 @@ class Op:
         name: how textual IR spells it.
         pure: whether two equal nodes are one and an unused one is none.
         arity: how many operands it takes; ``None`` for any number.
+        spreads: whether its results are spread over its grid, each element computed at its own point.
         needs: the attributes that a node must carry, with what each may be.
         nests: whether its nodes have bodies.
     """
@@ -36,6 +37,7 @@ class Op:
     pure: bool = True
     nests: bool = False
     arity: int | None = None
+    spreads: bool = True
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
@@ -61,6 +63,11 @@ class Op:
     def expression(self, node: Node, args: Sequence[str]) -> str:
         """The Slang expression of an operation with one result."""
         raise NotImplementedError
+
+    def settled(self, node: Node, oracle: Oracle | None) -> list[ArgMap]:
+        """The maps of `node` with what was not said filled in: NumPy's rule, over the smallest grid that fits."""
+        rank = grid_rank(node)
+        return [m if m.is_resolved else ArgMap(ArgMap.aligned(v.rank, rank).dims) for v, m in zip(node.operands, node.maps)]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         """The scalar that operand `i` is converted to before the operation, ``None`` where it stays what it is."""
@@ -94,10 +101,12 @@ def filled_axes(value: Value, want: Type | None) -> int:
         return value.rank
     if want is not None and value.container == "Pair":
         want = pair_of(want) or want
-    if want is None or want is value.type or value.container not in MEMORY or not value.rank:
+    if want is None or want is value.type or not value.rank or not in_memory(value):
         return 0
     if want.kind in (Kind.POINTER, Kind.WHOLE):
         return value.rank
+    if value.container not in MEMORY:
+        return 0
     if want.kind is Kind.ARRAY:
         return want.fills(value.type) or (len(want.shape) if value.weak else 0)
     return len(want.shape) if value.type.kind is Kind.SCALAR and want.is_numeric else 0

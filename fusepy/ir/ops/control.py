@@ -50,6 +50,13 @@ class Control(Op):
         rank = grid_rank(node)
         return [computed(node, v.type, self.is_weak(node, j), rank) for j, v in enumerate(node.bodies[-1].outputs)]
 
+    def settled(self, node: Node, oracle: Oracle | None) -> list[ArgMap]:
+        rank = grid_rank(node)
+        return [
+            m if m.dims is not None else ArgMap(ArgMap.aligned(v.rank - filled_axes(v, m.type), rank).dims, m.type)
+            for v, m in zip(node.operands, node.maps)
+        ]
+
     def is_weak(self, node: Node, j: int) -> bool:
         """Whether result `j` follows the type that its context wants."""
         return False
@@ -231,15 +238,6 @@ def grid_rank(node: Node) -> int:
     """The grid of a node whose maps say what is loaded: the largest rank that its operands need."""
     ranks = (v.rank - filled_axes(v, m.type) if m.dims is None else m.min_grid_rank for v, m in zip(node.operands, node.maps))
     return max(ranks, default=0)
-
-
-def settled(node: Node) -> list[ArgMap]:
-    """The maps of such a node with every dimension said."""
-    rank = grid_rank(node)
-    return [
-        m if m.dims is not None else ArgMap(ArgMap.aligned(v.rank - filled_axes(v, m.type), rank).dims, m.type)
-        for v, m in zip(node.operands, node.maps)
-    ]
 
 
 def loaded(node: Node) -> list[Type]:
