@@ -7,6 +7,7 @@ from fusepy.backend.marshals.base import Description
 from fusepy.backend.runtime import Device
 from fusepy.batchable import Batchable, is_batchable_like
 from fusepy.binding import CallContext
+from fusepy.control import cond, fori_loop, while_loop
 from fusepy.cursor import BufferCursor, ElementCursor
 from fusepy.device import create_device, default_device, init_device
 from fusepy.entry_point import Dispatch
@@ -32,6 +33,7 @@ from fusepy.errors import (
     TraceError,
     TraceRecursionError,
     UnknownNameError,
+    UnrollWarning,
     UnsupportedArgumentError,
     VerifyError,
 )
@@ -147,6 +149,7 @@ __all__ = [
     "TraceRecursionError",
     "Type",
     "UnknownNameError",
+    "UnrollWarning",
     "UnsupportedArgumentError",
     "VerifyError",
     "abs",
@@ -158,6 +161,7 @@ __all__ = [
     "ceil",
     "clear_cache",
     "clip",
+    "cond",
     "cos",
     "cosh",
     "create_device",
@@ -167,6 +171,7 @@ __all__ = [
     "exp",
     "exp2",
     "floor",
+    "fori_loop",
     "fract",
     "fuse",
     "get_function",
@@ -210,4 +215,5 @@ __all__ = [
     "vmapping",
     "wang_hash",
     "where",
+    "while_loop",
 ]

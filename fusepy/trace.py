@@ -237,6 +237,13 @@ class Trace:
         own = tuple(range(len(dims)))
         return [ArgMap(own, m.type) if v.rank else m for v, m in zip(values, maps)], ArgMap(dims)
 
+    def shared_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
+        """The same for a loop or branch, some of whose operands may be arrays that are passed whole."""
+        spread = [i for i, (v, m) in enumerate(zip(values, maps)) if not (v.rank and m.dims == ())]
+        found, inherited = self._common_map([values[i] for i in spread], [maps[i] for i in spread])
+        new = dict(zip(spread, found))
+        return [new.get(i, m) for i, m in enumerate(maps)], inherited
+
     def _typed(self, value: Value, loc: str | None) -> Value:
         """`value` after the vcast that its argument was given, which operators cannot express by themselves."""
         map = self.maps.get(value, UNSAID)
