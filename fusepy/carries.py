@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusepy.bodies import BodyTrace
-from fusepy.errors import TraceError
+from fusepy.errors import ResolveError, TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
@@ -16,6 +16,7 @@ from fusepy.ir.types import Kind, Type, promote
 from fusepy.results import Rebuild, flatten, leaf_paths, outline
 from fusepy.trace import Trace
 
+Index = tuple[str, Type]
 _ORDER = {"b": 0, "i": 1, "u": 1, "f": 2}
 _UNCARRIED = (Kind.WHOLE, Kind.RESOURCE, Kind.VOID)
 
@@ -70,14 +71,27 @@ class Carries:
         while True:
             inner, given = self.enter(name, index)
             with inner.recording():
-                outputs = self.outputs(inner, function(*given))
+                outputs = self.outputs(inner, self.call(function, given))
             if not any(leaf.open for leaf in self.leaves):
                 return inner, [self.converted(inner, leaf, v) for leaf, v in zip(self.leaves, outputs)]
-            if not any([self.settle(leaf, v) for leaf, v in zip(self.leaves, outputs)]):
+            told = [self.settle(leaf, v) for leaf, v in zip(self.leaves, outputs)]
+            if not any(told):
                 for leaf in self.leaves:
                     leaf.open = False
 
-    def enter(self, name: str, index: tuple[str, Type] | None = None) -> tuple[BodyTrace, list[Any]]:
+    def call(self, function: Callable[..., Any], given: Sequence[Any]) -> Any:
+        """Calls the function of the body."""
+        try:
+            return function(*given)
+        except ResolveError as error:
+            wide = [v for v in self.leaves if v.start.container and v.start.rank and v.type.kind is Kind.SCALAR]
+            if wide:  # the last axis becomes a vector where a call wants one, but what is carried is settled before
+                error.hint += (
+                    f"; {wide[0].path} is carried as a {wide[0].type}: if it shall be a vector, vcast it before the loop"
+                )
+            raise
+
+    def enter(self, name: str, index: Index | None = None) -> tuple[BodyTrace, list[Any]]:
         """A trace of a body, and what its function is called with."""
         inner = BodyTrace(self.trace, self.op, name)
         given = [inner.start(*index)] if index is not None else []

@@ -30,7 +30,7 @@ __all__ = ["cond", "fori_loop", "while_loop"]
 def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *operands: Any) -> Any:
     """``if_true(*operands)`` where `pred` holds, else ``if_false(*operands)``; each grid point computes one of them only.
 
-    Both functions are traced. They may use anything around them, and must return the same structure (a value, tuple, list, dict or
+    Both functions are traced. They may use anything around them, and must return the same structure (a value, tuple, list, dict,
     dataclass, or nothing) with the same types; Python numbers among it take the type of the other side. A Python bool as `pred`
     chooses while tracing. `where` is the better choice for what is cheap to compute.
 
@@ -50,8 +50,11 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
         return (if_true if pred else if_false)(*operands)
     trace = current_trace()
     if trace is None:
-        arguments = _Arguments("cond", {"pred": pred, **{f"operand_{i}": v for i, v in enumerate(operands)}})
-        return arguments.run(lambda pred, *given: cond(pred, if_true, if_false, *given))
+
+        def run(pred: Any, *given: Any) -> Any:
+            return cond(pred, if_true, if_false, *given)
+
+        return _Arguments("cond", {"pred": pred, **{f"operand_{i}": v for i, v in enumerate(operands)}}).run(run)
     loc = user_line()
     test = _bool(typed_operand(trace, pred, "pred", loc), "cond: pred", loc)
     given = [trace.captured(v, "operand") if _is_array(v) else v for v in operands]
@@ -83,13 +86,13 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
 def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, unroll: bool = False) -> Any:
     """``for i in range(lo, hi): c = body(i, c)``, beginning with `init`, as a loop of the kernel; returns the last `c`.
 
-    What is carried may be any structure of values (tuple, list, dict, dataclass), whose leaves keep their types from step to step;
+    What is carried may be any structure of values (tuple, list, dict, dataclass), whose leaves keep their types in all steps;
     Python numbers in `init` take the type that the body gives back, so the body may be traced more than once.
 
     Args:
         lo, hi: integers, which may differ from one grid point to the next.
-        body: called with the index, an ``int``, and what is carried; returns what is carried to the next step. It may use anything
-            around it.
+        body: called with the index, an ``int``, and what is carried; returns what is carried to the next step. It may use
+            anything around it.
         init: what is carried to the first step.
         unroll: have Slang unroll the loop; the bounds must be Python integers.
 
@@ -111,10 +114,12 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, u
     trace = current_trace()
     if trace is None:
         bounds = {} if unroll else {"lo": lo, "hi": hi}
-        arguments = _Arguments("fori_loop", bounds, init)
-        return arguments.run(
-            lambda *given: fori_loop(*(given[:-1] or (lo, hi)), body, given[-1], unroll=unroll),
-        )
+
+        def run(*given: Any) -> Any:
+            first, last = (lo, hi) if unroll else given[:2]
+            return fori_loop(first, last, body, given[-1], unroll=unroll)
+
+        return _Arguments("fori_loop", bounds, init).run(run)
     ends = [typed_operand(trace, v, name, loc) for v, name in ((lo, "lo"), (hi, "hi"))]
     index = _index_type(ends, loc)
     i, c = parameter_names(body, ["i", "c"])
@@ -154,8 +159,11 @@ def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
         raise ArgumentError("while_loop: max_steps is no count of steps", saw=repr(max_steps), hint="pass a Python integer")
     trace = current_trace()
     if trace is None:
-        arguments = _Arguments("while_loop", {}, init)
-        return arguments.run(lambda given: while_loop(test, body, given, max_steps=max_steps))
+
+        def run(given: Any) -> Any:
+            return while_loop(test, body, given, max_steps=max_steps)
+
+        return _Arguments("while_loop", {}, init).run(run)
     loc = user_line()
     carries = Carries(trace, "while_loop", init, parameter_names(body, ["c"])[0], loc)
     inner, outputs = carries.run(body, "body")
@@ -210,14 +218,14 @@ def _index_type(ends: Sequence[Value], loc: str | None) -> Type:
         TraceError: for a bound that is no integer.
     """
     for value, name in zip(ends, ("lo", "hi")):
-        if value.type.kind is not Kind.SCALAR or value.type.dtype is None or value.type.dtype.kind not in "iub":
+        if value.type.kind is not Kind.SCALAR or value.type.dtype is None or value.type.dtype.kind not in "iu":
             raise TraceError(
                 f"fori_loop: {name} is a {value.type}", place=loc, expected="an integer", hint="convert it with vcast(…, 'int')"
             )
     found = promote([(v.type, v.weak) for v in ends])
     assert found is not None
     assert found.dtype is not None
-    return found if found.dtype.itemsize >= INT.dtype.itemsize else INT  # pyright: ignore[reportOptionalMemberAccess]
+    return found if found.dtype.itemsize >= 4 else INT
 
 
 def _agreed(branches: Sequence[BodyTrace], path: str, a: Value, b: Value, loc: str | None) -> tuple[Value, Value]:
@@ -261,12 +269,16 @@ def _is_array(value: Any) -> bool:
 # ---- outside of a trace ---------------------------------------------------------------------------------------------
 
 
+_NOTHING = object()
+
+
 class _Arguments:
     """The values of a call outside of a fused function, which becomes one of these leaves."""
 
-    def __init__(self, op: str, values: Mapping[str, Any], init: Any = None):
+    def __init__(self, op: str, values: Mapping[str, Any], init: Any = _NOTHING):
         self.op = op
-        self.init = init
+        self.carries = init is not _NOTHING
+        init = init if self.carries else None
         found: list[Any] = []
         self.rebuild = flatten(init, found, op)
         self.plain = dict(values)
@@ -278,7 +290,7 @@ class _Arguments:
         given = {**self.plain, **self.leaves}
 
         def traced(**named: Any) -> Any:
-            structure = [] if self.init is None else [self.rebuild([named[n] for n in self.leaves])]
+            structure = [self.rebuild([named[n] for n in self.leaves])] if self.carries else []
             return function(*(named[n] for n in self.plain), *structure)
 
         traced.__name__ = self.op

@@ -178,7 +178,7 @@ class Trace:
         if isinstance(number, (bool, int, float)):
             plain = type(number) in (bool, int, float)  # and not a subclass, such as a member of an IntEnum
             return self.constant(number if plain else int(number) if isinstance(number, int) else float(number))
-        return self.capture(value, name)
+        return self.capture(cast("Any", value), name)
 
     def own(self, value: Traced) -> Value:
         """The value behind a traced one that this trace has made."""
@@ -186,11 +186,10 @@ class Trace:
 
     def capture(self, value: Any, name: str) -> Value:
         """A value of the enclosing scope as an input."""
-        captured = cast("Any", value)
-        found = self._captured.get(id(captured))
+        found = self._captured.get(id(value))
         if found is None:
-            found = self._captured[id(captured)] = self._input(name, captured)
-            self.captures.append(captured)
+            found = self._captured[id(value)] = self._input(name, value)
+            self.captures.append(value)
         return found
 
     def captured(self, value: Any, name: str) -> Traced:
