@@ -87,6 +87,7 @@ from fusepy.math import (
 )
 from fusepy.module import Module, SlangType, get_function, load
 from fusepy.ndbuffer import NDBuffer, NDDifferentiableBuffer
+from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
 from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
 from fusepy.signature import register
@@ -154,6 +155,10 @@ __all__ = [
     "VerifyError",
     "abs",
     "acos",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
     "asin",
     "atan",
     "atan2",
@@ -185,11 +190,16 @@ __all__ = [
     "log",
     "log2",
     "log10",
+    "max",
     "maximum",
+    "mean",
+    "min",
     "minimum",
     "normalize",
     "power",
+    "prod",
     "rand_float",
+    "reduce",
     "reflect",
     "register",
     "reload_all",
@@ -197,6 +207,7 @@ __all__ = [
     "round",
     "rsqrt",
     "saturate",
+    "scan",
     "sign",
     "sin",
     "sinh",
@@ -205,6 +216,7 @@ __all__ = [
     "stats",
     "step",
     "struct",
+    "sum",
     "tan",
     "tanh",
     "thread_id",

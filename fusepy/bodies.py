@@ -169,7 +169,7 @@ class BodyTrace(Trace):
 
     def output(self, value: Any, loc: str | None) -> Value:
         """What the body returns, as one element."""
-        found = self._typed(self.lift(value), loc)
+        found = self.typed(self.lift(value), loc)
         if found not in self.inside.outside:
             return found
         return self.inside.element(Use(found, ArgMap(self.maps.get(found, UNSAID).dims), found.weak))

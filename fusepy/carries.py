@@ -150,7 +150,7 @@ class Carries:
 
 def typed_operand(trace: Trace, value: Any, path: str, loc: str | None) -> Value:
     """A value as an operand of a loop or branch, after the vcast that its argument was given."""
-    return trace._typed(trace.lift(value, path), loc)  # pyright: ignore[reportPrivateUsage]
+    return trace.typed(trace.lift(value, path), loc)
 
 
 def adapts(value: Value, want: Type) -> bool:

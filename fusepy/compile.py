@@ -102,8 +102,8 @@ class Program(Delivery):
             (self.positions[i], m.type, v.name or "")
             for n in self.graph.nodes
             for v, m in zip(n.operands, n.maps)
-            for i in [self.graph.inputs.index(v)]
             if v.name is not None and v.container == "" and m.type is not None
+            for i in [self.graph.inputs.index(v)]
         ]
         self._refuse_copies(values)
         outs = list(recording.outs) or [None] * len(self.elements)
@@ -239,6 +239,10 @@ class Program(Delivery):
                 plan.check(shapes)
             return self.split
         return [self.plan]
+
+    def slot_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """The shapes of everything that plans read: of the arguments, and of what a program of several kernels stores."""
+        return self.plan.follow(shapes)[1] if isinstance(self.plan, Schedule) else list(shapes)
 
     def out_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """The shapes of the results for arguments of these shapes, without the components of an element."""

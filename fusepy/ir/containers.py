@@ -29,9 +29,9 @@ def is_spread(value: Value) -> bool:
     return not value.rank and value.container in GENERATORS
 
 
-def in_memory(value: Value) -> bool:
-    """Whether user code can get `value` as a whole array: one that arrives as such, or one computed over a grid, which is stored."""
-    return value.container in MEMORY or (value.name is None and value.rank > 0)
+def is_stored(value: Value) -> bool:
+    """Whether `value` is computed over a grid, and so lies in memory where user code wants it whole, to be read."""
+    return value.name is None and value.rank > 0
 
 
 def is_open(value: Value) -> bool:

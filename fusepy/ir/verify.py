@@ -259,7 +259,7 @@ def _directions(scope: _Scope, node: Node) -> str | None:
 
 
 def _regions_only(scope: _Scope, node: Node) -> str | None:
-    return None if node.op.name == "region" else "outside a region"
+    return None if node.op.name in ("region", "expand") else "outside a region"
 
 
 def _flat(scope: _Scope, node: Node) -> str | None:

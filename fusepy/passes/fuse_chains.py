@@ -49,7 +49,8 @@ def _over_own_grid(region: Node, body: Graph, kept: Sequence[int], j: int) -> No
     assert isinstance(own, tuple)
     over = region.attrs.get("over", ()) if any(f"{kind}_{j}" in region.attrs for kind in ("fold", "scan")) else ()
     assert isinstance(over, tuple)
-    used = sorted({d for m in maps for d in m.dims or ()} | {int(d[1:]) for d in (*own, *over)})
+    used = sorted({d for m in maps for d in m.dims or ()})
+    own = tuple(d for d in own if int(d[1:]) in used)  # a generator alone follows no grid but its own
     number = {f"d{d}": f"d{i}" for i, d in enumerate(used)}
     attrs: dict[str, Attr] = {"out_0": tuple(number[d] for d in own)}
     if over:
@@ -59,9 +60,8 @@ def _over_own_grid(region: Node, body: Graph, kept: Sequence[int], j: int) -> No
         if index == str(j) and what != "out":
             attrs[f"{what}_0"] = value
     renamed = [ArgMap(tuple(used.index(d) for d in m.dims or ()), m.type) for m in maps]
-    result = region.results[j]
     operands = [region.operands[i] for i in kept]
-    return Node(region.op, operands, renamed, [Value(result.type, result.dims)], attrs, region.loc, [body])
+    return Node(region.op, operands, renamed, [Value(region.results[j].type, (None,) * len(own))], attrs, region.loc, [body])
 
 
 def unneeded_effects(graph: Graph) -> dict[Node, None]:

@@ -95,7 +95,8 @@ class Levels:
         """The level at which all operands are in reach."""
         level = 0
         for value, map in zip(node.operands, node.maps):
-            stored = value in self.folding or (value in self.producer and reads_whole(map, value))
+            made = self.producer.get(value)
+            stored = value in self.folding or (made is not None and (reads_whole(map, value) or writes_array(made)))
             level = max(level, self.level[value] + stored)
         return level
 
@@ -120,7 +121,7 @@ class Levels:
         """The reductions that `node` is computed with."""
         axes = node.attrs["axis"] if node.op.name == "scan" else node.attrs["axes"]
         over = axes if isinstance(axes, tuple) else (str(axes),)
-        leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.operands[0].rank
+        leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
         for folding in self.foldings:
             alike = folding.level == level and folding.over == over and folding.rank == rank
             if alike and folding.nodes[0].op is node.op and folding.leaves & leaves:

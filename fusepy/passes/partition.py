@@ -224,7 +224,7 @@ class _Partitioner:
         seen: set[Value] = set()
         stack = list(self.roots(part))
         while stack:
-            value = stack.pop()
+            value = base(levels, stack.pop())
             if value in seen or value not in levels.producer:
                 continue
             seen.add(value)
@@ -267,7 +267,7 @@ class _Partitioner:
             self.expand(value, part, stack)
             more: list[Value] = []
             while stack:
-                operand = stack.pop()
+                operand = base(self.levels, stack.pop())
                 if operand in seen or operand not in self.levels.producer:
                     continue
                 seen.add(operand)
@@ -335,7 +335,8 @@ class _Partitioner:
             done.add(current)
             node = self.levels.producer.get(current)
             if node is None or current in self.levels.folding or (current in self.home and current is not value):
-                cost += element_bytes(current.type, self.oracle) if current.rank else 0
+                along = current.rank >= value.rank  # an array of smaller rank is read again and again, and comes from the cache
+                cost += element_bytes(current.type, self.oracle) if along else 0
                 continue
             cost += compute_bytes(node)
             stack += [v for v, m in zip(node.operands, node.maps) if not reads_whole(m, v)]

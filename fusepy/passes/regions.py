@@ -42,7 +42,7 @@ class RegionBuilder:
         self.effects = effects
         self.folds = folds
         self.names = names or {}
-        ranks = [v.rank for v in outputs] + [n.grid_rank for n in effects] + [n.operands[0].rank for n in folds]
+        ranks = [v.rank for v in outputs] + [n.grid_rank for n in effects] + [n.grid_rank for n in folds]
         self.rank = max(ranks, default=0)
         # the ways, as dimensions of the region's grid, in which each value is needed; dicts for their order
         self.needed: dict[Value, dict[Dims, None]] = {v: {} for v in graph.values()}

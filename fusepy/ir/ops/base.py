@@ -10,7 +10,7 @@ import numpy as np
 
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import MEMORY, in_memory
+from fusepy.ir.containers import MEMORY, is_stored
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.types import Kind, Type, pair_of
 
@@ -37,7 +37,6 @@ class Op:
     pure: bool = True
     nests: bool = False
     arity: int | None = None
-    spreads: bool = True
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
@@ -101,12 +100,12 @@ def filled_axes(value: Value, want: Type | None) -> int:
         return value.rank
     if want is not None and value.container == "Pair":
         want = pair_of(want) or want
-    if want is None or want is value.type or not value.rank or not in_memory(value):
+    if want is not None and want.kind is Kind.WHOLE and is_stored(value):
+        return value.rank
+    if want is None or want is value.type or value.container not in MEMORY or not value.rank:
         return 0
     if want.kind in (Kind.POINTER, Kind.WHOLE):
         return value.rank
-    if value.container not in MEMORY:
-        return 0
     if want.kind is Kind.ARRAY:
         return want.fills(value.type) or (len(want.shape) if value.weak else 0)
     return len(want.shape) if value.type.kind is Kind.SCALAR and want.is_numeric else 0

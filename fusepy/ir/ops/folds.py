@@ -12,6 +12,7 @@ import numpy as np
 from fusepy.errors import ShapeError, TraceError, VerifyError
 from fusepy.ir.graph import Attr, Node
 from fusepy.ir.ops.base import Array
+from fusepy.ir.ops.structure import check_range
 from fusepy.ir.types import BOOL, FLOAT, INT, UINT, Kind, Type
 
 FOLDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "call")
@@ -91,8 +92,17 @@ class Fold:
     def start(self, type: Type) -> Array:
         """The identity of a call as an element of `type`."""
         given = self.identity
-        values = [float(v) for v in given] if isinstance(given, tuple) else cast("float", given)
-        return np.broadcast_to(np.asarray(values).astype(type.dtype), type.shape)
+        values = [_number(v) for v in given] if isinstance(given, tuple) else [cast("float", given)]
+        if len(values) not in (1, math.prod(type.shape)):
+            raise ShapeError(
+                f"the identity of {self.function} has {len(values)} components",
+                expected=f"{math.prod(type.shape)} for a {type}, or one for all",
+                hint="give one number per component",
+            )
+        for value in values:
+            check_range(value, type.scalar or type, f"the identity of {self.function}")
+        array = np.asarray([np.asarray(v).astype(type.dtype) for v in values])
+        return np.broadcast_to(array.reshape(type.shape if len(values) > 1 else ()), type.shape)
 
 
 _NUMPY: dict[str, Callable[..., Array]] = {
@@ -102,6 +112,11 @@ _NUMPY: dict[str, Callable[..., Array]] = {
 _ACCUMULATE: dict[str, Callable[..., Array]] = {
     "sum": np.cumsum, "prod": np.cumprod, "max": np.maximum.accumulate, "min": np.minimum.accumulate,
 }  # fmt: skip
+
+
+def _number(text: str) -> float:
+    """A component of an identity."""
+    return int(text) if text.removeprefix("-").isdecimal() else float(text)
 
 
 def folded(fold: Fold, array: Array, axes: Sequence[int], have: Type, functions: Functions) -> Array:

@@ -51,6 +51,7 @@ class _Folding(Op):
                 expected=f"({have}, {have}) -> {have}",
                 hint="write a function T f(T a, T b), or cast the array with vcast",
             )
+        fold.start(found[0])
         return found[0]
 
     def settled(self, node: Node, oracle: Oracle | None) -> list[ArgMap]:
