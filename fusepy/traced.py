@@ -91,8 +91,8 @@ class Traced:
     def __bool__(self) -> bool:
         raise self._refuse(
             "the truth",
-            "use fusepy.where(condition, a, b), or fusepy.cond and fusepy.while_loop for branches and loops; its value is known on"
-            " the device only",
+            "use fusepy.where(condition, a, b), or fusepy.cond and fusepy.while_loop for branches and loops; its value is known"
+            " on the device only",
         )
 
     def __float__(self) -> float:

@@ -36,6 +36,7 @@ class Op:
     name: str = ""
     pure: bool = True
     nests: bool = False
+    spreads: bool = True
     arity: int | None = None
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
 
