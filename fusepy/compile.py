@@ -19,8 +19,8 @@ from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
 from fusepy.backend.shims import used_names
 from fusepy.backend.sinks import with_sinks
-from fusepy.backend.targets import Into, Target, is_texture, sinks_for
-from fusepy.backend.texture import kind_of
+from fusepy.backend.targets import Into, Target, sinks_for
+from fusepy.backend.texture import is_texture, kind_of
 from fusepy.delivery import Delivery, shape_of
 from fusepy.detours import Detours
 from fusepy.element import Element

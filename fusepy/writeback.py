@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.backend.targets import is_texture
+from fusepy.backend.texture import is_texture
 from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError, did_you_mean
 from fusepy.handout import is_writable
 from fusepy.ir.argmap import ArgMap
