@@ -80,6 +80,7 @@ class Program(Delivery):
         device.check()
         self.recording = recording
         self.strict = strict
+        self.may_set: tuple[str, ...] = ()  # the names that were last found to be globals of it
         self.nested = recording.nested
         self.options = options.joined(recording.trace.options, recording.graph.name)
         self.oracle: Oracle = recording.trace.oracle

@@ -50,6 +50,7 @@ class SizedByResult:
         self._caller = caller
         self._cause = cause
         self._names = names
+        self.may_set: tuple[str, ...] = ()
         self.nested = False  # the arguments are wanted as the caller passed them
 
     def __call__(self, args: Sequence[Any], result: Any = None) -> Any:
