@@ -29,8 +29,8 @@ from fusepy.extents import NoExtents
 from fusepy.generators import Grid
 from fusepy.handout import LEADS
 from fusepy.ir.graph import Graph, Node
-from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import Mapped, unmapped
 from fusepy.passes import run_pipeline

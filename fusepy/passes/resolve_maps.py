@@ -14,8 +14,8 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import grid_rank
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.struct import Struct
-from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import IN, THIS, Oracle, number_type
+from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type
 
 
