@@ -50,8 +50,7 @@ class Queue:
 
     def dispatch(self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int]) -> None:
         """Records one dispatch after all earlier ones; parameters were written to `root` just before."""
-        if self._cuda and self._thread != threading.get_ident():
-            self._enter_thread()
+        self.enter()
         encoder = self._encoder
         compute = self._pass
         if encoder is None:
@@ -78,8 +77,7 @@ class Queue:
 
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
         """Records a copy between buffers, after all earlier work and before all later."""
-        if self._cuda and self._thread != threading.get_ident():
-            self._enter_thread()
+        self.enter()
         if self._encoder is None:
             self._encoder = self._device.create_command_encoder()
             if self._asleep:
@@ -94,8 +92,7 @@ class Queue:
     def flush(self) -> int | None:
         """Submits what is recorded; returns the id of the last submission, where it can be known."""
         with self._lock:
-            if self._cuda and self._thread != threading.get_ident():
-                self._enter_thread()
+            self.enter()
             self._submit()
             return self._last if self._alone else None
 
@@ -115,14 +112,14 @@ class Queue:
                 self._pass = None
             self._encoder = None
             self._count = 0
-            if self._cuda and self._thread != threading.get_ident():
-                self._enter_thread()
+            self.enter()
             self._last = self._device.submit_command_buffer(encoder.finish())
 
-    def _enter_thread(self) -> None:
-        """Makes the device's CUDA context current in this thread; sgl does not, and the driver aborts without one."""
-        self._device.set_cuda_context_current()
-        self._thread = threading.get_ident()
+    def enter(self) -> None:
+        """Makes the device's CUDA context that of this thread, unless it used the queue last: the driver aborts without one."""
+        if self._cuda and self._thread != threading.get_ident():
+            self._device.set_cuda_context_current()
+            self._thread = threading.get_ident()
 
     def share(self) -> None:
         """Submits at once from now on: memory of this device is visible to others."""

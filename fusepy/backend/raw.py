@@ -96,7 +96,7 @@ class RawKernel:
         if not math.prod(groups):
             return
         with device.lock:
-            values = device.set_values()
+            values, _ = device.set_values()
             if self._globals is not None and self._globals.stale(values):
                 self._attach()
             staged = self._write(values, given)

@@ -12,7 +12,7 @@ from fusepy.backend.marshals.base import Bound
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.runtime import Device
 from fusepy.backend.sinks import Sink, sink_type
-from fusepy.backend.texture import TextureKind, check_cuda, create, format_for, kind_for, kind_of
+from fusepy.backend.texture import TextureKind, check_cuda, create, format_for, is_texture, kind_for, kind_of
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Value
@@ -27,11 +27,6 @@ class Into:
 
     kinds: tuple[TextureKind | None, ...]
     shared: tuple[int | None, ...]
-
-
-def is_texture(value: Any) -> bool:
-    """Whether `value` is one of slangpy's textures, or a view of one."""
-    return isinstance(value, (spy.Texture, spy.TextureView))
 
 
 def into(result: Any, args: Sequence[Any]) -> Into | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import slangpy as spy
 
@@ -65,6 +65,11 @@ class TextureKind:
 
     def __repr__(self) -> str:
         return f"{self.container} of {self.format.name}"
+
+
+def is_texture(value: Any) -> TypeGuard[AnyTexture]:
+    """Whether `value` is one of slangpy's textures, or a view of one."""
+    return isinstance(value, (spy.Texture, spy.TextureView))
 
 
 def kind_of(value: AnyTexture) -> TextureKind:

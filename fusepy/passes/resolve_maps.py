@@ -14,8 +14,8 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.struct import Struct
-from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import IN, THIS, Oracle, number_type
+from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type
 
 
@@ -66,7 +66,7 @@ class _Resolver:
         self.new: dict[Value, Value] = {}
         self.constants: dict[tuple[Value, Type], Value] = {}
         self.const_nodes: dict[Value, Node] = {}
-        self.narrow: dict[Value, Value] = {}
+        self.narrow: dict[tuple[Value, Type], Value] = {}
         self.types: dict[Value, Type] = {}
 
     def run(self) -> Graph:
@@ -120,8 +120,8 @@ class _Resolver:
             operand, scalar = self.new[value], _wanted(node, i, map, self.oracle)
             if scalar is not None and value in self.const_nodes:
                 operand = self.constant(value, scalar)
-            elif operand.type is not value.type and value.type.scalar is scalar and not _binds(node):
-                operand = self.narrowed(value)
+            elif operand.type is not value.type and map.type is None and not _binds(node):
+                operand = self.narrowed(value, value.type if scalar is None else value.type.with_scalar(scalar))
             # an operator converts by itself; what a call was promised must be said
             wanted = map.type or (value.type if _binds(node) else operand.type)
             operands.append(operand)
@@ -137,14 +137,16 @@ class _Resolver:
             return node.results
         return node.op.infer(Node(node.op, operands, maps, (), node.attrs, node.loc), self.oracle)
 
-    def narrowed(self, value: Value) -> Value:
+    def narrowed(self, value: Value, type: Type) -> Value:
         """A number that is stored with more digits, for an operator: it computes in its own type, whatever else reads it."""
-        found = self.narrow.get(value)
+        stored = self.new[value]
+        if stored.type is type:
+            return stored
+        found = self.narrow.get((value, type))
         if found is None:
-            stored = self.new[value]
-            found = self.narrow[value] = Value(value.type, stored.dims, weak=True)
+            found = self.narrow[value, type] = Value(type, stored.dims, weak=True)
             map = ArgMap(tuple(range(value.rank)))
-            self.nodes.append(Node(OPS["construct"], [stored], [map], [found], {"type": value.type.name}))  # weak, as no cast is
+            self.nodes.append(Node(OPS["construct"], [stored], [map], [found], {"type": type.name}))  # weak, as no cast is
         return found
 
     def constant(self, value: Value, scalar: Type) -> Value:
