@@ -82,7 +82,7 @@ class Plan:
         self._build = build
         assert region.body is not None
         self.name = region.body.name
-        self._operands = region_operands(region)
+        self._operands = region_operands(region, device.target.kind == "cuda")
         self._out_dims = [result_dims(region, j) for j in range(len(elements))]
         dims = [m.dims or () for m in region.maps] + self._out_dims
         self.rank = max((max(d) + 1 for d in dims if d), default=0)

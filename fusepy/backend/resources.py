@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
+from fusepy.backend.cudatexture import bound
 from fusepy.backend.marshals.base import Field
 from fusepy.backend.texture import AnyTexture, kind_of, overlap, texture_of
 from fusepy.errors import ShapeError, UnsupportedArgumentError
@@ -61,7 +62,7 @@ class Resources:
             self._check(device, field, value)
         self._check_conflicts(values)
         self._tensors = any(isinstance(v, Tensor) for v in values)
-        for i, value in enumerate(values):
+        for i, value in enumerate(bound(device, self._fields, values, self._kernel)):
             if isinstance(value, Tensor):
                 self._bind_tensor(device, i, value)
             elif value is not last[i]:
@@ -144,7 +145,7 @@ class Resources:
         for i, (a, first) in enumerate(textures):
             for b, second in textures[i + 1 :]:
                 writers = a.type.startswith("RW") + b.type.startswith("RW")
-                fine = writers == 0 or (writers == 2 and "into" not in (a.role, b.role))
+                fine = writers == 0 or (writers == 2 and "into" not in (a.role, b.role)) or _own_texels(a, b)
                 if not fine and overlap(first, second):
                     raise ShapeError(
                         f"{self._kernel}: {_what(a)} and {_what(b)} are one texture, which is written to",
@@ -155,6 +156,11 @@ class Resources:
     def _misfit(self, field: Field, saw: Any, expected: str, hint: str) -> ShapeError:
         what = f"{self._kernel}: {_what(field)}: a tensor cannot be passed as {field.type}"
         return ShapeError(what, saw=saw, expected=expected, hint=hint)
+
+
+def _own_texels(a: Field, b: Field) -> bool:
+    """Whether one is a result, and the other its own texels, which CUDA reads through a binding of their own."""
+    return b.role == "into" and a.role == "resource" and a.axis == b.source + 1
 
 
 def _names(usage: spy.TextureUsage | spy.BufferUsage) -> str:

@@ -63,9 +63,9 @@ def sink_type(container: str, texel: Type, result: Type, what: str) -> Type:
     )
 
 
-def declare_resource(field: Field) -> str:
-    """The declaration of what is bound by name. Textures are written in whatever format they have."""
-    format = '[format("unknown")] ' if field.type.startswith("RWTexture") else ""
+def declare_resource(field: Field, cuda: bool = False) -> str:
+    """The declaration of what is bound by name. Textures are written in whatever format they have; on CUDA, results are."""
+    format = '[format("unknown")] ' if field.type.startswith("RWTexture") and (field.role == "into" or not cuda) else ""
     return f"{format}{field.type} {field.name}"
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from fusepy.backend.libraries import INCLUDE_DIRS
 
@@ -104,11 +105,11 @@ def _file_of(operand: str) -> str:
     return name if name.endswith(".slang") else f"{name}.slang"
 
 
-_Closure = tuple["hashlib._Hash", bool, tuple[tuple[str, str], ...], tuple[str, ...]]
+_Closure: TypeAlias = "tuple[hashlib._Hash, bool, tuple[tuple[str, str], ...], tuple[str, ...]]"  # pyright: ignore
 
 
 def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> _Closure:
-    """A digest over `text` and every file that it reaches, whether all imports could be read, the files, and what extends types."""
+    """A digest over `text` and all that it reaches, whether all imports could be read, the files, and what extends types."""
     own = hashlib.sha256(text.encode(errors="surrogateescape"))
     digest, extends = own.copy(), [own.hexdigest()] if _EXTENSION.search(bare(text)) else []
     cacheable = True

@@ -81,7 +81,7 @@ class Field:
     value depends on the call as a whole, ``role`` is ``"out"``, ``"count"``, ``"extent"``, ``"stride"``, ``"out_base"`` or
     ``"out_stride"``, ``source`` the operand, result or dimension, and ``axis`` the axis of a stride. Fields of role
     ``"pointer"`` stand first in the block. A ``"resource"``, and a texture ``"into"`` which a result goes, are not in the
-    block: they are bound by `name`.
+    block: they are bound by `name`. A resource's ``axis`` is one more than the result that goes into it too, else 0.
     """
 
     type: str
@@ -133,7 +133,7 @@ class Operand:
     cuda: bool = False
     label: str = ""
     function: str = ""
-    shared: int | None = None  # the result that goes into the same texture, which is then read through one binding
+    shared: int | None = None  # the result that goes into the same texture
     shared_channels: int = 0
 
     @property
@@ -144,7 +144,12 @@ class Operand:
     @property
     def resource(self) -> str:
         """The name of what is bound for this operand."""
-        return f"fzr_{self.name}" if self.shared is None else result_resource(self.shared)
+        return result_resource(self.shared) if self.reads_result and self.shared is not None else f"fzr_{self.name}"
+
+    @property
+    def reads_result(self) -> bool:
+        """Whether it is read through the binding of the result that goes into the same texture; on CUDA it has its own."""
+        return self.shared is not None and not self.cuda
 
     @property
     def is_resource(self) -> bool:
