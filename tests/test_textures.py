@@ -461,6 +461,22 @@ def test_result_textures_are_made(m: Any, device: Any) -> None:
     assert (halves.to_numpy() == 2).all()
 
 
+@pytest.mark.req("F14", "T19")
+def test_results_go_into_layers(m: Any, device: Any) -> None:
+    raw = tx.contents("rg32_float", (3, 4, 5), 0)
+    stack = tx.make(device, "Texture2DArray", "rg32_float", raw)
+    target = tx.empty(device, "Texture2DArray", "rg32_float", (3, 4, 5))
+    assert m.scale2(stack, 2.0, _result=target) is target
+    np.testing.assert_array_equal(tx.download(target, (3, 4, 5), "rg32_float"), raw * 2)
+    narrow = tx.empty(device, "Texture2DArray", "rg16_float", (3, 4, 5))
+    if on_cuda(device):
+        with pytest.raises(fp.UnsupportedArgumentError, match="conversions of what goes into layers"):
+            m.scale2(stack, 2.0, _result=narrow)
+        return
+    m.scale2(stack, 2.0, _result=narrow)
+    np.testing.assert_allclose(tx.download(narrow, (3, 4, 5), "rg16_float"), raw * 2, rtol=1e-3)
+
+
 @pytest.mark.req("C10", "T19", "F14")
 def test_out_and_inout_textures(m: Any, device: Any) -> None:
     image, wanted = picture(device)

@@ -50,40 +50,59 @@ def check_texture(value: spy.Texture | spy.TextureView, device: Device) -> None:
         raise _lacking("mip levels and views of a part", value)
 
 
-def check_stored(value: spy.Texture | spy.TextureView, format: spy.Format, device: Device) -> None:
-    """Refuses formats that a result cannot be converted to.
+def check_stored(format: spy.Format, type: str, device: Device, what: str) -> None:
+    """Refuses a texture into which results cannot go: into layers Slang writes only what needs no conversion.
 
-    Raises:
-        UnsupportedArgumentError: naming the format.
-    """
-    if is_cuda(device) and spy.get_format_info(format).type in (spy.FormatType.unorm, spy.FormatType.snorm):
-        raise _lacking(f"writing to {format.name}", value)
-
-
-def check_parameter(value: spy.Texture | spy.TextureView, format: spy.Format, type: str, device: Device) -> None:
-    """Refuses a texture that user code takes as `type`, and would read or write otherwise than its format is.
+    Args:
+        type: of the parameter that the results are written through.
 
     Raises:
         UnsupportedArgumentError: naming both.
     """
-    texel = Type.parse(type).element if is_cuda(device) else None
-    if texel is None:
-        return
-    count = texel.shape[0] if texel.shape else 1
-    if count == 3:
+    if is_cuda(device) and "Array" in type and not _native(format, type):
         raise UnsupportedArgumentError(
-            "CUDA has no textures of three components", saw=type, hint="declare the parameter with four components"
+            f"{what}: textures on CUDA lack conversions of what goes into layers",
+            saw=f"{type} into {format.name}",
+            hint="use a format of 32-bit channels, or the Vulkan device of this machine",
         )
-    scalar = texel.scalar or texel
-    info = spy.get_format_info(format)
-    bits = 8 * scalar.dtype.itemsize if scalar.dtype is not None else 0
-    same = (info.type, info.channel_count, info.get_channel_bits(spy.FormatChannels.r)) == (_SAME.get(scalar.name), count, bits)
-    if type.startswith("RW") and not same:
+
+
+def check_taken(type: Type, what: str) -> None:
+    """Refuses a parameter for which Slang's CUDA has no texture.
+
+    Raises:
+        UnsupportedArgumentError: naming the type.
+    """
+    if type.element is not None and type.element.shape == (3,) and "Texture" in type.name:
         raise UnsupportedArgumentError(
-            "on CUDA, Slang code writes to a texture only in the format of the parameter",
+            f"{what}: CUDA has no textures of three components", saw=type.name, hint="declare the parameter with four components"
+        )
+
+
+def check_written(format: spy.Format, type: str, device: Device, what: str) -> None:
+    """Refuses a texture that user code takes as `type`, and would write as if its format were that.
+
+    Raises:
+        UnsupportedArgumentError: naming both.
+    """
+    if is_cuda(device) and type.startswith("RW") and not _native(format, type):
+        raise UnsupportedArgumentError(
+            f"{what}: on CUDA, Slang code writes to a texture only in the format of the parameter",
             saw=f"{type} for a texture of {format.name}",
             hint="return the value with _result=texture, which converts it; or use a texture of that format, or Vulkan",
         )
+
+
+def _native(format: spy.Format, type: str) -> bool:
+    """Whether texels of this format are stored as the elements of a texture parameter are."""
+    texel = Type.parse(type).element
+    if texel is None:
+        return False
+    scalar = texel.scalar or texel
+    info = spy.get_format_info(format)
+    bits = 8 * scalar.dtype.itemsize if scalar.dtype is not None else 0
+    wanted = (_SAME.get(scalar.name), texel.shape[0] if texel.shape else 1, bits)
+    return (info.type, info.channel_count, info.get_channel_bits(spy.FormatChannels.r)) == wanted
 
 
 def check_global(value: Any, device: Device, what: str) -> None:

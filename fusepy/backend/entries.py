@@ -1,7 +1,8 @@
 """Entry points on CUDA, where Slang takes two kinds of them otherwise than elsewhere.
 
 A function that has ``[numthreads]`` and no ``[shader]`` is an entry point on every target but CUDA. One that is named ``main`` is
-renamed on CUDA, and sgl, which asks for it by name, does not find it.
+renamed on CUDA, and sgl, which asks for it by name, does not find it. Both are made good in copies of the module that only raw
+dispatches use: Slang for CUDA ends the process where an entry point is called by another function.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from fusepy.errors import CompileError
 _BETWEEN = r"(?:\s|//[^\n]*\n|/\*.*?\*/)*"
 _ATTRIBUTES = re.compile(rf'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|(?P<group>(?:\[[^\[\]]*\]{_BETWEEN})+)', re.S)
 _NUMTHREADS = re.compile(r"\[\s*numthreads\b")
+_SHADER = re.compile(r'\[\s*shader\s*\(\s*"compute"\s*\)\s*\]')
 _OTHERWISE = re.compile(r"\[\s*(?:shader|outputtopology|\w*cuda\w*|\w*torch\w*)\b", re.I)  # it says itself what it is
 RENAMED = "fz_main"
 
@@ -31,6 +33,22 @@ def marked(text: str) -> str:
     return _ATTRIBUTES.sub(_mark, text)
 
 
+def with_entry_points(source: ModuleSource) -> ModuleSource:
+    """A module with the entry points that `source` has on other targets than CUDA."""
+    return _copy(source, marked(source.text))
+
+
+def without_entry_points(source: ModuleSource) -> ModuleSource:
+    """A module in which the entry points of `source` are functions that others can call."""
+    return _copy(source, _SHADER.sub(lambda m: " " * len(m[0]), source.text))
+
+
+def _copy(source: ModuleSource, text: str) -> ModuleSource:
+    if text == source.text:
+        return source
+    return ModuleSource.make(source.alias, text, source.path, source.include_dirs, dict(source.defines), dict(source.options))
+
+
 def _mark(match: re.Match[str]) -> str:
     group = match["group"]
     if group is None or _OTHERWISE.search(group):
@@ -39,7 +57,7 @@ def _mark(match: re.Match[str]) -> str:
 
 
 def renamed(module: spy.SlangModule, source: ModuleSource, numthreads: Sequence[int], exports: Sequence[str]) -> str:
-    """A Slang module whose entry point `RENAMED` has the parameters of the entry point ``main``, and calls it.
+    """A Slang module whose entry point `RENAMED` has the parameters of ``main`` in `source`, loaded as `module`, and calls it.
 
     Raises:
         CompileError: if ``main`` is in a file that the source includes.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.entries import RENAMED, renamed
+from fusepy.backend.entries import RENAMED, renamed, with_entry_points, without_entry_points
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads
 from fusepy.backend.options import Options
 from fusepy.backend.session import digest_name
@@ -45,10 +45,12 @@ class RawKernel:
             self._text = _wrapper(device, source, name, self.numthreads, options)
             self._program = _compile(device, source, self._text, "fz_dispatch", options)
         elif name == "main" and device.target.kind == "cuda":
+            source = without_entry_points(source)
             self._text = renamed(device.compiler.module(source), source, self.numthreads, options.exports())
             self._program = _compile(device, source, self._text, RENAMED, options)
         else:
             self._text = name
+            source = with_entry_points(source) if device.target.kind == "cuda" else source
             self._program = device.compiler.link_existing(source, name, "\n".join(options.exports()), options.conformances)
         try:
             self._pipeline = device.raw.create_compute_pipeline(self._program)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
-from fusepy.backend.cudatexture import bound
-from fusepy.backend.marshals.base import Field
+from fusepy.backend.cudatexture import bound, check_written
+from fusepy.backend.marshals.base import OWN, Field
 from fusepy.backend.texture import AnyTexture, kind_of, overlap, texture_of
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.tensor import Tensor
@@ -117,6 +117,8 @@ class Resources:
                 hint=f"create it with usage=TextureUsage.{needed.name} | …",
             )
         format = kind_of(value).format
+        if field.role != "into":
+            check_written(format, field.type, device, f"{self._kernel}: {_what(field)}")
         can = spy.FormatSupport.shader_uav_store if writes else spy.FormatSupport.shader_load
         if not device.raw.get_format_support(format) & can:
             raise UnsupportedArgumentError(
@@ -160,7 +162,7 @@ class Resources:
 
 def _own_texels(a: Field, b: Field) -> bool:
     """Whether one is a result, and the other its own texels, which CUDA reads through a binding of their own."""
-    return b.role == "into" and a.role == "resource" and a.axis == b.source + 1
+    return b.role == "into" and a.name.endswith(f"_{OWN}{b.source}")
 
 
 def _names(usage: spy.TextureUsage | spy.BufferUsage) -> str:

@@ -26,7 +26,6 @@ from pathlib import Path
 
 import slangpy as spy
 
-from fusepy.backend.entries import marked
 from fusepy.backend.source import ModuleSource, imports
 from fusepy.errors import ArgumentError, CompileError
 from fusepy.ir.whole import LIBRARIES
@@ -89,6 +88,7 @@ class Compiler:
 
     def __init__(self, device: spy.Device, lock: threading.RLock):
         self._device = device
+        self.is_cuda = device.info.type is spy.DeviceType.cuda
         self._lock = lock
         self._sessions: dict[SessionKey, _Session] = {}
         self._failed: dict[str, CompileError] = {}
@@ -220,8 +220,7 @@ class Compiler:
         if found is None:
             if source.closure in self._failed:
                 raise self._failed[source.closure]
-            written = marked(source.text) if self._device.info.type is spy.DeviceType.cuda else source.text
-            text = f'#line 1 "{source.label}"\n{written}'
+            text = f'#line 1 "{source.label}"\n{source.text}'
             try:
                 found = self._attempt(session, source.name, text, source.label)
             except CompileError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.cudatexture import check_global, check_parameter, check_texture
+from fusepy.backend.cudatexture import check_global, check_texture, check_written
 from fusepy.backend.texture import kind_of
 from fusepy.backend.values import HostArray, Plain, check_fields, plain_of
 from fusepy.errors import ShapeError, UnsupportedArgumentError
@@ -197,7 +197,7 @@ class _ResourceSlot:
         else:
             self.check_texture(value, path)
             check_texture(value, binding.device)
-            check_parameter(value, kind_of(value).format, self.name, binding.device)
+            check_written(kind_of(value).format, self.name, binding.device, path)
         try:
             self.cursor.write(value)
         except RuntimeError as error:

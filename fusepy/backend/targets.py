@@ -103,11 +103,12 @@ class Target:
         """
         check_device(given, "texture", device)
         check_texture(given, device)
-        check_stored(given, kind_of(given).format, device)
+        check_stored(kind_of(given).format, str(self.type), device, "a result")
         return Bound(given, kind_of(given).shape(given))
 
     def create(self, device: Device, shape: tuple[int, ...]) -> Bound:
         """A new texture of this size."""
+        check_stored(self.kind.format, str(self.type), device, "a result")
         return Bound(create(device.raw, self.kind.type, self.kind.format, shape), shape)
 
 

@@ -73,6 +73,9 @@ class Bound:
         self.sampler = sampler
 
 
+OWN = "own"  # in the name of a texture whose texels their own threads overwrite with a result, before the number of the result
+
+
 @dataclass(frozen=True)
 class Field:
     """One member of the parameter block: Slang type and name, and where `Plan` takes its value from.
@@ -81,7 +84,7 @@ class Field:
     value depends on the call as a whole, ``role`` is ``"out"``, ``"count"``, ``"extent"``, ``"stride"``, ``"out_base"`` or
     ``"out_stride"``, ``source`` the operand, result or dimension, and ``axis`` the axis of a stride. Fields of role
     ``"pointer"`` stand first in the block. A ``"resource"``, and a texture ``"into"`` which a result goes, are not in the
-    block: they are bound by `name`. A resource's ``axis`` is one more than the result that goes into it too, else 0.
+    block: they are bound by `name`.
     """
 
     type: str
@@ -144,7 +147,9 @@ class Operand:
     @property
     def resource(self) -> str:
         """The name of what is bound for this operand."""
-        return result_resource(self.shared) if self.reads_result and self.shared is not None else f"fzr_{self.name}"
+        if self.shared is None:
+            return f"fzr_{self.name}"
+        return result_resource(self.shared) if self.reads_result else f"fzr_{self.name}_{OWN}{self.shared}"
 
     @property
     def reads_result(self) -> bool:

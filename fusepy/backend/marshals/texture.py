@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
-from fusepy.backend.cudatexture import POINT, check_parameter, check_texture
+from fusepy.backend.cudatexture import POINT, check_taken, check_texture
 from fusepy.backend.marshals.base import BLOCK, Bound, Description, Field, Operand, Variant, convert
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.texture import AnyTexture, kind_of
@@ -35,8 +35,6 @@ class TextureMarshal:
         check_device(value, "texture", device)
         kind = kind_of(value)
         check_texture(value, device)
-        if type.kind is Kind.RESOURCE:
-            check_parameter(value, kind.format, type.name, device)
         return Bound(value, kind.shape(value), device.point_sampler if "Cube" in kind.container else None)
 
 
@@ -52,15 +50,16 @@ class TextureAccess:
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         if operand.want.kind is Kind.RESOURCE:
+            if operand.cuda:
+                check_taken(operand.want, f"{operand.function}: argument {operand.label!r}")
             return [Field(str(operand.want), operand.resource, "resource", operand.position, read=_value)]
         steps = [
             Field("int", f"a_{operand.name}_t{axis}", "step", operand.position, axis, _step(axis)) for axis in range(operand.rank)
         ]
         if operand.reads_result:
             return steps
-        into = 0 if operand.shared is None else operand.shared + 1
         type = f"{operand.container}<{_read_as(operand)}>"
-        return [*steps, Field(type, operand.resource, "resource", operand.position, into, read=_value)]
+        return [*steps, Field(type, operand.resource, "resource", operand.position, read=_value)]
 
     def load(self, operand: Operand, variant: Variant) -> str:
         count = channels(operand.want)
