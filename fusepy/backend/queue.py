@@ -54,6 +54,7 @@ class Queue:
         self._idle = 0  # looks in a row that found nothing recorded
         self._seen: Any = None  # the encoder that the background thread saw at its last look
         self.closed = False
+        self.overlaps = False  # whether the next dispatch may run beside the last one; set with the device's lock held
         if deferred:
             threading.Thread(target=_flusher, args=(weakref.ref(self), self._wake), name="fusepy-queue", daemon=True).start()
 
@@ -65,7 +66,7 @@ class Queue:
         compute = self._pass
         if encoder is None:
             encoder = self._open()
-        elif compute is None:
+        elif compute is None and not self.overlaps:
             encoder.global_barrier()
         if compute is None:
             compute = encoder.begin_compute_pass()
@@ -79,17 +80,19 @@ class Queue:
         if self._count >= self._limit:
             self._submit()
 
+    def keep(self, *things: object) -> None:
+        """What recorded work uses may go at once: all later work on this queue runs behind it."""
+
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
         """Records a copy between buffers, after all earlier work and before all later."""
         if self._cuda and _here.queue is not self._mark:
             self._enter()
-        if self._encoder is None:
-            self._open()
+        encoder = self._encoder or self._open()
         if self._pass is not None:
             self._pass.end()
             self._pass = None
-        self._encoder.global_barrier()  # what wrote the source was reached by a pointer, which sgl cannot see
-        self._encoder.copy_buffer(target, to, source, at, nbytes)
+        encoder.global_barrier()  # what wrote the source was reached by a pointer, which sgl cannot see
+        encoder.copy_buffer(target, to, source, at, nbytes)
 
     def flush(self) -> int | None:
         """Submits what is recorded; returns the id of the last submission, where it can be known."""
