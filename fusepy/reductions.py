@@ -102,7 +102,7 @@ def reduce(function: Function, identity: Any, x: Any = _MISSING, axis: Axis = No
 
     Example:
         >>> import fusepy as fp
-        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_far", "float far(float a, float b) { return sqrt(a*a+b*b); }")
+        >>> m = fp.Module.load_from_source(fp.default_device(), "far", "float far(float a, float b) { return sqrt(a*a+b*b); }")
         >>> fp.reduce(m.far, 0.0)([2.0, 3.0, 6.0])
         7.0
     """

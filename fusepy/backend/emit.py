@@ -38,7 +38,7 @@ from fusepy.ir.printer import value_type
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
-EMITTER_VERSION = 14  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 15  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,8 @@ class RegionKernel:
         """The entry point's parameters where those are not at module scope."""
         if not self.target.entry_point_block:
             return ""
-        return "".join(f", uniform {text}" for text in (f"FzArguments {BLOCK}", *map(declare_resource, self.resources())))
+        resources = [declare_resource(f, self.cuda) for f in self.resources()]
+        return "".join(f", uniform {text}" for text in (f"FzArguments {BLOCK}", *resources))
 
     def rows(self, entry: str) -> list[str]:
         """A kernel over texels, whose groups are numbered by coordinates."""

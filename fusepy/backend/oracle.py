@@ -14,6 +14,7 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.defaults import default_number
+from fusepy.backend.entries import with_entry_points
 from fusepy.backend.libraries import array_name, is_array, seen
 from fusepy.backend.overloads import ENUM, PICK, Callee, RawAnswer, conforms, found, kind_of, type_name
 from fusepy.backend.reads import reachable, texts_of
@@ -160,7 +161,12 @@ class SlangOracle:
 
     def entry_points(self, module: str) -> dict[str, list[int]]:
         """The entry points of a module that run as kernels, with their thread groups."""
-        return self._facts[module].get("entries", "", lambda: _entries(self._module(module)))
+
+        def ask() -> dict[str, list[int]]:
+            source = self._sources[module]
+            return _entries(self._compiler.module(with_entry_points(source) if self._compiler.is_cuda else source))
+
+        return self._facts[module].get("entries", "", ask)
 
     def default(self, module: str, function: str, signature: Signature, name: str) -> float | bool | None:
         """The default of a parameter where it is a plain number; see `default_number`."""

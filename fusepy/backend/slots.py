@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.cudatexture import check_global, check_texture, check_written
+from fusepy.backend.texture import kind_of
 from fusepy.backend.values import HostArray, Plain, check_fields, plain_of
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import Kind, Type
@@ -198,12 +200,15 @@ class _ResourceSlot(Slot):
         binding.meet(value)
         if self.sampler:
             self.check(isinstance(value, spy.Sampler), value, path, "give a sampler")
+            check_global(value, binding.device, path)
         elif self.shape in _BUFFERS:
             value = self.buffer(value, path, binding)
         elif self.shape == _S.acceleration_structure:
             self.check(isinstance(value, spy.AccelerationStructure), value, path, "give an acceleration structure")
         else:
             self.check_texture(value, path)
+            check_texture(value, binding.device)
+            check_written(kind_of(value).format, self.name, binding.device, path)
         try:
             self.cursor.write(value)
         except RuntimeError as error:
