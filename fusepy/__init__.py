@@ -85,6 +85,7 @@ from fusepy.math import (
 )
 from fusepy.module import Module, SlangType, get_function, load
 from fusepy.ndbuffer import NDBuffer, NDDifferentiableBuffer
+from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
 from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
 from fusepy.signature import register
@@ -151,6 +152,10 @@ __all__ = [
     "VerifyError",
     "abs",
     "acos",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
     "asin",
     "atan",
     "atan2",
@@ -180,11 +185,16 @@ __all__ = [
     "log",
     "log2",
     "log10",
+    "max",
     "maximum",
+    "mean",
+    "min",
     "minimum",
     "normalize",
     "power",
+    "prod",
     "rand_float",
+    "reduce",
     "reflect",
     "register",
     "reload_all",
@@ -192,6 +202,7 @@ __all__ = [
     "round",
     "rsqrt",
     "saturate",
+    "scan",
     "sign",
     "sin",
     "sinh",
@@ -200,6 +211,7 @@ __all__ = [
     "stats",
     "step",
     "struct",
+    "sum",
     "tan",
     "tanh",
     "thread_id",

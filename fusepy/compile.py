@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from fusepy.backend.emit import KernelSource, emit, region_operands
+from fusepy.backend.emit_reduce import emit_fold
+from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
@@ -17,8 +19,10 @@ from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
+from fusepy.backend.reduce_plan import make_plan
+from fusepy.backend.schedule import Schedule, Step
 from fusepy.backend.shims import used_names
-from fusepy.backend.sinks import with_sinks
+from fusepy.backend.sinks import with_sinks, without_sinks
 from fusepy.backend.targets import Into, Target, sinks_for
 from fusepy.backend.texture import is_texture, kind_of
 from fusepy.delivery import Delivery, shape_of
@@ -28,13 +32,14 @@ from fusepy.errors import FusepyError, ResolveError, ShapeError
 from fusepy.extents import NoExtents
 from fusepy.generators import Grid
 from fusepy.handout import LEADS
-from fusepy.ir.graph import Graph, Node
+from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import Mapped, unmapped
 from fusepy.passes import run_pipeline
-from fusepy.passes.fuse_chains import split_outputs
+from fusepy.passes.effects import is_pure
+from fusepy.passes.fuse_chains import split_region
 from fusepy.recordable import check_recordable
 from fusepy.results import hand_back
 from fusepy.tensor import Tensor
@@ -101,25 +106,26 @@ class Program(Delivery):
             (self.positions[i], m.type, v.name or "")
             for n in self.graph.nodes
             for v, m in zip(n.operands, n.maps)
+            if v.name is not None and v.container == "" and m.type is not None
             for i in [self.graph.inputs.index(v)]
-            if v.container == "" and m.type is not None
         ]
         self._refuse_copies(values)
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
         self.targets: dict[int, Target] = {}
-        self.plan = self.plans(self.graph)[0] if self.graph.nodes else None
+        self.plan = self._planned()
         if self.plan is not None and (self.plan.open or self._all_open(values)):
             raise NoExtents(self)
         self.detours = self._detours(values)
         self.targets = self._targets(outs, [unmapped(v) for v in recording.arguments], returns)
         if self.targets:
-            (self.plan,) = self.plans(self.graph)
+            self.plan = self._planned()
         self.split: list[Plan] | None = None
         self.waits = any(in_cuda(unmapped(v)) for v in recording.arguments)
         # the short way, for one tensor that is returned by itself and not in a tuple or dict of one
         self.simple = (
-            self.outs is None
+            isinstance(self.plan, Plan)
+            and self.outs is None
             and self.returns == "tensor"
             and recording.rebuild is hand_back
             and len(self.elements) == 1
@@ -134,7 +140,12 @@ class Program(Delivery):
 
     def _readback(self) -> Readback | None:
         """The short way for one result without axes that becomes a Python number."""
-        if self.outs is not None or self.plan is None or self.recording.rebuild is not hand_back or len(self.elements) != 1:
+        if (
+            self.outs is not None
+            or not isinstance(self.plan, Plan)
+            or self.recording.rebuild is not hand_back
+            or len(self.elements) != 1
+        ):
             return None
         if self.detours is not None:
             return None
@@ -161,14 +172,14 @@ class Program(Delivery):
             self._check_numbers(placed)
         if self.simple:
             if result is None:
-                assert self.plan is not None
+                assert isinstance(self.plan, Plan)
                 return self.plan.run(placed)[0]
             if result.__class__ is Tensor and result.element is self.elements[0]:
-                assert self.plan is not None
+                assert isinstance(self.plan, Plan)
                 self.plan.run(placed, (result,))
                 return result
         elif self.readback is not None and result is None:
-            assert self.plan is not None
+            assert isinstance(self.plan, Plan)
             return self.readback(self.plan, placed)
         return self.deliver(args, placed, result)
 
@@ -198,9 +209,11 @@ class Program(Delivery):
             check_range(placed[position], type, f"{self.graph.name}: argument {name!r}")
 
     def execute(self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
-        """Runs the one region, or a region per result where their extents share no grid."""
+        """Runs the one region, or a region per result where their extents share no grid; or a program of several."""
         if self.plan is None:
             return []
+        if isinstance(self.plan, Schedule):
+            return self.plan.run(placed, outs)
         try:
             return self.plan.run(placed, outs)
         except ShapeError:
@@ -217,20 +230,28 @@ class Program(Delivery):
         """
         if self.plan is None:
             return []
+        if isinstance(self.plan, Schedule):
+            return self.plan.plans_for(shapes)
         try:
             self.plan.check(shapes)
         except ShapeError:
             if len(self.elements) < 2:
                 raise
             if self.split is None:
-                self.split = self.plans(split_outputs(self.resolved()))
+                self.split = self._split(self.plan)
             for plan in self.split:
                 plan.check(shapes)
             return self.split
         return [self.plan]
 
+    def slot_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """The shapes of everything that plans read: of the arguments, and of what a program of several kernels stores."""
+        return self.plan.follow(shapes)[1] if isinstance(self.plan, Schedule) else list(shapes)
+
     def out_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """The shapes of the results for arguments of these shapes, without the components of an element."""
+        if isinstance(self.plan, Schedule):
+            return self.plan.out_shapes(shapes)
         return [shape for plan in self.plans_for(shapes) for shape in plan.check(shapes).out_shapes]
 
     def _refuse_copies(self, values: Sequence[Any]) -> None:
@@ -272,10 +293,16 @@ class Program(Delivery):
 
     def _detours(self, values: Sequence[Any]) -> Detours | None:
         """Of arguments that user code takes as whole arrays, those that may have to lie elsewhere."""
-        if self.plan is None or not any(m.type is not None and m.type.kind is Kind.WHOLE for m in self.plan.region.maps):
+        plans = [s.plan for s in self.plan.steps] if isinstance(self.plan, Schedule) else [self.plan] if self.plan else []
+        count = len(self.places)
+        whole = [
+            (o, p)
+            for plan in plans
+            for o, p in zip(region_operands(plan.region, self.device.target.kind == "cuda"), plan.positions)
+            if o.want.kind is Kind.WHOLE and p < count
+        ]
+        if not whole:
             return None
-        operands = region_operands(self.plan.region, self.device.target.kind == "cuda")
-        whole = [(o, p) for o, p in zip(operands, self.plan.positions) if o.want.kind is Kind.WHOLE]
         return Detours.of(self.graph.name, [o for o, _ in whole], [p for _, p in whole], values)
 
     # ---- compiling ----------------------------------------------------------------------------------------------
@@ -284,26 +311,66 @@ class Program(Delivery):
         """The graph before it is fused."""
         return run_pipeline(self.recording.graph, self.oracle, after="dce")
 
-    def plans(self, fused: Graph) -> list[Plan]:
-        """A plan per region of a fused graph."""
-        position = dict(zip(fused.inputs, self.positions))
-        plans: list[Plan] = []
-        whole = len(fused.nodes) == 1
-        names = [self._target(j) for j in range(len(self.elements))]
-        for i, region in enumerate(fused.nodes):
-            elements = [Element.of(v.type, self.oracle) for v in region.results]
-            positions = [position[v] for v in region.operands]
-            targets = self.targets if whole else {0: self.targets[i]} if i in self.targets else {}
-            region = with_sinks(region, sinks_for(region, targets, positions)) if targets else region
-            plans.append(Plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, names))
-            names = names[len(elements) :]
-        return plans
+    def _planned(self) -> Plan | Schedule | None:
+        """What runs the fused graph: the plan of its one region, or a schedule of several."""
+        graph = self.graph
+        if not graph.nodes:
+            return None
+        slot = dict(zip(graph.inputs, self.positions))
+        if len(graph.nodes) == 1 and graph.outputs == graph.nodes[0].results:
+            (region,) = graph.nodes
+            return self._plan(region, [slot[v] for v in region.operands], range(len(region.results)))
+        count = len(self.places)
+        views: dict[Value, tuple[int, tuple[int, ...]]] = {}
+        steps: list[Step] = []
+        for node in graph.nodes:
+            if node.op.name == "expand":
+                axes = node.attrs["axes"]
+                assert isinstance(axes, tuple)
+                views[node.results[0]] = slot[node.operands[0]], tuple(int(d.removeprefix("d")) for d in axes)
+                continue
+            for value in node.results:
+                slot[value] = count
+                count += 1
+            wanted = [graph.outputs.index(v) if v in graph.outputs else None for v in node.results]
+            plan = self._plan(node, [slot[v] for v in node.operands], wanted)
+            assert node.body is not None
+            acts = not all(map(is_pure, node.body.nodes))
+            steps.append(Step(plan, tuple(slot[v] for v in node.results), acts, "over" in node.attrs))
+        outputs = [views.get(v) or (slot[v], ()) for v in graph.outputs]
+        return Schedule(self.device, graph.name, len(self.places), steps, outputs, self._split)
+
+    def _plan(self, region: Node, positions: Sequence[int], results: Sequence[int | None]) -> Plan:
+        """The plan of one region.
+
+        Args:
+            positions: for each operand the slot that it is in.
+            results: for each result of the region which result of the program it is, if it is one.
+        """
+        elements = [Element.of(v.type, self.oracle) for v in region.results]
+        targets = {k: self.targets[j] for k, j in enumerate(results) if j is not None and j in self.targets}
+        region = with_sinks(region, sinks_for(region, targets, positions)) if targets else region
+        names = ["a value in between" if j is None else self._target(j) for j in results]
+        return make_plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, names)
+
+    def _split(self, plan: Plan) -> list[Plan]:
+        """A plan per result of a plan, for results whose extents share no grid."""
+        slot = dict(zip(plan.region.operands, plan.positions))
+        results = [self._result(v) for v in plan.region.results]
+        regions = split_region(without_sinks(plan.region))
+        return [self._plan(r, [slot[v] for v in r.operands], [j]) for r, j in zip(regions, results)]
+
+    def _result(self, value: Value) -> int | None:
+        """Which result of the program a region's result is, if it is one."""
+        return self.graph.outputs.index(value) if value in self.graph.outputs else None
 
     def source(self, region: Node, variant: Variant) -> KernelSource:
         """The Slang of one region in one variant."""
         imports = {a: self.recording.trace.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
         target, (widest, moved) = self.device.target, self._bytes(region)
         try:
+            if isinstance(variant, FoldVariant):
+                return emit_fold(region, variant, target, ACCESSES, imports, self._functions(), self.options)
             return emit(region, variant, target, ACCESSES, imports, widest, self._functions(), self.options, moved)
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"

@@ -67,11 +67,16 @@ class Function(Caller):
 
     def _call_in(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Records this call inside a fused function."""
-        if self._setup is not None or self._options is not NO_OPTIONS:
-            trace.adopt(self._setup, self._options, self.__name__)
+        alias, name = self._named_in(trace)
         if self._specs or self._named_specs:
             args, kwargs = self._with_specs(args, kwargs)
-        return trace.call(trace.module(self._source, self._device), self.__name__, args, kwargs)
+        return trace.call(alias, name, args, kwargs)
+
+    def _named_in(self, trace: Trace) -> tuple[str, str]:
+        """The module and name by which nodes of a trace call this function, which brings along what is set on it."""
+        if self._setup is not None or self._options is not NO_OPTIONS:
+            trace.adopt(self._setup, self._options, self.__name__)
+        return trace.module(self._source, self._device), self.__name__
 
     def _with_specs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Arguments under what `declare` said."""

@@ -84,8 +84,8 @@ def explain(program: Program, args: Sequence[Any]) -> Explanation:
 
 def _variant(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[Variant, str]:
     """How these arguments will be indexed. Everything that is no tensor yet becomes a contiguous one."""
-    shapes = program.shapes(args)
-    given = [*args, *program.captures]
+    shapes = program.slot_shapes(program.shapes(args))
+    given = [*args, *program.captures, *[None] * len(shapes)]
     strides = [a.strides if isinstance(a, Tensor) else contiguous_strides(s) for a, s in zip(given, shapes)]
     strided = [a for a in given if isinstance(a, Tensor) and not a.linear]
     if plan.tile:

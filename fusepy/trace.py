@@ -196,7 +196,7 @@ class Trace:
     def record(self, op: str, operands: Sequence[Any], attrs: Mapping[str, Attr] | None = None) -> Traced:
         """One operation with one result."""
         loc = user_line()
-        values = [self._typed(self.lift(v), loc) for v in operands]
+        values = [self.typed(self.lift(v), loc) for v in operands]
         if any(v.type.kind is Kind.NAMED for v in values):
             assert self.oracle is self.builder.oracle  # asking for it tells the builder what the structs look like
             if op in SLANG_OPERATORS:
@@ -220,7 +220,7 @@ class Trace:
         own = tuple(range(len(dims)))
         return [ArgMap(own, m.type) if v.rank else m for v, m in zip(values, maps)], ArgMap(dims)
 
-    def _typed(self, value: Value, loc: str | None) -> Value:
+    def typed(self, value: Value, loc: str | None) -> Value:
         """`value` after the vcast that its argument was given, which operators cannot express by themselves."""
         map = self.maps.get(value, UNSAID)
         if map.type is None or map.type is value.type:

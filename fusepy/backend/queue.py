@@ -44,6 +44,7 @@ class Queue:
         self._idle = 0  # looks in a row that found nothing recorded
         self._seen: Any = None  # the encoder that the background thread saw at its last look
         self.closed = False
+        self.overlaps = False  # whether the next dispatch may run beside the last one; set with the device's lock held
         if deferred:
             threading.Thread(target=_flusher, args=(weakref.ref(self), self._wake), name="fusepy-queue", daemon=True).start()
 
@@ -57,7 +58,7 @@ class Queue:
             if self._asleep:
                 self._asleep = False
                 self._wake.set()
-        elif compute is None:
+        elif compute is None and not self.overlaps:
             encoder.global_barrier()
         if compute is None:
             compute = encoder.begin_compute_pass()
@@ -70,6 +71,9 @@ class Queue:
         self._count += 1
         if self._count >= self._limit:
             self._submit()
+
+    def keep(self, *things: object) -> None:
+        """What recorded work uses may go at once: all later work on this queue runs behind it."""
 
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
         """Records a copy between buffers, after all earlier work and before all later."""

@@ -75,6 +75,12 @@ def with_sinks(region: Node, sinks: Mapping[int, Sink]) -> Node:
     return Node(region.op, region.operands, region.maps, region.results, {**region.attrs, **attrs}, region.loc, region.bodies)
 
 
+def without_sinks(region: Node) -> Node:
+    """`region` with all its results in memory."""
+    attrs = {key: value for key, value in region.attrs.items() if not key.startswith("into_")}
+    return Node(region.op, region.operands, region.maps, region.results, attrs, region.loc, region.bodies)
+
+
 def sinks_of(region: Node) -> dict[int, Sink]:
     """The results of a region that go into textures."""
     found: dict[int, Sink] = {}

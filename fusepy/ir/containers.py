@@ -29,6 +29,11 @@ def is_spread(value: Value) -> bool:
     return not value.rank and value.container in GENERATORS
 
 
+def is_stored(value: Value) -> bool:
+    """Whether `value` is computed over a grid, and so lies in memory where user code wants it whole, to be read."""
+    return value.name is None and value.rank > 0
+
+
 def is_open(value: Value) -> bool:
     """Whether Slang may take `value` as a scalar or as a vector of any length."""
     return value.container in _PLACES and value.type.kind is Kind.SCALAR

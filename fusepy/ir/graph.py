@@ -97,8 +97,8 @@ class Node:
 
     @property
     def grid_rank(self) -> int:
-        """The rank of the grid that this node runs on; every result is spread over all of it."""
-        return self.results[0].rank if self.results else max((m.min_grid_rank for m in self.maps), default=0)
+        """The rank of the grid that this node runs on: of its results where these are spread over it, else of operands."""
+        return self.op.grid_rank(self)
 
     def __repr__(self) -> str:
         return f"<Node {self.op.name} {self.attrs}>"

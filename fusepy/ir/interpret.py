@@ -12,7 +12,9 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import Array
-from fusepy.ir.ops.region import result_dims
+from fusepy.ir.ops.folds import folded, scanned
+from fusepy.ir.ops.reduce import Reduce, Scan
+from fusepy.ir.ops.region import fold_at, over_dims, result_dims
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind
 
@@ -34,7 +36,7 @@ def interpret(graph: Graph, args: Sequence[Any], functions: Functions | None = N
         dtype = value.type.dtype
         values[value] = np.asarray(arg) if dtype is None else np.asarray(arg).astype(dtype)
     for node in graph.nodes:
-        rank = node.grid_rank if node.op.name != "region" else max((m.min_grid_rank for m in node.maps), default=0)
+        rank = node.grid_rank
         operands = [load(values[v], v, _aligned(v, m, rank), rank) for v, m in zip(node.operands, node.maps)]
         for value, result in zip(node.results, evaluate(node, operands, rank, functions or {})):
             values[value] = result
@@ -45,7 +47,7 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
     """One node's results, spread over its whole grid."""
     shapes = [a.shape[:rank] for a in operands]
     try:
-        grid = np.broadcast_shapes(*shapes) if shapes else (1,) * rank
+        grid = np.broadcast_shapes(*shapes, (1,) * rank)
     except ValueError:
         raise ShapeError(
             f"extents do not broadcast: {', '.join(map(str, shapes))}", place=node.loc, hint="check the shapes"
@@ -55,6 +57,8 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
     if node.op.name == "slang.call":
         found = functions[node.text("function")](*operands)
         results: list[Any] = list(cast("tuple[Any, ...]", found)) if isinstance(found, tuple) else [found] if node.results else []
+    elif isinstance(node.op, (Reduce, Scan)):
+        return [node.op.meaning(node, operands[0], functions)]
     else:
         results = node.op.evaluate(node, operands)
     spread: list[Array] = []
@@ -66,25 +70,48 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
 
 
 def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions: Functions) -> list[Array]:
-    """The body sees the whole grid as batch axes; results drop the dimensions they do not run along."""
+    """The body sees the whole grid as batch axes, the epilogue what is not folded; results drop what they do not run along."""
     assert node.body is not None
-    values: dict[Value, Array] = dict(zip(node.body.inputs, operands))
-    for inner in node.body.nodes:
-        args = [values[v] for v in inner.operands]
-        for value, result in zip(inner.results, evaluate(inner, args, len(grid), functions)):
-            values[value] = result
+    full = _body(node.body, operands[: len(node.body.inputs)], grid, functions)
+    over = over_dims(node)
     results: list[Array] = []
-    for j, value in enumerate(node.body.outputs):
-        full: Array = values[value]
-        full = np.reshape(full, (1,) * (len(grid) + len(value.type.shape) - full.ndim) + full.shape)
-        keep = result_dims(node, j)
-        for d in reversed(range(len(grid))):
-            if d not in keep:
-                full = np.take(full, 0, axis=d)
-        order = sorted(range(len(keep)), key=lambda i: keep[i])
-        inverse = [order.index(i) for i in range(len(keep))]
-        results.append(np.transpose(full, [*inverse, *range(len(keep), full.ndim)]))
-    return results
+    combined: list[Array] = []
+    for j, (value, array) in enumerate(zip(node.body.outputs, full)):
+        fold = fold_at(node, j)
+        if fold is None:
+            results.append(_keep(array, result_dims(node, j), range(len(grid))))
+            continue
+        if any(array.shape[d] != grid[d] for d in over):  # it would be combined once for each of the others
+            raise ShapeError("a folded value is smaller than the grid", saw=array.shape, expected=grid, hint="split the region")
+        spread = np.broadcast_to(array, grid + value.type.shape)
+        if fold.scans:
+            results.append(_keep(scanned(fold, spread, over[0], value.type, functions), result_dims(node, j), range(len(grid))))
+        else:
+            combined.append(folded(fold, spread, over, value.type, functions))
+    left = [d for d in range(len(grid)) if d not in over]
+    if len(node.bodies) > 1:
+        further = [a[tuple(0 if d in over else slice(None) for d in range(len(grid)))] for a in operands[len(node.body.inputs) :]]
+        combined = _body(node.bodies[1], [*combined, *further], tuple(grid[d] for d in left), functions)
+    return results + [_keep(a, result_dims(node, len(results) + j), left) for j, a in enumerate(combined)]
+
+
+def _body(body: Graph, args: Sequence[Array], grid: tuple[int, ...], functions: Functions) -> list[Array]:
+    """The outputs of a body over a grid; those that are inputs may have extent 1 where they do not vary."""
+    values: dict[Value, Array] = dict(zip(body.inputs, args))
+    for inner in body.nodes:
+        given = [values[v] for v in inner.operands]
+        for value, result in zip(inner.results, evaluate(inner, given, len(grid), functions)):
+            values[value] = result
+    return [values[v].reshape((1,) * (len(grid) + len(v.type.shape) - values[v].ndim) + values[v].shape) for v in body.outputs]
+
+
+def _keep(array: Array, keep: Sequence[int], dims: Sequence[int]) -> Array:
+    """An array over the grid dimensions `dims` along those of `keep` alone, in that order."""
+    for axis, d in reversed(list(enumerate(dims))):
+        if d not in keep:
+            array = np.take(array, 0, axis=axis)
+    order = sorted(keep)
+    return np.transpose(array, [*(order.index(d) for d in keep), *range(len(keep), array.ndim)])
 
 
 def _aligned(value: Value, map: ArgMap, rank: int) -> ArgMap:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import BUFFER, COORDINATES, MEMORY, TEXTURES, is_open
+from fusepy.ir.containers import BUFFER, COORDINATES, MEMORY, TEXTURES, is_open, is_stored
 from fusepy.ir.graph import Value
 from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature, enum_scalar
 from fusepy.ir.resources import casts_texel, natural, sees, takes
@@ -155,7 +155,7 @@ def whole_offers(value: Value, type: Type, told: bool = False) -> Iterator[Offer
         yield Offer(type, value.rank)
     if value.container == BUFFER and type.kind is Kind.POINTER:
         yield Offer(type, 0)
-    if value.container not in MEMORY or type.element is None:
+    if type.element is None or not (value.container in MEMORY or (is_stored(value) and type.kind is Kind.WHOLE)):
         return
     if type.kind is Kind.WHOLE and holds(value, type, told):
         yield Offer(type, value.rank)

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 from fusepy.errors import FusepyError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap, check_dims
-from fusepy.ir.containers import CONTAINERS, MEMORY, is_spread
+from fusepy.ir.containers import CONTAINERS, MEMORY, is_spread, is_stored
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import grid_rank
 from fusepy.ir.ops.call import SlangCall
+from fusepy.ir.ops.folds import axes_of, folds_of
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.printer import print_node, value_type
@@ -159,9 +160,16 @@ def _attributes(scope: _Scope, node: Node) -> str | None:
 def _own_rule(scope: _Scope, node: Node) -> str | None:
     if node.body is not None and node.op.name != "region":
         return "only a region has a body"
-    if isinstance(node.op, SlangCall) and "module" in node.attrs and node.attrs["module"] not in scope.modules:
-        return f"module @{node.attrs['module']} is not imported"
-    return node.op.verify(node)
+    try:
+        wrong = node.op.verify(node)
+    except FusepyError as error:
+        return error.what
+    if wrong is None or isinstance(node.op, SlangCall):
+        called = [f.module for f in folds_of(node) if f.kind == "call"]
+        called += [node.text("module")] if isinstance(node.op, SlangCall) and "module" in node.attrs else []
+        missing = [module for module in called if module not in scope.modules]
+        return f"module @{missing[0]} is not imported" if missing else wrong
+    return wrong
 
 
 def _infers(scope: _Scope, node: Node) -> str | None:
@@ -193,6 +201,8 @@ def _as_loaded(node: Node) -> Node:
 
 def _asks(node: Node) -> bool:
     """Whether only Slang knows what `node` gives."""
+    if not node.body and any(f.kind == "call" for f in folds_of(node)):
+        return True
     return isinstance(node.op, (SlangCall, Struct)) or (node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED)
 
 
@@ -225,6 +235,8 @@ def _fillable(value: Value, map: ArgMap) -> tuple[int, ...]:
         return (value.rank,)
     if value.container == "Pair":
         want = pair_of(want) or want
+    if is_stored(value) and want.kind is Kind.WHOLE:
+        return (value.rank,)
     if want is value.type or value.container not in MEMORY or not value.rank:
         return (0,)
     if want.kind in (Kind.POINTER, Kind.WHOLE):
@@ -235,7 +247,10 @@ def _fillable(value: Value, map: ArgMap) -> tuple[int, ...]:
 
 
 def _covered(scope: _Scope, node: Node) -> str | None:
+    if node.op.name == "region":  # what it names and no operand runs along has extent 1
+        return None
     covered = {d for m in node.maps for d in m.dims or ()}
+    covered.update(axes_of(node, "axes") if node.op.name == "expand" else ())
     missing = [d for d in range(grid_rank(node)) if d not in covered]
     return f"no operand runs along d{missing[0]}" if missing else None
 
@@ -257,7 +272,7 @@ def _directions(scope: _Scope, node: Node) -> str | None:
 
 
 def _regions_only(scope: _Scope, node: Node) -> str | None:
-    return None if node.body is not None else "outside a region"
+    return None if node.op.name in ("region", "expand") else "outside a region"
 
 
 def _flat(scope: _Scope, node: Node) -> str | None:

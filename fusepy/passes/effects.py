@@ -31,41 +31,18 @@ def writes_array(node: Node) -> bool:
 
 
 def check_writes(graph: Graph) -> None:
-    """A call that writes a whole array is the one call of its kernel, beside what feeds it.
+    """Raises `TraceError` for a call that writes a whole array and gets it by another parameter as well.
 
-    Threads run in any order, so nothing else in the kernel could rely on having run before or after it; and where results
-    broadcast to a larger grid than its own, it would write more than once.
-
-    Raises:
-        TraceError: naming the calls.
+    Its threads run in any order, so it would be chance what they see of each other. Calls in between are kernels of their own.
     """
-    writing = [n for n in graph.nodes if writes_array(n)]
-    if not writing:
-        return
-    node = writing[0]
-    called = f"{node.text('function')}() writes a whole array"
-    arrays = [v for v, m in zip(node.operands, node.maps) if m.type is not None and m.type.kind is Kind.WHOLE and writes(m.type)]
-    uses = [(n, v) for n in graph.nodes for v in n.operands if v in arrays]
-    hint = "call it by itself, or in a fused function of its own: kernels run one after the other"
-    if len(writing) > 1:
-        other = writing[1]
-        saw = f"{other.text('function')}() ({other.loc}), which writes one too"
-        raise TraceError(
-            f"{graph.name}: {called}, so its kernel cannot hold another such call", place=node.loc, saw=saw, hint=hint
-        )
-    if len(uses) > len(arrays) or len(set(arrays)) < len(arrays):
-        raise TraceError(
-            f"{graph.name}: {called}, which is used otherwise too",
-            place=node.loc,
-            saw=", ".join(f"%{v.name} in {n.op.name} ({n.loc})" for n, v in uses),
-            hint=hint,
-        )
-    if any(v not in node.results for v in graph.outputs):
-        raise TraceError(
-            f"{graph.name}: {called}, so only its own results can be returned with it",
-            place=node.loc,
-            saw=", ".join(
-                f"%{v.name}" if v.name else "a value computed otherwise" for v in graph.outputs if v not in node.results
-            ),
-            hint=hint,
-        )
+    for node in graph.nodes:
+        written = [
+            v for v, m in zip(node.operands, node.maps) if m.type is not None and m.type.kind is Kind.WHOLE and writes(m.type)
+        ]
+        twice = next((v for v in written if node.operands.count(v) > 1), None)
+        if twice is not None:
+            raise TraceError(
+                f"{graph.name}: {node.text('function')}() writes the whole array %{twice.name}, and gets it twice",
+                place=node.loc,
+                hint="pass the array once, or a copy of it",
+            )

@@ -1,43 +1,67 @@
-"""Fuses elementwise nodes into regions, each of which becomes one kernel with one trampoline.
-
-The maps of a chain are composed into the grid of the region's results, so inside a region every value is a single element.
-A value that is read through two different maps is computed once for each: recomputing costs registers, storing it would
-cost a round trip through memory.
-"""
+"""Makes regions of all nodes: one for each part of the program's partition, which becomes a kernel with one trampoline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Attr, Graph, Node, Value
-from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import Type
 from fusepy.passes.effects import check_writes, is_pure
-
-Dims = tuple[int, ...]
+from fusepy.passes.partition import Part, Partition, base, partition
+from fusepy.passes.regions import RegionBuilder
 
 
 def fuse_chains(graph: Graph, oracle: Oracle) -> Graph:
-    """One region over the broadcast grid of all results."""
+    """A region per part; outputs that are views of what a region stores are ``expand`` nodes behind it."""
     if not graph.outputs and not graph.nodes:
         return graph
     check_writes(graph)
-    region = build_region(graph, graph.outputs)
-    return graph.replace(nodes=[region], outputs=region.results)
+    found = partition(graph, oracle)
+    if len(found.parts) == 1 and found.parts[0].folding is None:
+        region = RegionBuilder(graph, graph.outputs, unneeded_effects(graph)).region()
+        return graph.replace(nodes=[region], outputs=region.results)
+    return _Fuser(graph, found).run()
 
 
-def split_outputs(graph: Graph) -> Graph:
-    """One region per result: for results whose extents turn out not to share a grid."""
-    regions = [build_region(graph, [output], effects=j == 0) for j, output in enumerate(graph.outputs)]
-    return graph.replace(nodes=regions, outputs=[r.results[0] for r in regions])
+def split_region(region: Node) -> list[Node]:
+    """A region per result, for results whose extents turn out not to share a grid; what acts stays with the first."""
+    body = region.body
+    assert body is not None
+    regions: list[Node] = []
+    for j in range(len(body.outputs)):
+        live = {body.outputs[j]}
+        nodes: list[Node] = []
+        for node in reversed(body.nodes):
+            if any(v in live for v in node.results) or (j == 0 and not is_pure(node)):
+                nodes.append(node)
+                live.update(node.operands)
+        kept = [i for i, v in enumerate(body.inputs) if v in live]
+        made = Graph(body.name, [body.inputs[i] for i in kept], reversed(nodes), [body.outputs[j]])
+        regions.append(_over_own_grid(region, made, kept, j))
+    return regions
 
 
-def build_region(graph: Graph, outputs: Sequence[Value], effects: bool = True) -> Node:
-    """The region that computes `outputs`, with everything that they need, and with what is only called for its effect."""
-    return _Fuser(graph, outputs, unneeded_effects(graph) if effects else {}).region()
+def _over_own_grid(region: Node, body: Graph, kept: Sequence[int], j: int) -> Node:
+    """The region of one result, with the dimensions of its grid numbered anew."""
+    maps = [region.maps[i] for i in kept]
+    own = region.attrs[f"out_{j}"]
+    assert isinstance(own, tuple)
+    over = region.attrs.get("over", ()) if any(f"{kind}_{j}" in region.attrs for kind in ("fold", "scan")) else ()
+    assert isinstance(over, tuple)
+    used = sorted({d for m in maps for d in m.dims or ()})
+    own = tuple(d for d in own if int(d[1:]) in used)  # a generator alone follows no grid but its own
+    number = {f"d{d}": f"d{i}" for i, d in enumerate(used)}
+    attrs: dict[str, Attr] = {"out_0": tuple(number[d] for d in own)}
+    if over:
+        attrs["over"] = tuple(number[d] for d in over)
+    for key, value in region.attrs.items():
+        what, _, index = key.rpartition("_")
+        if index == str(j) and what != "out":
+            attrs[f"{what}_0"] = value
+    renamed = [ArgMap(tuple(used.index(d) for d in m.dims or ()), m.type) for m in maps]
+    operands = [region.operands[i] for i in kept]
+    return Node(region.op, operands, renamed, [Value(region.results[j].type, (None,) * len(own))], attrs, region.loc, [body])
 
 
 def unneeded_effects(graph: Graph) -> dict[Node, None]:
@@ -52,123 +76,133 @@ def unneeded_effects(graph: Graph) -> dict[Node, None]:
     return dict.fromkeys(reversed(found))
 
 
-def spread_values(graph: Graph) -> set[Value]:
-    """Generators without extents, and what is computed from them and from single values alone."""
-    spread = {v for v in graph.inputs if is_spread(v)}
-    for node in graph.nodes:
-        if not any(v.rank for v in node.results) and any(v in spread for v in node.operands):
-            spread.update(node.results)
-    return spread
-
-
 class _Fuser:
-    def __init__(self, graph: Graph, outputs: Sequence[Value], effects: dict[Node, None]):
+    """Builds the regions of a partition one after the other."""
+
+    def __init__(self, graph: Graph, found: Partition):
         self.graph = graph
-        self.outputs = outputs
-        self.effects = effects
-        self.rank = max([v.rank for v in outputs] + [n.grid_rank for n in effects], default=0)
-        # the ways, as dimensions of the region's grid, in which each value is needed; dicts for their order
-        self.needed: dict[Value, dict[Dims, None]] = {v: {} for v in graph.values()}
-        self.out_dims: list[Dims] = [()] * len(outputs)
-        self.instances: dict[tuple[Value, Dims], Value] = {}
-        self.body_nodes: list[Node] = []
-        self.body_inputs: list[Value] = []
-        self.operands: list[tuple[Value, ArgMap]] = []
-        self.loads: dict[tuple[Value, Dims, Type], Value] = {}
-        self.computed = {v for n in graph.nodes for v in n.results}
-        self.spread = spread_values(graph)
+        self.found = found
+        self.producer = found.levels.producer
+        self.position = {n: i for i, n in enumerate(graph.nodes)}
+        self.stored: dict[Value, Value] = {}  # what the regions so far have put into memory
+        self.repeated: dict[int, Value] = {}  # results of their own for outputs that are returned twice
+        self.nodes: list[Node] = []
 
-    def region(self) -> Node:
-        self.collect()
-        for node in self.graph.nodes:
-            wanted = self.node_dims(node)
-            for dims in wanted:
-                self.instantiate(node, dims)
-        results = [self.instance(v, d, v.type) for v, d in zip(self.outputs, self.out_dims)]
-        body = Graph(self.graph.name, self.body_inputs, self.body_nodes, results, ())
-        attrs: dict[str, Attr] = {f"out_{j}": tuple(f"d{d}" for d in dims) for j, dims in enumerate(self.out_dims)}
-        values = [v for v, _ in self.operands]
-        maps = [m for _, m in self.operands]
-        outs = [Value(v.type, (None,) * len(dims)) for v, dims in zip(self.outputs, self.out_dims)]
-        return Node(OPS["region"], values, maps, outs, attrs, None, [body])
+    def run(self) -> Graph:
+        for part in self.found.parts:
+            if part.folding is not None:
+                self.folding(part)
+            else:
+                self.plain(part)
+        return self.graph.replace(nodes=self.nodes, outputs=self.outputs())
 
-    def collect(self) -> None:
-        """Walks backwards, composing each operand's map with the ways in which its reader is needed."""
-        full = [v for v in self.outputs if v.rank == self.rank]
-        for value in full:
-            self.needed[value][tuple(range(self.rank))] = None
-        for node in reversed(self.graph.nodes):
-            self.place_outputs(node.results)
-            for dims in self.node_dims(node):
-                for value, map in zip(node.operands, node.maps):
-                    self.needed[value][self.inner(value, map, dims)] = None
-        self.place_outputs(self.graph.inputs)
-        for j, value in enumerate(self.outputs):
-            ways = self.needed[value]
-            identity = tuple(range(self.rank))
-            whole = value.rank == self.rank or value in self.spread
-            self.out_dims[j] = identity if whole else next(iter(ways))
-
-    def place_outputs(self, values: Sequence[Value]) -> None:
-        """A result of smaller rank runs along the dimensions in which a larger one reads it, else along the last ones."""
-        for value in values:
-            if value in self.outputs and value in self.spread:
-                self.needed[value][tuple(range(self.rank))] = None
-            elif value in self.outputs and not self.needed[value]:
-                self.needed[value][tuple(range(self.rank - value.rank, self.rank))] = None
-
-    def inner(self, value: Value, map: ArgMap, dims: Dims) -> Dims:
-        """How an operand runs along the region's grid where its reader runs along `dims`: a generator follows its reader."""
-        return dims if value in self.spread else map.compose(dims).dims or ()
-
-    def node_dims(self, node: Node) -> dict[Dims, None]:
-        """The ways in which any result of `node` is needed; one that is called for its effect runs over its own grid."""
-        wanted = {dims: None for v in node.results for dims in self.needed[v]}
-        return wanted if wanted or node not in self.effects else {self.effect_dims(node): None}
-
-    def effect_dims(self, node: Node) -> Dims:
-        """The grid of a call for its effect: its own, at the end of the region's; all of it if it has only generators."""
-        rank = node.grid_rank
-        if not rank and any(v in self.spread for v in node.operands):
-            rank = self.rank
-        return tuple(range(self.rank - rank, self.rank))
-
-    def instantiate(self, node: Node, dims: Dims) -> None:
-        """One copy of `node` for one way of being needed, inside the body."""
-        args: list[Value] = []
-        for value, map in zip(node.operands, node.maps):
-            args.append(self.instance(value, self.inner(value, map, dims), map.type or value.type))
-        if node.op.name == "cast" and node.maps[0].type is node.results[0].type and args[0].type is node.results[0].type:
-            self.instances[node.results[0], dims] = args[0]  # the load has converted already
-            return
-        results = [Value(v.type, (), weak=v.weak) for v in node.results]
-        self.body_nodes.append(Node(node.op, args, [ArgMap(())] * len(args), results, node.attrs, node.loc))
-        for old, fresh in zip(node.results, results):
-            self.instances[old, dims] = fresh
-
-    def instance(self, value: Value, dims: Dims, type: Type) -> Value:
-        """`value` as one element of `type` inside the body."""
-        if value not in self.computed:
-            return self.load(value, dims, type)
-        found = self.instances[value, dims]
-        if found.type is type:
-            return found
-        converted = Value(type)
-        self.body_nodes.append(Node(OPS["cast"], [found], [ArgMap(())], [converted], {"type": type.name}))
-        return converted
-
-    def load(self, value: Value, dims: Dims, type: Type) -> Value:
-        """An input of the body: `value` read through these dimensions as `type`."""
-        found = self.loads.get((value, dims, type))
-        if found is None:
-            taken = {v.name for v in self.body_inputs}
-            assert value.name is not None
-            name, count = value.name, 1
-            while name in taken:
-                count += 1
-                name = f"{value.name}_{count}"
-            found = Value(type, (), weak=value.weak, name=name)
-            self.body_inputs.append(found)
-            self.operands.append((value, ArgMap(dims, type if type is not value.type else None)))
-            self.loads[value, dims, type] = found
+    def outputs(self) -> list[Value]:
+        """The graph's outputs: results of regions, and views of these."""
+        found: list[Value] = []
+        for j, value in enumerate(self.graph.outputs):
+            below = base(self.found.levels, value)
+            stored = self.repeated.get(j, self.stored[below])
+            if below is value:
+                found.append(stored)
+                continue
+            node = self.producer[value]  # views of views are one view: `passes.views` sees to it
+            shown = Value(value.type, value.dims)
+            self.nodes.append(Node(node.op, [stored], node.maps, [shown], node.attrs, node.loc))
+            found.append(shown)
         return found
+
+    def plain(self, part: Part) -> None:
+        outputs = list(part.stored)
+        again = [j for j, v in enumerate(self.graph.outputs) if v in outputs and v in self.graph.outputs[:j]]
+        outputs += [self.graph.outputs[j] for j in again]
+        graph = self.cut(part, outputs, [*part.effects])
+        effects = {n: None for n in part.effects if n in unneeded_effects(graph)}
+        region = RegionBuilder(graph, outputs, effects, names=self.names(graph)).region()
+        self.add(region, part.stored)
+        self.repeated.update(zip(again, self.nodes[-1].results[len(part.stored) :]))
+
+    def folding(self, part: Part) -> None:
+        folding = part.folding
+        assert folding is not None
+        graph = self.cut(part, [*part.stored, *(n.operands[0] for n in folding.nodes)], [])
+        builder = RegionBuilder(graph, part.stored, {}, folding.nodes, self.names(graph))
+        plain = builder.region()
+        attrs: dict[str, Attr] = {**plain.attrs, "over": folding.over}
+        for j, node in enumerate(folding.nodes, len(part.stored)):
+            attrs |= _fold_attrs(node, j)
+        folds = [n.results[0] for n in folding.nodes]
+        simple = set(part.after) <= set(folds)
+        results = folds if simple else part.after
+        kept = tuple(f"d{d}" for d in range(folding.rank) if folding.scans or f"d{d}" not in folding.over)
+        attrs |= {f"out_{j}": kept for j, _ in enumerate(results, len(part.stored))}
+        operands, maps, bodies = [*plain.operands], [*plain.maps], [*plain.bodies]
+        if not simple:
+            body, further = self.epilogue(part, folds)
+            bodies.append(body)
+            operands += [v for v, _ in further]
+            maps += [m for _, m in further]
+        values = [*plain.results, *(Value(v.type, v.dims) for v in results)]
+        self.add(Node(plain.op, operands, maps, values, attrs, None, bodies), [*part.stored, *results])
+
+    def epilogue(self, part: Part, folds: Sequence[Value]) -> tuple[Graph, list[tuple[Value, ArgMap]]]:
+        """What follows the reductions on their small grid, and what it takes beside them."""
+        graph = self.cut(part, part.after, [], folds)
+        names = {v: f"{self.producer[v].text('kind')}" for v in folds} | self.names(graph)
+        builder = RegionBuilder(graph, part.after, {}, names=names, given=folds)
+        body = builder.body()
+        loaded = {v: inner for (v, _), inner in zip(builder.operands, body.inputs)}
+        taken = {v.name for v in body.inputs}
+        first: list[Value] = []
+        for value in folds:
+            name = next(n for n in (names[value], *(f"{names[value]}_{i}" for i in range(2, 99))) if n not in taken)
+            first.append(loaded.get(value) or Value(value.type, (), name=name))
+            taken.add(name)
+        further = [(v, m, inner) for (v, m), inner in zip(builder.operands, body.inputs) if v not in folds]
+        inputs = [*first, *(inner for *_, inner in further)]
+        return Graph(body.name, inputs, body.nodes, body.outputs), [(v, m) for v, m, _ in further]
+
+    def cut(self, part: Part, roots: Sequence[Value], effects: Sequence[Node], ends: Sequence[Value] = ()) -> Graph:
+        """The nodes that compute `roots` and `effects` from what the part loads; what it loads are inputs."""
+        loads = {*part.loads, *ends}
+        nodes: dict[Node, None] = {}
+        inputs: dict[Value, None] = {}
+        stack = [*roots, *(v for n in effects for v in n.operands), *(v for n in effects for v in n.results)]
+        nodes.update(dict.fromkeys(effects))
+        while stack:
+            value = stack.pop()
+            node = self.producer.get(value)
+            if node is None or (value in loads and value not in part.stored):
+                inputs[value] = None
+            elif node not in nodes or node in effects:
+                if node not in nodes:
+                    stack += node.operands
+                nodes[node] = None
+        ordered = sorted(nodes, key=self.position.__getitem__)
+        known = [v for v in self.graph.inputs if v in inputs]
+        return Graph(self.graph.name, [*known, *(v for v in inputs if v in self.producer)], ordered, roots)
+
+    def names(self, graph: Graph) -> dict[Value, str]:
+        """What the values are called that other regions have stored: after what computes them."""
+        found: dict[Value, str] = {}
+        for value in graph.inputs:
+            node = self.producer.get(value)
+            if node is not None:
+                made = node.text("function") if node.op.name == "slang.call" else str(node.attrs.get("kind", node.op.name))
+                found[value] = "".join(c if c.isalnum() else "_" for c in made)
+        return found
+
+    def add(self, region: Node, values: Sequence[Value]) -> None:
+        """Appends a region whose results are `values`, reading what earlier ones have stored."""
+        operands = [self.stored.get(v, v) if v in self.producer else v for v in region.operands]
+        self.nodes.append(Node(region.op, operands, region.maps, region.results, region.attrs, None, region.bodies))
+        self.stored.update(zip(values, region.results))
+
+
+def _fold_attrs(node: Node, j: int) -> dict[str, Attr]:
+    """The attributes of a region that say how output `j` of its body is reduced."""
+    word = "scan" if node.op.name == "scan" else "fold"
+    attrs: dict[str, Attr] = {f"{word}_{j}": node.text("kind")}
+    for key in ("module", "function", "identity", "exclusive"):
+        if key in node.attrs:
+            attrs[f"{key}_{j}"] = node.attrs[key]
+    return attrs

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.base import grid_rank
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, THIS, Oracle, number_type
@@ -96,8 +95,7 @@ class _Resolver:
             batch = value.rank - (len(want.shape) if value.container and not value.type.shape else 0)
             dims = node.maps[0].dims if node.maps[0].dims is not None else ArgMap.aligned(max(batch, 0), rank).dims
             return [ArgMap(dims, want if want is not value.type else None)], {}
-        rank = grid_rank(node)
-        return [m if m.is_resolved else ArgMap(ArgMap.aligned(v.rank, rank).dims) for v, m in zip(node.operands, node.maps)], {}
+        return node.op.settled(node, self.oracle), {}
 
     def input(self, value: Value) -> Value:
         """An input with the storage type that its uses want and no sizes."""

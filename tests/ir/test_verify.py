@@ -189,7 +189,7 @@ BREAKS = [
     ("fused", "%x vmap(), %k", "%x vmap(d0), %k", "operand 0: 1 dimensions for a value of rank 0"),
     ("fused", "%x: float,", "%x: Tensor<float>[?],", "a value inside a region has batch axes"),
     ("fused", "%x: float,", "%x: Tensor<float>[],", "inside a region, every value is a single element"),
-    ("fused", "%x vmap(d1,d0), %k vmap()", "%x vmap(d1,d0)", "1 operands for a body with 2 inputs"),
+    ("fused", "%x vmap(d1,d0), %k vmap()", "%x vmap(d1,d0)", "1 operands for bodies with 2 inputs"),
     ("fused", 'out_1 = ["d1"]', 'out_2 = ["d1"]', "out_1 is a tuple of dimensions such as d0"),
     ("fused", 'out_1 = ["d1"]', 'out_1 = ["1"]', "out_1 is a tuple of dimensions such as d0"),
     ("fused", 'out_1 = ["d1"]', 'out_1 = "d1"', "out_1 is a tuple of dimensions such as d0"),

@@ -27,13 +27,21 @@ class Op:
         name: how textual IR spells it.
         pure: whether two equal nodes are one and an unused one is none.
         arity: how many operands it takes; ``None`` for any number.
+        spreads: whether its results are spread over its grid, each element computed at its own point.
         needs: the attributes that a node must carry, with what each may be.
     """
 
     name: str = ""
     pure: bool = True
+    spreads: bool = True
     arity: int | None = None
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
+
+    def grid_rank(self, node: Node) -> int:
+        """The rank of the grid that `node` runs on: of its results where these are spread over it, else of operands."""
+        if node.results and self.spreads:
+            return node.results[0].rank
+        return max((v.rank if m.dims is None else m.min_grid_rank for v, m in zip(node.operands, node.maps)), default=0)
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         """Fresh result values for `node`, whose ``results`` are not set yet.
@@ -58,6 +66,11 @@ class Op:
     def expression(self, node: Node, args: Sequence[str]) -> str:
         """The Slang expression of an operation with one result."""
         raise NotImplementedError
+
+    def settled(self, node: Node, oracle: Oracle | None) -> list[ArgMap]:
+        """The maps of `node` with what was not said filled in: NumPy's rule, over the smallest grid that fits."""
+        rank = grid_rank(node)
+        return [m if m.is_resolved else ArgMap(ArgMap.aligned(v.rank, rank).dims) for v, m in zip(node.operands, node.maps)]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         """The scalar that operand `i` is converted to before the operation, ``None`` where it stays what it is."""

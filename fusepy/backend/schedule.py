@@ -1,0 +1,271 @@
+"""`Schedule`: the regions of a program one after the other, over slots that hold its arguments and what the regions store.
+
+Everything about order is settled when the schedule is made: which steps need a barrier before them, and when a slot's memory
+may be used again. Two steps without a barrier in between may overlap on the device, so memory is given back only behind one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fusepy.backend.marshals.base import Bound
+from fusepy.backend.overlap import overlap
+from fusepy.errors import ShapeError
+from fusepy.tensor import Tensor
+
+if TYPE_CHECKING:
+    from fusepy.backend.plan import Plan
+    from fusepy.backend.runtime import Device
+
+Shapes = Sequence[tuple[int, ...]]
+CHECKED = 256
+Split = Callable[["Plan"], "list[Plan]"]
+
+
+@dataclass
+class Step:
+    """One region: what it reads and fills.
+
+    Attributes:
+        plan: runs the region; its ``positions`` are slots.
+        results: the slots of its results.
+        acts: whether it writes memory that is no result of its own.
+        temporary: whether it uses memory of its own, which is given back when it has run.
+        barrier: whether it waits for what ran before it.
+        release: slots that nobody reads any more when it starts.
+    """
+
+    plan: Plan
+    results: tuple[int, ...]
+    acts: bool = False
+    temporary: bool = False
+    barrier: bool = True
+    release: tuple[int, ...] = ()
+    split: list[Plan] | None = field(default=None, repr=False)
+
+
+def place_barriers(steps: Sequence[Step], kept: frozenset[int]) -> None:
+    """Says for each step whether it needs a barrier, and which slots are free from it on.
+
+    A step waits where it reads a slot that was filled since the last barrier, where it or a step since then writes memory that
+    others might see, and where one since then has given back memory of its own.
+
+    Args:
+        kept: slots that are arguments or results of the program, which are not given back.
+    """
+    last = {slot: i for i, step in enumerate(steps) for slot in (*step.plan.positions, *step.results)}
+    filled: set[int] = set()
+    unsafe = False
+    free_from = 0  # slots whose last use is before this step are not in use any more
+    pending = sorted((i, slot) for slot, i in last.items() if slot not in kept)
+    for i, step in enumerate(steps):
+        step.barrier = i == 0 or unsafe or step.acts or any(p in filled for p in step.plan.positions)
+        if step.barrier:
+            free_from = i
+            filled.clear()
+            unsafe = False
+        step.release = tuple(slot for at, slot in pending if at < free_from)
+        pending = [(at, slot) for at, slot in pending if at >= free_from]
+        filled.update(step.results)
+        unsafe = unsafe or step.acts or step.temporary
+
+
+class Schedule:
+    """Runs the steps of a program; called like a `Plan`.
+
+    Args:
+        count: how many arguments the program has; the slots behind them are the results of its steps.
+        steps: in the order in which they run.
+        outputs: the slot of each result of the program, and the axes of extent 1 that it is shown with.
+        split: plans for each result of a plan by itself, for results whose extents share no grid.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        name: str,
+        count: int,
+        steps: Sequence[Step],
+        outputs: Sequence[tuple[int, tuple[int, ...]]],
+        split: Split,
+    ):
+        self.device = device
+        self.name = name
+        self.count = count
+        self.steps = list(steps)
+        self.outputs = list(outputs)
+        self._split = split
+        self._slots = max((slot for step in steps for slot in step.results), default=count - 1) + 1
+        place_barriers(self.steps, frozenset((*range(count), *(slot for slot, _ in outputs))))
+        self._checked: set[Shapes] = set()  # shapes of arguments that fit together
+        self._output_of = {slot: j for j, (slot, _) in enumerate(outputs)}
+
+    @property
+    def open(self) -> bool:
+        """Whether a region has generators, and no memory that gives it extents."""
+        return any(step.plan.open for step in self.steps)
+
+    # ---- running ------------------------------------------------------------------------------------------------
+
+    def run(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None = None) -> list[Tensor]:
+        """Runs all steps and returns the results of the program; a tensor in `outs` is written instead of a new one.
+
+        Raises:
+            ShapeError, RangeError: if the arguments do not fit together or their parameters. Nothing has run then where it is the
+                shapes that do not fit.
+        """
+        given = [None] * len(self.outputs) if outs is None else list(outs)
+        slots: list[Any] = [*args, *[None] * (self._slots - self.count)]
+        late = [] if outs is None else self._late(args, given)
+        self._check_shapes(args)
+        device = self.device
+        with device.lock:
+            for step in self.steps:
+                for slot in step.release:
+                    slots[slot] = None
+                device.queue.overlaps = not step.barrier and outs is None
+                self._run(step, slots, given)
+            device.queue.overlaps = False
+        results = [_shown(slots[slot], axes) for slot, axes in self.outputs]
+        for j, target in late:
+            target.copy_from(results[j])
+            results[j] = target
+        return results
+
+    def _run(self, step: Step, slots: list[Any], given: Sequence[Any]) -> None:
+        wanted = [self._given(slot, given) for slot in step.results]
+        outs = wanted if any(w is not None for w in wanted) else None
+        try:
+            made = step.plan.run(slots, outs)
+        except ShapeError:
+            plans = self.plans_of(step, [_shape(v) for v in slots])
+            if plans == [step.plan]:
+                raise
+            made = [p.run(slots, None if outs is None else [outs[j]])[0] for j, p in enumerate(plans)]
+        for slot, result in zip(step.results, made):
+            slots[slot] = result
+
+    def _given(self, slot: int, given: Sequence[Any]) -> Any:
+        """What a step writes a slot to, where the caller said so."""
+        j = self._output_of.get(slot)
+        target = None if j is None else given[j]
+        if target is None or j is None or isinstance(target, Bound):
+            return target
+        axes = self.outputs[j][1]
+        if any(axis >= len(target.shape) or target.shape[axis] != 1 for axis in axes):
+            return target  # of another shape, which the plan says
+        return target[tuple(0 if axis in axes else slice(None) for axis in range(len(target.shape)))] if axes else target
+
+    def _late(self, args: Sequence[Any], given: list[Any]) -> list[tuple[int, Tensor]]:
+        """Results that would overwrite what later steps still read, taken out of `given` and copied at the end."""
+        found: list[tuple[int, Tensor]] = []
+        for j, target in enumerate(given):
+            if not isinstance(target, Tensor):
+                continue
+            made = next(i for i, step in enumerate(self.steps) if self.outputs[j][0] in step.results)
+            read = {p for step in self.steps[made + 1 :] for p in step.plan.positions if p < self.count}
+            if any(isinstance(args[p], Tensor) and overlap(args[p], target) for p in read):
+                given[j] = None
+                found.append((j, target))
+        return found
+
+    # ---- shapes -------------------------------------------------------------------------------------------------
+
+    def _check_shapes(self, args: Sequence[Any]) -> None:
+        """Raises what any step would raise about shapes, before the first one runs."""
+        shapes = tuple(map(_shape, args))
+        if shapes not in self._checked:
+            self.follow(shapes)
+            if len(self._checked) >= CHECKED:
+                self._checked.clear()
+            self._checked.add(shapes)
+
+    def plans_of(self, step: Step, shapes: Shapes) -> list[Plan]:
+        """The plans that run a step on slots of these shapes: its own, or one per result.
+
+        Raises:
+            ShapeError: if not even each result by itself has a grid.
+        """
+        try:
+            step.plan.check(shapes)
+        except ShapeError:
+            if len(step.results) < 2:
+                raise
+            if step.split is None:
+                step.split = self._split(step.plan)
+            for plan in step.split:
+                plan.check(shapes)
+            return step.split
+        return [step.plan]
+
+    def follow(self, shapes: Shapes) -> tuple[list[Plan], list[tuple[int, ...]]]:
+        """The plans that run for arguments of these shapes, and the shape of every slot.
+
+        Raises:
+            ShapeError: if they do not fit together.
+        """
+        found: list[tuple[int, ...]] = [*shapes, *[()] * (self._slots - self.count)]
+        plans: list[Plan] = []
+        for step in self.steps:
+            own = self.plans_of(step, found)
+            made = [shape for plan in own for shape in plan.check(found).out_shapes]
+            for slot, shape in zip(step.results, made):
+                found[slot] = shape
+            plans += own
+        return plans, found
+
+    def plans_for(self, shapes: Shapes) -> list[Plan]:
+        """The plans that run for arguments of these shapes, in order.
+
+        Raises:
+            ShapeError: if they do not fit together.
+        """
+        return self.follow(shapes)[0]
+
+    def out_shapes(self, shapes: Shapes) -> list[tuple[int, ...]]:
+        """The shapes of the program's results."""
+        _, found = self.follow(shapes)
+        return [_with_ones(found[slot], axes) for slot, axes in self.outputs]
+
+    def peak_bytes(self, shapes: Shapes) -> int:
+        """The most memory that what the steps store takes at one time, results of the program included."""
+        _, found = self.follow(shapes)
+        size = {
+            slot: element.nbytes * _count(found[slot])
+            for step in self.steps
+            for slot, element in zip(step.results, step.plan.elements)
+        }
+        live: set[int] = set()
+        peak = 0
+        for step in self.steps:
+            live -= {*step.release}
+            live |= {*step.results}
+            peak = max(peak, sum(size[slot] for slot in live))
+        return peak
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return getattr(value, "shape", ())
+
+
+def _with_ones(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """`shape` with axes of extent 1 at these places."""
+    found = list(shape)
+    for axis in axes:
+        found.insert(axis, 1)
+    return tuple(found)
+
+
+def _shown(result: Any, axes: tuple[int, ...]) -> Any:
+    """A result with axes of extent 1 at these places."""
+    rank = len(result.shape) + len(axes)
+    return result[tuple(None if axis in axes else slice(None) for axis in range(rank))] if axes else result

@@ -1,0 +1,233 @@
+"""What it means to combine elements into one: kinds, types and NumPy meanings that ``reduce``, ``scan`` and regions share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.errors import ShapeError, TraceError, VerifyError
+from fusepy.ir.graph import Attr, Node
+from fusepy.ir.ops.base import Array
+from fusepy.ir.ranges import check_range
+from fusepy.ir.types import BOOL, FLOAT, INT, UINT, Kind, Type
+
+FOLDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "call")
+SCANS = ("sum", "prod", "max", "min", "call")
+
+Functions = Mapping[str, Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """How elements are combined: a kind, or ``"call"`` for a Slang function of two of them, with what it leaves as it is.
+
+    `scans` keeps what was combined up to each element, without the element itself where it is `exclusive`.
+    """
+
+    kind: str
+    module: str = ""
+    function: str = ""
+    identity: Attr | None = None
+    scans: bool = False
+    exclusive: bool = False
+
+    @staticmethod
+    def of_node(node: Node, scans: bool = False) -> Fold:
+        """The fold of a ``reduce`` or ``scan``."""
+        return Fold.of_attrs(node.attrs, "", node.text("kind"), scans)
+
+    @staticmethod
+    def of_attrs(attrs: Mapping[str, Attr], suffix: str, kind: str, scans: bool) -> Fold:
+        """The fold whose further attributes carry this suffix."""
+        module, function = str(attrs.get(f"module{suffix}", "")), str(attrs.get(f"function{suffix}", ""))
+        exclusive = scans and attrs.get(f"exclusive{suffix}") is True
+        return Fold(kind, module, function, attrs.get(f"identity{suffix}"), scans, exclusive)
+
+    def wrong(self) -> str | None:
+        """What is wrong with it by itself, if anything."""
+        known = SCANS if self.scans else FOLDS
+        if self.kind not in known:
+            return f"there is no {'scan' if self.scans else 'fold'} {self.kind!r}, but {', '.join(known)}"
+        if self.kind == "call" and not (self.module and self.function and self.identity is not None):
+            return "a fold by a call needs a module, a function and an identity"
+        return None
+
+    def type(self, type: Type, place: str | None = None) -> Type:
+        """What elements of `type` are combined to.
+
+        Raises:
+            TraceError: for elements that it cannot combine.
+        """
+        scalar = type.scalar
+        if scalar is None or scalar.dtype is None or not type.is_numeric:
+            raise TraceError(
+                f"{self.kind}() of {type} values",
+                place=place,
+                saw=type,
+                expected="scalars, vectors or matrices",
+                hint="reduce a member of it, such as ray.tmax",
+            )
+        if self.kind in ("argmax", "argmin"):
+            if type.kind is not Kind.SCALAR:
+                raise TraceError(
+                    f"{self.kind}() of {type} values, which have no order",
+                    place=place,
+                    saw=type,
+                    expected="scalars",
+                    hint="take a component such as .x, or compute a number to compare by",
+                )
+            return INT
+        if self.kind in ("any", "all"):
+            return type.with_scalar(BOOL)
+        if self.kind == "mean" and not scalar.is_float:
+            return type.with_scalar(FLOAT)
+        if self.kind in ("sum", "prod") and scalar.dtype.kind in "biu" and scalar.dtype.itemsize < 4:
+            return type.with_scalar(UINT if scalar.dtype.kind == "u" else INT)
+        return type
+
+    def start(self, type: Type) -> Array:
+        """The identity of a call as an element of `type`."""
+        given = self.identity
+        values = [_number(v) for v in given] if isinstance(given, tuple) else [cast("float", given)]
+        if len(values) not in (1, math.prod(type.shape)):
+            raise ShapeError(
+                f"the identity of {self.function} has {len(values)} components",
+                expected=f"{math.prod(type.shape)} for a {type}, or one for all",
+                hint="give one number per component",
+            )
+        for value in values:
+            check_range(value, type.scalar or type, f"the identity of {self.function}")
+        array = np.asarray([np.asarray(v).astype(type.dtype) for v in values])
+        return np.broadcast_to(array.reshape(type.shape if len(values) > 1 else ()), type.shape)
+
+
+_NUMPY: dict[str, Callable[..., Array]] = {
+    "sum": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min,
+    "any": np.any, "all": np.all, "argmax": np.argmax, "argmin": np.argmin,
+}  # fmt: skip
+_ACCUMULATE: dict[str, Callable[..., Array]] = {
+    "sum": np.cumsum, "prod": np.cumprod, "max": np.maximum.accumulate, "min": np.minimum.accumulate,
+}  # fmt: skip
+
+
+def _number(text: str) -> float:
+    """A component of an identity."""
+    return int(text) if text.removeprefix("-").isdecimal() else float(text)
+
+
+def folded(fold: Fold, array: Array, axes: Sequence[int], have: Type, functions: Functions) -> Array:
+    """`array` with these leading axes folded; its trailing ones are the components of elements of type `have`.
+
+    Raises:
+        ShapeError: for the largest of no elements.
+    """
+    want = fold.type(have)
+    batch = array.ndim - len(have.shape)
+    kept = [d for d in range(batch) if d not in axes]
+    moved = np.transpose(array, [*kept, *axes, *range(batch, array.ndim)])
+    count = math.prod(array.shape[d] for d in axes)
+    flat = moved.reshape([array.shape[d] for d in kept] + [count, *have.shape])
+    check_count(fold.kind, count, math.prod(array.shape[d] for d in kept))
+    axis = len(kept)
+    if fold.kind == "call":
+        total = np.broadcast_to(fold.start(have), flat.shape[:axis] + have.shape)
+        for i in range(count):
+            total = functions[fold.function](total, np.take(flat, i, axis))
+        return np.asarray(total).astype(want.dtype)
+    with np.errstate(all="ignore"):
+        if fold.kind == "mean" and not count:
+            return np.full(flat.shape[:axis] + want.shape, np.nan, want.dtype)
+        return np.asarray(_NUMPY[fold.kind](_wide(fold.kind, flat, want), axis=axis)).astype(want.dtype)
+
+
+def scanned(fold: Fold, array: Array, axis: int, have: Type, functions: Functions) -> Array:
+    """`array` with each element replaced by what was combined up to it along one leading axis."""
+    want = fold.type(have)
+    moved = np.moveaxis(array, axis, 0)
+    if not len(moved):
+        return array.astype(want.dtype)
+    if fold.kind == "call":
+        total = np.broadcast_to(fold.start(have), moved.shape[1:])
+        sums: list[Array] = [total]
+        for element in moved:
+            total = np.asarray(functions[fold.function](total, element))
+            sums.append(total)
+        done = np.stack(sums)
+    else:
+        with np.errstate(all="ignore"):
+            done = np.asarray(_ACCUMULATE[fold.kind](_wide(fold.kind, moved, want), axis=0))
+        first = np.full((1, *moved.shape[1:]), neutral(fold.kind, want), done.dtype)
+        done = np.concatenate([first, done])
+    return np.moveaxis(done[:-1] if fold.exclusive else done[1:], 0, axis).astype(want.dtype)
+
+
+def neutral(kind: str, type: Type) -> float | int:
+    """What leaves every element of `type` as it is."""
+    if kind in ("sum", "prod"):
+        return int(kind == "prod")
+    dtype = type.dtype
+    assert dtype is not None, type
+    if dtype.kind == "b":
+        return kind == "min"
+    if dtype.kind == "f":
+        return -math.inf if kind == "max" else math.inf
+    info = np.iinfo(dtype)
+    return int(info.min if kind == "max" else info.max)
+
+
+def check_count(kind: str, count: int, outputs: int, name: str = "", place: str | None = None) -> None:
+    """Raises `ShapeError` for the largest or smallest of no elements, and for places that no int can tell."""
+    if count == 0 and outputs and kind in ("max", "min", "argmax", "argmin"):
+        raise ShapeError(
+            f"{name and f'{name}: '}{kind}() of no elements",
+            place=place,
+            saw="an extent of 0 along the axes that are reduced",
+            hint="check the size first, or append the value that is wanted for nothing",
+        )
+    if count >= 1 << 31 and kind in ("argmax", "argmin"):
+        raise ShapeError(
+            f"{name and f'{name}: '}{kind}() over {count} elements, whose places an int cannot tell",
+            place=place,
+            expected=f"fewer than {1 << 31}",
+            hint="reduce axis by axis",
+        )
+
+
+def _wide(kind: str, array: Array, want: Type) -> Array:
+    """Elements with the digits that a device sums and multiplies with."""
+    if kind not in ("sum", "mean", "prod"):
+        return array
+    return array.astype(np.float64 if want.is_float else want.dtype)
+
+
+def folds_of(node: Node) -> list[Fold]:
+    """What a ``reduce``, a ``scan`` or a region combines; empty for every other node."""
+    if node.op.name in ("reduce", "scan"):
+        return [Fold.of_node(node, node.op.name == "scan")] if isinstance(node.attrs.get("kind"), str) else []
+    return [f for j in range(len(node.body.outputs) if node.body else 0) for f in [fold_at(node, j)] if f is not None]
+
+
+def fold_at(region: Node, j: int) -> Fold | None:
+    """How a region combines output `j` of its body; ``None`` where it stores each element."""
+    for key, scans in (("fold", False), ("scan", True)):
+        kind = region.attrs.get(f"{key}_{j}")
+        if kind is not None:
+            return Fold.of_attrs(region.attrs, f"_{j}", str(kind), scans)
+    return None
+
+
+def axes_of(node: Node, key: str) -> tuple[int, ...]:
+    """The dimensions that an attribute names: a tuple of ``"d0"``, or one of these.
+
+    Raises:
+        VerifyError: for anything else.
+    """
+    given = node.attrs.get(key)
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, tuple) or not all(n[:1] == "d" and n[1:].isdecimal() for n in names):
+        raise VerifyError(f"{node.op.name} needs the attribute {key!r}, dimensions such as d0", place=node.loc, saw=given)
+    return tuple(int(n[1:]) for n in names)

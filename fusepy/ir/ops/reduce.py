@@ -1,0 +1,141 @@
+"""``reduce`` and ``scan``: many elements combined into one; ``expand``: the axes that this takes away, with extent 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.errors import NoMatchError, VerifyError
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.base import Array, Op, grid_rank
+from fusepy.ir.ops.folds import Fold, Functions, axes_of, folded, scanned
+from fusepy.ir.oracle import IN, Oracle
+from fusepy.ir.resolve import resolve_call
+from fusepy.ir.types import Type
+
+
+class _Folding(Op):
+    """What ``reduce`` and ``scan`` share: one operand over its own grid, a kind, and for ``"call"`` the Slang function.
+
+    Attributes of the node beside the axes: ``kind``; with ``"call"`` also ``module``, ``function`` and ``identity``, a number or
+    one number per component, as strings.
+    """
+
+    arity = 1
+    spreads = False
+    needs = {"kind": (str,)}
+    scans = False
+
+    def element(self, node: Node, oracle: Oracle | None) -> Type:
+        """What the operand is taken as: what it is, or what the Slang function takes and gives.
+
+        Raises:
+            NoMatchError: if the function does not give what it takes.
+        """
+        value, fold = node.operands[0], Fold.of_node(node, self.scans)
+        have = node.maps[0].type or value.type
+        if fold.kind != "call" or fold.wrong() is not None:
+            return have
+        fold.type(have, node.loc)  # only numbers have an identity that a number can say
+        if oracle is None:
+            raise VerifyError("a fold by a call needs an oracle", place=node.loc, hint="build the graph with an oracle")
+        pair = [Value(have, (), weak=value.weak)] * 2
+        answer = resolve_call(oracle, fold.module, fold.function, pair, [ArgMap(())] * 2, node.loc)
+        found = [t for _, t in answer.results]
+        taken = [m.type or have for m in answer.maps]
+        if len(found) != 1 or taken != found * 2 or any(p.direction != IN for p in answer.params):
+            raise NoMatchError(
+                f"{fold.function} does not combine two elements into one of their type",
+                place=node.loc,
+                saw=f"({', '.join(map(str, taken))}) -> {', '.join(map(str, found)) or 'void'}",
+                expected=f"({have}, {have}) -> {have}",
+                hint="write a function T f(T a, T b), or cast the array with vcast",
+            )
+        fold.start(found[0])
+        return found[0]
+
+    def settled(self, node: Node, oracle: Oracle | None) -> list[ArgMap]:
+        want = self.element(node, oracle)
+        (map,) = super().settled(node, oracle)
+        return [ArgMap(map.dims, want if want is not node.operands[0].type else None)]
+
+    def wanted(self, node: Node, i: int) -> Type | None:
+        return node.operands[0].type.scalar
+
+    def meaning(self, node: Node, array: Array, functions: Functions) -> Array:
+        """`evaluate` with NumPy implementations of Slang functions."""
+        raise NotImplementedError
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        return [self.meaning(node, args[0], {})]
+
+    def verify(self, node: Node) -> str | None:
+        wrong = super().verify(node) or Fold.of_node(node, self.scans).wrong()
+        return wrong or _wrong_axes(node, "axis" if self.scans else "axes", grid_rank(node))
+
+
+class Reduce(_Folding):
+    """Combines the elements along the dimensions ``axes`` of its grid; the others are left, in order."""
+
+    name = "reduce"
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        value, fold = node.operands[0], Fold.of_node(node)
+        type = fold.type(self.element(node, oracle), node.loc)
+        weak = value.weak and fold.kind not in ("any", "all", "argmax", "argmin", "call")
+        return [Value(type, (None,) * (grid_rank(node) - len(axes_of(node, "axes"))), weak=weak)]
+
+    def meaning(self, node: Node, array: Array, functions: Functions) -> Array:
+        return folded(Fold.of_node(node), array, axes_of(node, "axes"), node.maps[0].type or node.operands[0].type, functions)
+
+
+class Scan(_Folding):
+    """Combines along one dimension and keeps what there is up to each element: inclusive, or ``exclusive`` of the element."""
+
+    name = "scan"
+    needs = {"kind": (str,), "axis": (str,), "exclusive": (bool,)}
+    scans = True
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        value, fold = node.operands[0], Fold.of_node(node, scans=True)
+        type = fold.type(self.element(node, oracle), node.loc)
+        return [Value(type, (None,) * grid_rank(node), weak=value.weak and fold.kind != "call")]
+
+    def meaning(self, node: Node, array: Array, functions: Functions) -> Array:
+        have = node.maps[0].type or node.operands[0].type
+        return scanned(Fold.of_node(node, scans=True), array, axes_of(node, "axis")[0], have, functions)
+
+
+class Expand(Op):
+    """The operand with axes of extent 1 at the positions ``axes`` of the result; nothing is computed."""
+
+    name = "expand"
+    arity = 1
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        value = node.operands[0]
+        return [Value(value.type, (None,) * (value.rank + len(axes_of(node, "axes"))), weak=value.weak)]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        return list(args)
+
+    def verify(self, node: Node) -> str | None:
+        rank = node.operands[0].rank + len(axes_of(node, "axes")) if node.operands else 0
+        wrong = super().verify(node) or _wrong_axes(node, "axes", rank)
+        if wrong is None and (node.maps[0].dims is None or set(node.maps[0].dims) & set(axes_of(node, "axes"))):
+            return "the operand does not say along which dimensions it runs, or runs along one that is new"
+        return wrong
+
+
+def _wrong_axes(node: Node, key: str, rank: int) -> str | None:
+    """What is wrong with dimensions of a grid of `rank`: there are some, in order, each once."""
+    try:
+        axes = axes_of(node, key)
+    except VerifyError as error:
+        return error.what
+    if not axes or list(axes) != sorted(set(axes)) or axes[-1] >= rank:
+        return f"{key} names no dimensions of a grid of {rank}, or not in order"
+    return None
+
+
+REDUCE_OPS: list[Op] = [Reduce(), Scan(), Expand()]

@@ -1,0 +1,34 @@
+"""What the partition weighs: bytes that a kernel moves for one element of its grid, and what computing it again would cost.
+
+Everything is counted in bytes of memory traffic, since that is what elementwise kernels wait for. docs/fusion.md shows how the
+two prices were measured.
+"""
+
+from __future__ import annotations
+
+import math
+
+from fusepy.ir.graph import Node
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import Type
+
+OPERATION_BYTES = 0.25  # one operator or intrinsic of the IR, per scalar component
+CALL_BYTES = 8.0  # one call of a user's Slang function, whose body is not read
+UNKNOWN_BYTES = 16  # an element whose layout no module tells
+
+
+def element_bytes(type: Type, oracle: Oracle) -> int:
+    """Bytes of one stored element."""
+    if type.is_numeric and type.scalar is not None and type.scalar.dtype is not None:
+        return max(type.scalar.dtype.itemsize, 1) * math.prod(type.shape)
+    layout = oracle.layout(type)
+    return layout.stride if layout is not None else UNKNOWN_BYTES
+
+
+def compute_bytes(node: Node) -> float:
+    """The price of computing `node` once more for an element, its operands apart."""
+    if node.op.name == "slang.call" or node.bodies:
+        return CALL_BYTES
+    if node.op.name in ("const", "member", "expand", "struct"):
+        return 0.0
+    return OPERATION_BYTES * math.prod(node.results[0].type.shape)

@@ -1,0 +1,218 @@
+"""How deep each value lies: how many kernels must have run before the one that can compute it.
+
+A kernel sees what earlier kernels have stored. Its threads run in any order, so a value is out of reach of the kernel that
+computes it wherever more than one element of it is wanted at once: after a reduction, or by user code that reads it as a whole
+array. What only follows a reduction element by element, on the small grid that is left, still belongs to the reducing kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.containers import BUFFER, MEMORY, TEXTURES, is_spread
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.types import Kind
+from fusepy.passes.effects import is_pure, writes_array
+
+Leaves = frozenset[tuple[Value, tuple[int, ...]]]
+WHOLE = (Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)
+
+
+def reads_whole(map: ArgMap, value: Value) -> bool:
+    """Whether user code gets all of an array, and not one element."""
+    return (map.type or value.type).kind in WHOLE
+
+
+@dataclass(eq=False)
+class Folding:
+    """Reductions over the same axes of one grid, which one kernel makes; `leaves` say what gives that grid its extents."""
+
+    level: int
+    over: tuple[str, ...]
+    rank: int
+    leaves: Leaves
+    nodes: list[Node] = field(default_factory=list[Node])
+
+    @property
+    def scans(self) -> bool:
+        return self.nodes[0].op.name == "scan"
+
+    @property
+    def small_rank(self) -> int:
+        """The rank of what is left."""
+        return self.rank - (0 if self.scans else len(self.over))
+
+
+class Levels:
+    """The level of every value of a resolved graph.
+
+    Attributes:
+        producer: the node that computes a value.
+        level: of every value.
+        place: of every node: the level of the kernel that runs it.
+        folding: for what a reducing kernel computes besides elements, the reductions; what follows them on their small grid too.
+        foldings: all of these, in order.
+        spread: generators, and what is computed from them alone: the same in whatever kernel it is computed.
+    """
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.producer: dict[Value, Node] = {v: n for n in graph.nodes for v in n.results}
+        self.level: dict[Value, int] = dict.fromkeys(graph.inputs, 0)
+        self.place: dict[Node, int] = {}
+        self.folding: dict[Value, Folding] = {}
+        self.foldings: list[Folding] = []
+        self.spread = spread_values(graph)
+        self.writers: list[Node] = []  # of arrays, in order
+        self._order = _Order()
+        for node in graph.nodes:
+            self._visit(node)
+
+    def _visit(self, node: Node) -> None:
+        if node.op.name == "expand":  # another view of what is there
+            (value,), (result,) = node.operands, node.results
+            self.place[node] = self.level[result] = self.level[value]
+            if value in self.folding:
+                self.folding[result] = self.folding[value]
+            return
+        after = self._after(node)
+        level = max(after.level if after is not None else self._needs(node), self._order.before(node))
+        if after is not None and level > after.level:
+            after = None
+        self.place[node] = level
+        self._order.add(node, level)
+        if writes_array(node):
+            self.writers.append(node)
+        for value in node.results:
+            self.level[value] = level
+        if node.op.name in ("reduce", "scan"):
+            after = self._join(node, level)
+        if after is not None:
+            self.folding.update(dict.fromkeys(node.results, after))
+
+    def _needs(self, node: Node) -> int:
+        """The level at which all operands are in reach."""
+        level = 0
+        for value, map in zip(node.operands, node.maps):
+            made = self.producer.get(value)
+            stored = value in self.folding or (made is not None and (reads_whole(map, value) or writes_array(made)))
+            level = max(level, self.level[value] + stored)
+        return level
+
+    def _after(self, node: Node) -> Folding | None:
+        """The reductions that `node` follows on their small grid, if it does no more than that."""
+        found = {self.folding[v] for v in node.operands if v in self.folding}
+        if len(found) != 1 or not node.op.spreads or not is_pure(node):
+            return None
+        (folding,) = found
+        if folding.scans or node.grid_rank != folding.small_rank:
+            return None
+        identity = tuple(range(folding.small_rank))
+        for value, map in zip(node.operands, node.maps):
+            if reads_whole(map, value) or value in self.spread or map.dims != (identity if value in self.folding else ()):
+                return None
+            # what is computed otherwise must be there before the reductions are done; arrays of one element lie in memory
+            if self.level[value] > folding.level or value.rank != len(map.dims or ()):
+                return None
+        return folding
+
+    def _join(self, node: Node, level: int) -> Folding:
+        """The reductions that `node` is computed with."""
+        axes = node.attrs["axis"] if node.op.name == "scan" else node.attrs["axes"]
+        over = axes if isinstance(axes, tuple) else (str(axes),)
+        leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
+        for folding in self.foldings:
+            alike = folding.level == level and folding.over == over and folding.rank == rank
+            if alike and folding.nodes[0].op is node.op and folding.leaves & leaves:
+                break
+        else:
+            folding = Folding(level, over, rank, leaves)
+            self.foldings.append(folding)
+        folding.nodes.append(node)
+        return folding
+
+    def leaves(self, value: Value, map: ArgMap | None = None) -> Leaves:
+        """What gives `value` its extents: stored values, each with the dimensions of its grid that its axes run along."""
+        found: set[tuple[Value, tuple[int, ...]]] = set()
+        dims = tuple(range(value.rank)) if map is None or map.dims is None else map.dims
+        seen = {(value, dims)}
+        stack = [(value, dims)]
+        while stack:
+            value, dims = stack.pop()
+            node = self.producer.get(value)
+            if node is None or not node.op.spreads:
+                if dims:
+                    found.add((value, dims))
+                continue
+            for operand, map in zip(node.operands, node.maps):
+                if reads_whole(map, operand) or not map.dims or operand in self.spread:
+                    continue
+                step = (operand, tuple(dims[d] for d in map.dims))
+                if step not in seen:
+                    seen.add(step)
+                    stack.append(step)
+        return frozenset(found)
+
+    def written_between(self, first: int, last: int) -> bool:
+        """Whether an array is written by a kernel of a level from `first` up to before `last`."""
+        return any(first <= self.place[n] < last for n in self.writers)
+
+
+class _Order:
+    """What must stay in order: nodes that write memory, among each other and against those that read it.
+
+    Which arrays share memory is known when they are passed, so a node that writes an array comes after whatever read memory
+    before it, and before whatever does so later. Calls that act otherwise (through a pointer, on a global) stay in order.
+    """
+
+    def __init__(self) -> None:
+        self.acted = 0  # the level of the last node that acted
+        self.wrote = -1  # the level of the last node that wrote an array
+        self.read = 0  # the deepest level of those that read memory
+        self.pointed: dict[Value, int] = {}  # arrays that were passed as pointers, with the level of that
+        self.loaded: dict[Value, int] = {}  # arrays whose elements were read
+
+    def before(self, node: Node) -> int:
+        """The level that `node` must have at least."""
+        level = 0
+        if _reads_memory(node):
+            level = self.wrote + 1
+        if not is_pure(node):
+            level = max(level, self.acted, self.wrote + 1)
+            if writes_array(node):
+                level = max(level, self.read, self.acted)
+        for value, map in zip(node.operands, node.maps):
+            other = self.loaded if _points(map, value) else self.pointed
+            if value in other and value.container:
+                level = max(level, other[value] + 1)
+        return level
+
+    def add(self, node: Node, level: int) -> None:
+        if _reads_memory(node):
+            self.read = max(self.read, level)
+        if not is_pure(node):
+            self.acted = level
+        if writes_array(node):
+            self.wrote = level
+        for value, map in zip(node.operands, node.maps):
+            if value.container in MEMORY:
+                into = self.pointed if _points(map, value) else self.loaded
+                into[value] = max(into.get(value, 0), level)
+
+
+def _points(map: ArgMap, value: Value) -> bool:
+    return (map.type or value.type).kind is Kind.POINTER
+
+
+def _reads_memory(node: Node) -> bool:
+    return any(v.container in (*MEMORY, *TEXTURES, BUFFER) for v in node.operands)
+
+
+def spread_values(graph: Graph) -> set[Value]:
+    """Generators without extents, and what is computed from them and from single values alone."""
+    spread = {v for v in graph.inputs if is_spread(v)}
+    for node in graph.nodes:
+        if not any(v.rank for v in node.results) and any(v in spread for v in node.operands):
+            spread.update(node.results)
+    return spread

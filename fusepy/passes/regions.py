@@ -1,0 +1,171 @@
+"""Regions: the nodes of one kernel as a graph of single elements over a grid.
+
+The maps of a chain are composed into the grid of the region's results, so inside a region every value is a single element.
+A value that is read through two different maps is computed once for each: recomputing costs registers, storing it would
+cost a round trip through memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.types import Type
+from fusepy.passes.levels import spread_values
+
+Dims = tuple[int, ...]
+
+
+class RegionBuilder:
+    """Builds the region of a graph.
+
+    Args:
+        graph: the nodes; its inputs are what the region loads.
+        outputs: the values of which it stores an element per point of its grid.
+        effects: nodes that it runs for what they do, though no output needs them.
+        folds: reductions that it makes of its elements; they run over the whole grid.
+        names: what loaded values are called that are computed by other regions.
+        given: inputs that are no memory but values already, and so are converted where they are used.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        outputs: Sequence[Value],
+        effects: Mapping[Node, None],
+        folds: Sequence[Node] = (),
+        names: Mapping[Value, str] | None = None,
+        given: Collection[Value] = (),
+    ):
+        self.graph = graph
+        self.outputs = outputs
+        self.effects = effects
+        self.folds = folds
+        self.names = names or {}
+        self.given = given
+        ranks = [v.rank for v in outputs] + [n.grid_rank for n in effects] + [n.grid_rank for n in folds]
+        self.rank = max(ranks, default=0)
+        # the ways, as dimensions of the region's grid, in which each value is needed; dicts for their order
+        self.needed: dict[Value, dict[Dims, None]] = {v: {} for v in graph.values()}
+        self.out_dims: list[Dims] = [()] * len(outputs)
+        self.instances: dict[tuple[Value, Dims], Value] = {}
+        self.body_nodes: list[Node] = []
+        self.body_inputs: list[Value] = []
+        self.operands: list[tuple[Value, ArgMap]] = []
+        self.loads: dict[tuple[Value, Dims, Type], Value] = {}
+        self.computed = {v for n in graph.nodes for v in n.results}
+        self.spread = spread_values(graph)
+
+    def region(self) -> Node:
+        """The region, without what is special about reductions."""
+        body = self.body()
+        attrs: dict[str, Attr] = {f"out_{j}": tuple(f"d{d}" for d in dims) for j, dims in enumerate(self.out_dims)}
+        values = [v for v, _ in self.operands]
+        maps = [m for _, m in self.operands]
+        outs = [Value(v.type, (None,) * len(dims)) for v, dims in zip(self.outputs, self.out_dims)]
+        return Node(OPS["region"], values, maps, outs, attrs, None, [body])
+
+    def body(self) -> Graph:
+        """The nodes on single elements; `operands` says afterwards what each of its inputs is."""
+        self.collect()
+        for node in self.graph.nodes:
+            for dims in self.node_dims(node):
+                self.instantiate(node, dims)
+        results = [self.instance(v, d, v.type) for v, d in zip(self.outputs, self.out_dims)]
+        for node in self.folds:
+            value, map = node.operands[0], node.maps[0]
+            results.append(self.instance(value, self.inner(value, map, self.whole()), map.type or value.type))
+        return Graph(self.graph.name, self.body_inputs, self.body_nodes, results, ())
+
+    def whole(self) -> Dims:
+        """All dimensions of the region's grid."""
+        return tuple(range(self.rank))
+
+    def collect(self) -> None:
+        """Walks backwards, composing each operand's map with the ways in which its reader is needed."""
+        full = [v for v in self.outputs if v.rank == self.rank]
+        for value in full:
+            self.needed[value][self.whole()] = None
+        for node in self.folds:
+            value = node.operands[0]
+            self.needed[value][self.inner(value, node.maps[0], self.whole())] = None
+        for node in reversed(self.graph.nodes):
+            self.place_outputs(node.results)
+            for dims in self.node_dims(node):
+                for value, map in zip(node.operands, node.maps):
+                    self.needed[value][self.inner(value, map, dims)] = None
+        self.place_outputs(self.graph.inputs)
+        for j, value in enumerate(self.outputs):
+            ways = self.needed[value]
+            whole = value.rank == self.rank or value in self.spread
+            self.out_dims[j] = self.whole() if whole else next(iter(ways))
+
+    def place_outputs(self, values: Sequence[Value]) -> None:
+        """A result of smaller rank runs along the dimensions in which a larger one reads it, else along the last ones."""
+        for value in values:
+            if value in self.outputs and value in self.spread:
+                self.needed[value][self.whole()] = None
+            elif value in self.outputs and not self.needed[value]:
+                self.needed[value][tuple(range(self.rank - value.rank, self.rank))] = None
+
+    def inner(self, value: Value, map: ArgMap, dims: Dims) -> Dims:
+        """How an operand runs along the region's grid where its reader runs along `dims`: a generator follows its reader."""
+        return dims if value in self.spread else map.compose(dims).dims or ()
+
+    def node_dims(self, node: Node) -> dict[Dims, None]:
+        """The ways in which any result of `node` is needed; one that is called for its effect runs over its own grid."""
+        wanted = {dims: None for v in node.results for dims in self.needed[v]}
+        return wanted if wanted or node not in self.effects else {self.effect_dims(node): None}
+
+    def effect_dims(self, node: Node) -> Dims:
+        """The grid of a call for its effect: its own, at the end of the region's; all of it if it has only generators."""
+        rank = node.grid_rank
+        if not rank and any(v in self.spread for v in node.operands):
+            rank = self.rank
+        return tuple(range(self.rank - rank, self.rank))
+
+    def instantiate(self, node: Node, dims: Dims) -> None:
+        """One copy of `node` for one way of being needed, inside the body."""
+        args: list[Value] = []
+        for value, map in zip(node.operands, node.maps):
+            args.append(self.instance(value, self.inner(value, map, dims), map.type or value.type))
+        converted = node.op.name == "cast" and node.maps[0].type is node.results[0].type and args[0].type is node.results[0].type
+        if converted or node.op.name == "expand":
+            self.instances[node.results[0], dims] = args[0]  # the load has converted already; a view is what it shows
+            return
+        results = [Value(v.type, (), weak=v.weak) for v in node.results]
+        self.body_nodes.append(Node(node.op, args, [ArgMap(())] * len(args), results, node.attrs, node.loc, node.bodies))
+        for old, fresh in zip(node.results, results):
+            self.instances[old, dims] = fresh
+
+    def instance(self, value: Value, dims: Dims, type: Type) -> Value:
+        """`value` as one element of `type` inside the body."""
+        if value in self.given:
+            found = self.load(value, dims, value.type)
+        elif value not in self.computed:
+            return self.load(value, dims, type)
+        else:
+            found = self.instances[value, dims]
+        if found.type is type:
+            return found
+        converted = Value(type)
+        self.body_nodes.append(Node(OPS["cast"], [found], [ArgMap(())], [converted], {"type": type.name}))
+        return converted
+
+    def load(self, value: Value, dims: Dims, type: Type) -> Value:
+        """An input of the body: `value` read through these dimensions as `type`."""
+        found = self.loads.get((value, dims, type))
+        if found is None:
+            taken = {v.name for v in self.body_inputs}
+            plain = name = value.name or self.names[value]
+            count = 1
+            while name in taken:
+                count += 1
+                name = f"{plain}_{count}"
+            found = Value(type, (), weak=value.weak, name=name)
+            self.body_inputs.append(found)
+            self.operands.append((value, ArgMap(dims, type if type is not value.type else None)))
+            self.loads[value, dims, type] = found
+        return found

@@ -1,0 +1,137 @@
+"""Programs of several kernels: whole reads of computed values, writes in between, and what each step waits for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.functions import ramp, same
+
+SOURCE = """
+import fusepy;
+float luminance(float3 c) { return dot(c, float3(0.2126, 0.7152, 0.0722)); }
+float at(Tensor<float,2> t, int y, int x) { return t[clamp(y, 0, int(t.shape[0]) - 1), clamp(x, 0, int(t.shape[1]) - 1)]; }
+float blur(int2 p, Tensor<float,2> t)
+{
+    float sum = 0;
+    for (int i = -1; i < 2; ++i)
+        for (int j = -1; j < 2; ++j)
+            sum += at(t, p.y + i, p.x + j);
+    return sum / 9;
+}
+float3 grade(float3 c, float detail) { return c + detail; }
+float get(int2 p, Tensor<float,2> t) { return t[p]; }
+void put(int2 p, float v, RWTensor<float,2> t) { t[p] = v; }
+float bump(int2 p, RWTensor<float,2> t) { float old = t[p]; t[p] = old + 1; return old; }
+float slow(float x) { return sin(x) + cos(x); }
+"""
+G = fp.grid((3, 5))
+
+
+@pytest.fixture(scope="module")
+def lib(device: Any) -> Any:
+    return fp.Module.load_from_source(device, "programs", SOURCE)
+
+
+@pytest.fixture
+def image(device: Any) -> Any:
+    return fp.Tensor.from_numpy(device, ramp(3, 5))
+
+
+def blurred(a: Any) -> Any:
+    padded = np.pad(a, 1, mode="edge")
+    h, w = a.shape
+    return sum(padded[i : i + h, j : j + w] for i in range(3) for j in range(3)) / np.float32(9)
+
+
+@pytest.mark.req("C8", "G5")
+def test_a_computed_value_is_read_whole(lib: Any) -> None:
+    @fp.fuse
+    def detail(image: Any) -> Any:
+        light = lib.luminance(image)
+        soft = lib.blur(fp.call_id(), light)
+        return lib.grade(image, light - soft), soft
+
+    image = np.random.default_rng(1).random((6, 8, 3), np.float32)
+    assert detail.explain(image).kernels == 2
+    graded, soft = detail(image)
+    light = image @ np.array([0.2126, 0.7152, 0.0722], np.float32)
+    np.testing.assert_allclose(soft, blurred(light), rtol=1e-5)
+    np.testing.assert_allclose(graded, image + (light - blurred(light))[..., None], rtol=1e-4, atol=1e-6)
+
+
+def test_two_blurs_are_three_kernels(lib: Any) -> None:
+    @fp.fuse
+    def twice(a: Any) -> Any:
+        return lib.blur(G, lib.blur(G, a * 2)) + a
+
+    a = ramp(3, 5)
+    assert twice.explain(a).kernels == 3
+    np.testing.assert_allclose(twice(a), blurred(blurred(a * 2)) + a, rtol=1e-5)
+
+
+# ---- writes ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_written_in_order(lib: Any, device: Any, image: Any) -> None:
+    @fp.fuse
+    def two_writes(p: Any, a: Any, b: Any) -> None:
+        lib.put(p, 1.0, a)
+        lib.put(p, 2.0, b)
+
+    other = fp.Tensor.zeros(device, (3, 5))
+    two_writes(G, image, other)
+    same(image.to_numpy(), np.ones((3, 5), np.float32))
+    same(other.to_numpy(), np.full((3, 5), 2, np.float32))
+
+
+def test_what_is_read_after_a_write_is_new(lib: Any, image: Any) -> None:
+    @fp.fuse
+    def write_then_read(p: Any, a: Any) -> Any:
+        lib.put(p, 1.0, a)
+        return lib.get(p, a)
+
+    same(write_then_read(G, image).to_numpy(), np.ones((3, 5), np.float32))
+
+
+def test_what_is_read_before_a_write_is_old(lib: Any, image: Any) -> None:
+    """Also where it is used only behind the write."""
+
+    @fp.fuse
+    def around(p: Any, a: Any) -> Any:
+        before = a * 10
+        old = lib.bump(p, a)
+        return before + old, a + old
+
+    first, second = around(G, image)
+    same(first.to_numpy(), 11 * ramp(3, 5))
+    same(second.to_numpy(), 2 * ramp(3, 5) + 1)
+    same(image.to_numpy(), ramp(3, 5) + 1)
+
+
+def test_a_call_that_writes_runs_once(lib: Any, image: Any) -> None:
+    @fp.fuse
+    def f(p: Any, a: Any) -> Any:
+        old = lib.bump(p, a)
+        return lib.blur(G, old), old * 2
+
+    soft, double = f(G, image)
+    same(double.to_numpy(), 2 * ramp(3, 5))
+    np.testing.assert_allclose(soft.to_numpy(), blurred(ramp(3, 5)), rtol=1e-5)
+    same(image.to_numpy(), ramp(3, 5) + 1)
+
+
+def test_other_results_beside_a_write(lib: Any, device: Any, image: Any) -> None:
+    other = fp.Tensor.from_numpy(device, ramp(3, 5, start=50))
+
+    @fp.fuse
+    def f(p: Any, a: Any, b: Any) -> Any:
+        return lib.bump(p, a), lib.get(p, b), a + 1
+
+    first, second, third = f(G, image, other)
+    same(first.to_numpy(), ramp(3, 5))
+    same(second.to_numpy(), ramp(3, 5, start=50))
+    same(third.to_numpy(), ramp(3, 5) + 2)
