@@ -58,7 +58,7 @@ def test_no_step_overlaps_what_it_depends_on(data: st.DataObject) -> None:
     """For random programs: between a step and the last barrier before it, nobody fills, frees or writes what it touches."""
     steps: list[Step] = []
     slots = [0, 1]
-    for i in range(data.draw(st.integers(1, 8))):
+    for _ in range(data.draw(st.integers(1, 8))):
         reads = tuple(data.draw(st.lists(st.sampled_from(slots), min_size=1, max_size=3)))
         made = tuple(range(len(slots), len(slots) + data.draw(st.integers(1, 2))))
         steps.append(step(reads, made, acts=data.draw(st.integers(0, 5)) == 0, temporary=data.draw(st.integers(0, 5)) == 0))
