@@ -7,6 +7,7 @@ from fusepy.backend.marshals.base import Description
 from fusepy.backend.runtime import Device
 from fusepy.batchable import Batchable, is_batchable_like
 from fusepy.binding import CallContext
+from fusepy.control import cond, fori_loop, while_loop
 from fusepy.cursor import BufferCursor, ElementCursor
 from fusepy.device import create_device, default_device, init_device
 from fusepy.entry_point import Dispatch
@@ -32,6 +33,7 @@ from fusepy.errors import (
     TraceError,
     TraceRecursionError,
     UnknownNameError,
+    UnrollWarning,
     UnsupportedArgumentError,
     VerifyError,
 )
@@ -148,6 +150,7 @@ __all__ = [
     "TraceRecursionError",
     "Type",
     "UnknownNameError",
+    "UnrollWarning",
     "UnsupportedArgumentError",
     "VerifyError",
     "abs",
@@ -163,6 +166,7 @@ __all__ = [
     "ceil",
     "clear_cache",
     "clip",
+    "cond",
     "cos",
     "cosh",
     "create_device",
@@ -172,6 +176,7 @@ __all__ = [
     "exp",
     "exp2",
     "floor",
+    "fori_loop",
     "fract",
     "fuse",
     "get_function",
@@ -222,4 +227,5 @@ __all__ = [
     "vmapping",
     "wang_hash",
     "where",
+    "while_loop",
 ]

@@ -23,8 +23,8 @@ from fusepy.backend.reduce_plan import make_plan
 from fusepy.backend.schedule import Schedule, Step
 from fusepy.backend.shims import used_names
 from fusepy.backend.sinks import with_sinks, without_sinks
-from fusepy.backend.targets import Into, Target, is_texture, sinks_for
-from fusepy.backend.texture import kind_of
+from fusepy.backend.targets import Into, Target, sinks_for
+from fusepy.backend.texture import is_texture, kind_of
 from fusepy.delivery import Delivery, shape_of
 from fusepy.detours import Detours
 from fusepy.element import Element
@@ -33,8 +33,8 @@ from fusepy.extents import NoExtents
 from fusepy.generators import Grid
 from fusepy.handout import LEADS
 from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import Mapped, unmapped
 from fusepy.passes import run_pipeline
@@ -85,6 +85,7 @@ class Program(Delivery):
         device.check()
         self.recording = recording
         self.strict = strict
+        self.may_set: tuple[str, ...] = ()  # the names that were last found to be globals of it
         self.nested = recording.nested
         self.options = options.joined(recording.trace.options, recording.graph.name)
         self.oracle: Oracle = recording.trace.oracle

@@ -91,7 +91,7 @@ def placed(
     of the struct only if the call has no more. Its path is returned, for `check_loose`.
     """
     found = list(maps)
-    if not any(m.dims for m in maps):
+    if trace.body or not any(m.dims for m in maps):  # in the body of a loop, it is that which runs along the grid
         return found, None, None
     loose = next((trace.loose[v][0] for v in operands if v in trace.loose), None)
     rank = max(m.min_grid_rank for m in maps)

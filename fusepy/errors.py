@@ -173,6 +173,10 @@ class CacheWarning(UserWarning):
     """The disk cache could not be used; results are right, start-up is slower."""
 
 
+class UnrollWarning(UserWarning):
+    """A Python loop was unrolled into a very long program; `fori_loop` would record its body once."""
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """The names of `known` most like `name`, best first (Ratcliff-Obershelp similarity).
 

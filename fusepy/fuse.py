@@ -19,6 +19,7 @@ from fusepy.results import flatten
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace, entered, user_line
 from fusepy.traced import Traced
+from fusepy.unrolled import warn_unrolled
 
 
 class FusedFunction(Caller):
@@ -144,6 +145,7 @@ class FusedFunction(Caller):
             for output in outputs:
                 output.check(trace)
             graph = trace.finish(outputs)
+        warn_unrolled(graph)
         order = [*args, *kwargs.values()]
         counts = [len(flat([value])) for value in order]
         starts = [sum(counts[:i]) for i in range(len(order))]

@@ -61,3 +61,45 @@ def _children(items: Sequence[Any], leaves: list[Any], name: str) -> Callable[[l
 def hand_back(results: list[Any]) -> Any:
     """Results as Python functions return them: nothing, one value, or a tuple."""
     return None if not results else results[0] if len(results) == 1 else tuple(results)
+
+
+def outline(result: Any) -> str:
+    """The structure of a result without its leaves: ``(*, {'a': *})``.
+
+    Example:
+        >>> outline((1.0, [2.0, 3.0], {"a": None}))
+        "(*, [*, *], {'a': None})"
+    """
+    if result is None:
+        return "None"
+    if isinstance(result, (list, tuple)):
+        items = ", ".join(map(outline, cast("Sequence[Any]", result)))
+        kind = type(cast("Any", result)).__name__
+        return f"[{items}]" if isinstance(result, list) else f"({items})" if kind == "tuple" else f"{kind}({items})"
+    if isinstance(result, dict):
+        return "{" + ", ".join(f"{k!r}: {outline(v)}" for k, v in cast("dict[Any, Any]", result).items()) + "}"
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        fields = [f.name for f in dataclasses.fields(result) if f.init]
+        return f"{type(result).__name__}({', '.join(f'{n}={outline(getattr(result, n))}' for n in fields)})"
+    return "*"
+
+
+def leaf_paths(result: Any, path: str) -> list[str]:
+    """What the leaves of a result are called that is called `path`, in the order of `flatten`.
+
+    Example:
+        >>> leaf_paths((1.0, {"a": 2.0}), "c")
+        ['c[0]', "c[1]['a']"]
+    """
+    if result is None:
+        return []
+    parts: list[tuple[str, Any]]
+    if isinstance(result, (list, tuple)):
+        parts = [(f"{path}[{i}]", v) for i, v in enumerate(cast("Sequence[Any]", result))]
+    elif isinstance(result, dict):
+        parts = [(f"{path}[{k!r}]", v) for k, v in cast("dict[Any, Any]", result).items()]
+    elif dataclasses.is_dataclass(result) and not isinstance(result, type):
+        parts = [(f"{path}.{f.name}", getattr(result, f.name)) for f in dataclasses.fields(result) if f.init]
+    else:
+        return [path]
+    return [name for inner, value in parts for name in leaf_paths(value, inner)]

@@ -52,7 +52,11 @@ class Trace:
 
     Attributes:
         captures: the captured values, in the order of the inputs behind the arguments.
+        body: what it is the body of, ``"fori_loop"``, where it is no whole function.
+        chain: the trace itself, and those around it.
     """
+
+    body = ""
 
     def __init__(self, name: str, device: Device | None):
         self._device = device
@@ -67,6 +71,7 @@ class Trace:
         self.named: dict[int, tuple[Any, Type]] = {}  # nested arguments whose struct is said, by identity
         self.loose: dict[Value, tuple[str, int]] = {}  # see `compose.placed`
         self._captured: dict[int, Value] = {}
+        self.chain: tuple[Trace, ...] = (self,)
         self.active = True
 
     @property
@@ -95,6 +100,11 @@ class Trace:
             _current.reset(token)
             self.active = False
 
+    def innermost(self) -> Trace:
+        """The body that is recorded inside this trace, or else the trace itself."""
+        now = _current.get()
+        return now if now is not None and self in now.chain else self
+
     def argument(self, name: str, value: Any, map: ArgMap | None = UNSAID) -> Any:
         """An argument of the traced function, under the mapping that every use of it takes; ``None`` is "one for all threads".
 
@@ -118,13 +128,14 @@ class Trace:
             value = Mapped(value, ArgMap(map.dims))
             tree = Tree.of(value, name) or tree
         leaves = [self.argument(path, leaf, UNSAID if map is not None else None) for path, leaf in tree.leaves(name)]
-        made = rebuilt(value, iter(leaves))
-        said = map.type if map is not None and map.type is not None else None
-        if said is None and isinstance(value, Mapped):
-            said = value.map.type
-        if said is not None:  # not wrapped: the fused function shall find what the user passed
-            self.named[id(made)] = (made, said)
+        made = rebuilt(value, iter(leaves), self._say)
+        if map is not None and map.type is not None:
+            self._say(made, map.type)
         return made
+
+    def _say(self, made: Any, type: Type) -> None:
+        """Remembers the struct of a nested argument, which the fused function gets as the user passed it."""
+        self.named[id(made)] = (made, type)
 
     def _input(self, name: str, value: Any) -> Value:
         try:
@@ -163,16 +174,23 @@ class Trace:
         """
         if isinstance(value, Traced):
             value.check(self)
-            return value._value  # pyright: ignore[reportPrivateUsage]
+            return self.own(value)
         number = cast("Any", value.item() if isinstance(value, np.generic) else value)
         if isinstance(number, (bool, int, float)):
             plain = type(number) in (bool, int, float)  # and not a subclass, such as a member of an IntEnum
             return self.constant(number if plain else int(number) if isinstance(number, int) else float(number))
-        captured = cast("Any", value)
-        found = self._captured.get(id(captured))
+        return self.capture(cast("Any", value), name)
+
+    def own(self, value: Traced) -> Value:
+        """The value behind a traced one that this trace has made."""
+        return value._value  # pyright: ignore[reportPrivateUsage]
+
+    def capture(self, value: Any, name: str) -> Value:
+        """A value of the enclosing scope as an input."""
+        found = self._captured.get(id(value))
         if found is None:
-            found = self._captured[id(captured)] = self._input(name, captured)
-            self.captures.append(captured)
+            found = self._captured[id(value)] = self._input(name, value)
+            self.captures.append(value)
         return found
 
     def captured(self, value: Any, name: str) -> Traced:
@@ -218,6 +236,13 @@ class Trace:
             return list(maps), None
         own = tuple(range(len(dims)))
         return [ArgMap(own, m.type) if v.rank else m for v, m in zip(values, maps)], ArgMap(dims)
+
+    def shared_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
+        """The same for a loop or branch, some of whose operands may be arrays that are passed whole."""
+        spread = [i for i, (v, m) in enumerate(zip(values, maps)) if not (v.rank and m.dims == ())]
+        found, inherited = self._common_map([values[i] for i in spread], [maps[i] for i in spread])
+        new = dict(zip(spread, found))
+        return [new.get(i, m) for i, m in enumerate(maps)], inherited
 
     def typed(self, value: Value, loc: str | None) -> Value:
         """`value` after the vcast that its argument was given, which operators cannot express by themselves."""

@@ -34,26 +34,30 @@ class Traced:
         return said.type if said is not None and said.type is not None else self._value.type
 
     def check(self, trace: Trace) -> None:
-        """Raises `LeakedTracerError` unless this value belongs to `trace` and that is still recorded."""
-        if not self._trace.active or self._trace is not trace:
+        """Raises `LeakedTracerError` unless `trace` or one around it has made this value, and that is still recorded."""
+        if not self._trace.active or self._trace not in trace.chain:
             raise leaked(self)
 
+    @property
+    def _recorder(self) -> Trace:
+        """What records what is done with this value: the innermost body that is traced, inside what has made it."""
+        trace = self._trace.innermost()
+        self.check(trace)
+        return trace
+
     def _record(self, op: str, *operands: Any, **attrs: Attr) -> Traced:
-        self.check(self._trace)
-        return self._trace.record(op, operands, attrs)
+        return self._recorder.record(op, operands, attrs)
 
     def _fusepy_cast(self, type: Type) -> Traced:
-        trace = self._trace
-        map = ArgMap(trace.maps.get(self._value, UNSAID).dims, type)
-        self.check(trace)
-        loc = user_line()
-        return Traced(trace, trace.builder.add(OPS["cast"], [self._value], [map], {"type": type.name}, loc)[0], loc)
+        trace, loc = self._recorder, user_line()
+        value = trace.lift(self)
+        map = ArgMap(trace.maps.get(value, UNSAID).dims, type)
+        return Traced(trace, trace.builder.add(OPS["cast"], [value], [map], {"type": type.name}, loc)[0], loc)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # protocols that look for special methods must not record a member
             raise AttributeError(name)
-        self.check(self._trace)
-        method = self._trace.method(self, name)
+        method = self._recorder.method(self, name)
         return self._record("member", self, name=name) if method is None else method
 
     def __getitem__(self, index: Any) -> Traced:
@@ -87,7 +91,8 @@ class Traced:
     def __bool__(self) -> bool:
         raise self._refuse(
             "the truth",
-            "use fusepy.where(condition, a, b), or a Slang function for the branch; its value is known on the device only",
+            "use fusepy.where(condition, a, b), or fusepy.cond and fusepy.while_loop for branches and loops; its value is known"
+            " on the device only",
         )
 
     def __float__(self) -> float:
@@ -117,11 +122,12 @@ class Traced:
 
 def leaked(value: Traced) -> LeakedTracerError:
     """The error for a value that has outlived its trace."""
+    body = value._trace.body  # pyright: ignore[reportPrivateUsage]
     return LeakedTracerError(
-        "a traced value is used outside of the call that made it",
+        f"a traced value is used outside of the {f'body of the {body}' if body else 'call'} that made it",
         place=user_line(),
         saw=f"{value.type} made at {value._loc or 'an unknown line'}",  # pyright: ignore[reportPrivateUsage]
-        hint="return it from the fused function instead of keeping it",
+        hint=f"return it from the {'body' if body else 'fused function'} instead of keeping it",
     )
 
 

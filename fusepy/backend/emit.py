@@ -7,7 +7,6 @@ stores the results.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,10 +27,12 @@ from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.rows import linear_index, row_kernel
 from fusepy.backend.shims import make_shims
 from fusepy.backend.sinks import declare_resource, sinks_of
+from fusepy.backend.statements import Statements
 from fusepy.backend.tiles import tiled_kernel
 from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import declare
+from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import result_dims, result_types
 from fusepy.ir.printer import value_type
 from fusepy.ir.resources import channels
@@ -238,35 +239,17 @@ class RegionKernel:
         names: dict[Value, str] = dict(zip(body.inputs, inputs))
         params = [declare(v.type, names[v]) for v in body.inputs]
         params += [f"out {declare(v.type, f'r_{j}')}" for j, v in enumerate(body.outputs)]
-        lines = [f"void {name}({', '.join(params)})", "{"]
-        place: str | None = None
-        count = 0
-        for node in body.nodes:
-            for value in node.results:
-                names[value] = f"v{count}"
-                count += 1
-            if node.loc is not None and node.loc != place:
-                file, _, line = node.loc.rpartition(":")
-                lines.append(f"#line {line} {json.dumps(file)}")
-                place = node.loc
-            if node in self.shims.names:
-                attrs = {**node.attrs, "function": self.shims.names[node], "method": False}
-                node = Node(node.op, node.operands, node.maps, node.results, attrs)
-            if node in self.shims.hidden:
-                given = ", ".join(names[v] for v in node.operands)
-                line = f"{declare(node.results[0].type, names[node.results[0]])} = {self.shims.hidden[node]}({given});"
-                lines.append(f"    {line}")
-                continue
-            statements = node.op.emit(node, [names[v] for v in node.operands], [names[v] for v in node.results])
-            lines += [f"    {s}" for s in statements]
-        lines += [f"    r_{j} = {names[v]};" for j, v in enumerate(body.outputs)]
-        return [*lines, "}"]
+        write = Statements(names, self.shims)
+        lines = write.nodes(body)
+        lines += [f"r_{j} = {names[v]};" for j, v in enumerate(body.outputs)]
+        return [f"void {name}({', '.join(params)})", *block(lines)]
 
     def block(self) -> str:
         """The entry point's parameters where those are not at module scope."""
         if not self.target.entry_point_block:
             return ""
-        return "".join(f", uniform {text}" for text in (f"FzArguments {BLOCK}", *map(declare_resource, self.resources())))
+        resources = [declare_resource(f, self.cuda) for f in self.resources()]
+        return "".join(f", uniform {text}" for text in (f"FzArguments {BLOCK}", *resources))
 
     def rows(self, entry: str) -> list[str]:
         """A kernel over texels, whose groups are numbered by coordinates."""

@@ -148,8 +148,8 @@ class FoldKernel(RegionKernel):
 
     def trampoline(self) -> list[str]:
         lines: list[str] = []
-        for a, (name, graph) in zip((a for a in self.accumulators if a.fold.kind == "call"), self.joins):
-            lines += [*self.program(name, graph, [f"a{a.j}", f"b{a.j}"]), ""]
+        for a, (name, combine) in zip((a for a in self.accumulators if a.fold.kind == "call"), self.joins):
+            lines += [*self.program(name, combine, [f"a{a.j}", f"b{a.j}"]), ""]
         lines += accumulator_text(self.accumulators)
         if self.variant.shape.group:
             lines += [*(f"groupshared {declare(t, f'fz_s_{n}')}[{self.variant.shape.threads}];" for n, t in self.members), ""]

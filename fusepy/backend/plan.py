@@ -126,7 +126,7 @@ class Plan:
 
     def _listed(self) -> list[Operand]:
         """The operands of the region, in order."""
-        return region_operands(self.region)
+        return region_operands(self.region, self.device.target.kind == "cuda")
 
     def _fed(self) -> list[frozenset[int]]:
         """For each result the operands that it is computed from."""

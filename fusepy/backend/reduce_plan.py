@@ -90,7 +90,7 @@ class ReducePlan(Plan):
 
     def _listed(self) -> list[Operand]:
         first = super()._listed()
-        return [*first, *epilogue_operands(self.region, first)]
+        return [*first, *epilogue_operands(self.region, first, self.device.target.kind == "cuda")]
 
     def _fed(self) -> list[frozenset[int]]:
         region = self.region

@@ -41,7 +41,7 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
         imports: the names to import for each module alias.
         taken: names of functions in these modules, which hide Slang's own.
     """
-    calls = [n for n in body.nodes if n.op.name == "slang.call"]
+    calls = [n for n in body.walk() if n.op.name == "slang.call"]
     shims = Shims()
     if taken:
         _unhide(body, frozenset(taken), shims)
@@ -67,8 +67,8 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
 
 def _modules_of_structs(body: Graph, aliases: Iterable[str]) -> set[str]:
     """The modules whose calls take or give structs: others are not imported, for they may have structs of the same name."""
-    of: dict[Type, set[str]] = {s: set() for v in body.values() if (s := struct_in(v.type)) is not None}
-    for node in body.nodes:
+    of: dict[Type, set[str]] = {s: set() for v in body.all_values() if (s := struct_in(v.type)) is not None}
+    for node in body.walk():
         if node.op.name == "slang.call":
             for value in (*node.operands, *node.results):
                 struct = struct_in(value.type)
@@ -87,8 +87,8 @@ def struct_in(type: Type) -> Type | None:
 def _unhide(body: Graph, taken: frozenset[str], shims: Shims) -> None:
     """Wraps operations such as ``sin`` where a user's module has a function ``sin`` as well."""
     lines: list[str] = []
-    for node in body.nodes:
-        if type(node.op).emit is not Op.emit:  # a call or a struct, which are no expressions
+    for node in body.walk():
+        if node.op.nests or type(node.op).emit is not Op.emit:  # a call, a struct or a loop, which are no expressions
             continue
         names = [f"a{i}" for i in range(len(node.operands))]
         value = node.op.expression(node, names)
@@ -123,9 +123,9 @@ def _wrapper(node: Node) -> tuple[str, str]:
 
 def used_names(region: Node, alias: str) -> list[str]:
     """What a kernel may name of one module: the functions that it calls there, and every struct among its values."""
-    calls = [n for body in region.bodies for n in body.nodes if n.op.name == "slang.call"]
+    calls = [n for body in region.bodies for n in body.walk() if n.op.name == "slang.call"]
     names = [n.text("function") for n in calls if n.text("module") == alias]
     names += [f.function for f in folds_of(region) if f.module == alias]
-    structs = [struct_in(v.type) for v in (*region.operands, *(v for body in region.bodies for v in body.values()))]
+    structs = [struct_in(v.type) for v in (*region.operands, *(v for body in region.bodies for v in body.all_values()))]
     names += [s.name for s in structs if s is not None]
     return list(dict.fromkeys(names))

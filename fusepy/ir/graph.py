@@ -143,15 +143,15 @@ class Graph:
             self.modules,
         )
 
-    def canonical(self) -> tuple[object, ...]:
-        """The graph with values numbered in order: equal for graphs that print alike."""
+    def canonical(self, places: bool = True) -> tuple[object, ...]:
+        """The graph with values numbered in order: equal for graphs that print alike, up to names and lines without `places`."""
         number: dict[int, int] = {}
         for value in self.values():
             number.setdefault(id(value), len(number))
         return (
             self.name,
             self.modules,
-            tuple(v.signature() for v in self.inputs),
+            tuple(v.signature() if places else v.signature()[:-1] for v in self.inputs),
             tuple(
                 (
                     n.op.name,
@@ -159,8 +159,8 @@ class Graph:
                     n.maps,
                     tuple((k, repr(v)) for k, v in n.attrs.items()),  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
                     tuple(v.signature() for v in n.results),
-                    n.loc,
-                    tuple(body.canonical() for body in n.bodies),
+                    n.loc if places else None,
+                    tuple(body.canonical(places) for body in n.bodies),
                 )
                 for n in self.nodes
             ),
@@ -172,6 +172,20 @@ class Graph:
         yield from self.inputs
         for node in self.nodes:
             yield from node.results
+
+    def walk(self) -> Iterator[Node]:
+        """Every node, each before those in its bodies."""
+        for node in self.nodes:
+            yield node
+            for body in node.bodies:
+                yield from body.walk()
+
+    def all_values(self) -> Iterator[Value]:
+        """The values of the graph and of all bodies in it."""
+        yield from self.values()
+        for node in self.walk():
+            for body in node.bodies:
+                yield from body.values()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graph) and self.canonical() == other.canonical()
@@ -232,13 +246,14 @@ class Builder:
         maps: Sequence[ArgMap] | None = None,
         attrs: Mapping[str, Attr] | None = None,
         loc: str | None = None,
+        bodies: Sequence[Graph] = (),
     ) -> tuple[Value, ...]:
         """Records one node and returns its results.
 
         Raises:
             FusepyError: whatever the op's inference raises about these operands.
         """
-        node = Node(op, operands, maps or (UNSAID,) * len(operands), (), attrs, loc)
+        node = Node(op, operands, maps or (UNSAID,) * len(operands), (), attrs, loc, bodies)
         node.results = tuple(op.infer(node, self.oracle))
         self.nodes.append(node)
         return node.results

@@ -12,11 +12,12 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import Array
+from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.folds import folded, scanned
 from fusepy.ir.ops.reduce import Reduce, Scan
 from fusepy.ir.ops.region import fold_at, over_dims, result_dims
 from fusepy.ir.resources import channels
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, Type
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -52,11 +53,13 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
         raise ShapeError(
             f"extents do not broadcast: {', '.join(map(str, shapes))}", place=node.loc, hint="check the shapes"
         ) from None
-    if node.body is not None:
+    if node.op.name == "region":
         return _region(node, operands, grid, functions)
-    if node.op.name == "slang.call":
+    if isinstance(node.op, Control):
+        results = node.op.meaning(node, operands, grid, lambda body, inputs: _body(body, inputs, grid, functions))
+    elif node.op.name == "slang.call":
         found = functions[node.text("function")](*operands)
-        results: list[Any] = list(cast("tuple[Any, ...]", found)) if isinstance(found, tuple) else [found] if node.results else []
+        results = list(cast("tuple[Any, ...]", found)) if isinstance(found, tuple) else [found] if node.results else []
     elif isinstance(node.op, (Reduce, Scan)):
         return [node.op.meaning(node, operands[0], functions)]
     else:
@@ -99,7 +102,7 @@ def _body(body: Graph, args: Sequence[Array], grid: tuple[int, ...], functions: 
     """The outputs of a body over a grid; those that are inputs may have extent 1 where they do not vary."""
     values: dict[Value, Array] = dict(zip(body.inputs, args))
     for inner in body.nodes:
-        given = [values[v] for v in inner.operands]
+        given = [_as(values[v], m.type or v.type, len(grid)) for v, m in zip(inner.operands, inner.maps)]
         for value, result in zip(inner.results, evaluate(inner, given, len(grid), functions)):
             values[value] = result
     return [values[v].reshape((1,) * (len(grid) + len(v.type.shape) - values[v].ndim) + values[v].shape) for v in body.outputs]
@@ -131,6 +134,13 @@ def load(array: Array, value: Value, map: ArgMap, rank: int) -> Array:
         return spread
     if value.container in TEXTURES and want.shape != value.type.shape:  # the leading channels of a texel
         spread = cast("Array", spread[..., : channels(want)].reshape(spread.shape[:rank] + want.shape))
+    return _as(spread, want, rank)
+
+
+def _as(spread: Array, want: Type, rank: int) -> Array:
+    """Components behind `rank` axes of the grid, converted to those of a `want`."""
+    if want.dtype is None:
+        return spread
     if spread.ndim - rank < len(want.shape):  # one number in every component
         spread = np.broadcast_to(np.reshape(spread, spread.shape + (1,) * len(want.shape)), spread.shape[:rank] + want.shape)
     if spread.shape[rank:] != want.shape:
@@ -138,4 +148,4 @@ def load(array: Array, value: Value, map: ArgMap, rank: int) -> Array:
             f"{spread.shape[rank:]} is no {want}", saw=spread.shape[rank:], expected=want.shape, hint="check the shapes"
         )
     with np.errstate(all="ignore"):
-        return cast("Array", spread.astype(want.dtype))
+        return spread.astype(want.dtype)

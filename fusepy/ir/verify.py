@@ -1,6 +1,7 @@
 """What must hold of a graph at each stage of the pipeline. A rule is one small function; a stage is a tuple of rules.
 
 Stages add up: ``traced`` is what a trace records, ``resolved`` has every map and type settled, ``fused`` consists of regions.
+Bodies have stages of their own: inside a region everything is settled and has no maps any more.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from dataclasses import dataclass, field
 
 from fusepy.errors import FusepyError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap, check_dims
-from fusepy.ir.containers import CONTAINERS, MEMORY, is_spread, is_stored
+from fusepy.ir.containers import CONTAINERS, is_spread
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.base import grid_rank
+from fusepy.ir.ops.base import filled_axes, grid_rank
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.folds import axes_of, folds_of
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.printer import print_node, value_type
-from fusepy.ir.types import Kind, pair_of
+from fusepy.ir.types import Kind
 
 
 def verify(graph: Graph, stage: str, oracle: Oracle | None = None) -> None:
@@ -41,7 +42,7 @@ def verify(graph: Graph, stage: str, oracle: Oracle | None = None) -> None:
 
 @dataclass
 class _Scope:
-    """One graph, or the body of a region, on its way through the rules."""
+    """One graph, or a body in it, on its way through the rules."""
 
     graph: Graph
     stage: str
@@ -75,10 +76,16 @@ def _check(scope: _Scope) -> None:
                 raise scope.error(wrong, node)
         for body in node.bodies:
             where = f"{scope.where}, body @{body.name}"
-            _check(_Scope(body, "body", scope.oracle, scope.modules, where))
+            _check(_Scope(body, _body_stage(scope, node), scope.oracle, scope.modules, where))
         scope.defined.update(node.results)
     if any(v not in scope.defined for v in scope.graph.outputs):
         raise scope.error("an output is not defined")
+
+
+def _body_stage(scope: _Scope, node: Node) -> str:
+    if node.op.name == "region" or scope.stage in ("fused", "body"):
+        return "body"
+    return f"{scope.stage.removesuffix(' body')} body"
 
 
 # ---- inputs ---------------------------------------------------------------------------------------------------------
@@ -105,7 +112,7 @@ def _unsized(scope: _Scope, value: Value) -> str | None:
 
 
 def _single(scope: _Scope, value: Value) -> str | None:
-    return "inside a region, every value is a single element" if value.rank or value.container else None
+    return "inside a body, every value is a single element" if value.rank or value.container else None
 
 
 # ---- nodes, at every stage ------------------------------------------------------------------------------------------
@@ -158,8 +165,8 @@ def _attributes(scope: _Scope, node: Node) -> str | None:
 
 
 def _own_rule(scope: _Scope, node: Node) -> str | None:
-    if node.body is not None and node.op.name != "region":
-        return "only a region has a body"
+    if node.bodies and not node.op.nests:
+        return "only regions, loops and branches have bodies"
     try:
         wrong = node.op.verify(node)
     except FusepyError as error:
@@ -190,7 +197,7 @@ def _infers(scope: _Scope, node: Node) -> str | None:
 
 def _as_loaded(node: Node) -> Node:
     """`node` on operands of the types that its vcasts load, for operations that infer from types alone."""
-    if node.op.name in ("slang.call", "struct", "cast", "region") or all(m.type is None for m in node.maps):
+    if node.op.nests or node.op.name in ("slang.call", "struct", "cast") or all(m.type is None for m in node.maps):
         return node
     loaded: list[Value] = []
     for v, m in zip(node.operands, node.maps):
@@ -223,27 +230,9 @@ def _axes_used(scope: _Scope, node: Node) -> str | None:
     """Each axis of an operand runs along the grid or fills the type that is loaded."""
     for i, (value, map) in enumerate(zip(node.operands, node.maps)):
         left = 0 if is_spread(value) else value.rank - len(map.dims or ())
-        if left not in _fillable(value, map):
+        if left != filled_axes(value, map.type):
             return f"operand {i}: {left} axes neither run along the grid nor fill a {map.type or value.type}"
     return None
-
-
-def _fillable(value: Value, map: ArgMap) -> tuple[int, ...]:
-    """How many trailing axes of `value` the loaded type can consume."""
-    want = map.type or value.type
-    if want.kind is Kind.RESOURCE:
-        return (value.rank,)
-    if value.container == "Pair":
-        want = pair_of(want) or want
-    if is_stored(value) and want.kind is Kind.WHOLE:
-        return (value.rank,)
-    if want is value.type or value.container not in MEMORY or not value.rank:
-        return (0,)
-    if want.kind in (Kind.POINTER, Kind.WHOLE):
-        return (value.rank,)
-    if want.kind is Kind.ARRAY:
-        return (want.fills(value.type) or (len(want.shape) if value.weak else 0),)
-    return (len(want.shape),) if value.type.kind is Kind.SCALAR and want.is_numeric else (0,)
 
 
 def _covered(scope: _Scope, node: Node) -> str | None:
@@ -276,11 +265,20 @@ def _regions_only(scope: _Scope, node: Node) -> str | None:
 
 
 def _flat(scope: _Scope, node: Node) -> str | None:
-    if node.body is not None:
-        return "a region inside a region"
     if any(m.dims or m.type is not None for m in node.maps):
         return "inside a region, operands have no maps"
-    return "inside a region, every value is a single element" if any(v.rank for v in node.results) else None
+    return _pointwise(scope, node)
+
+
+# ---- bodies of loops and branches -----------------------------------------------------------------------------------
+
+
+def _pointwise(scope: _Scope, node: Node) -> str | None:
+    if node.op.name == "region":
+        return "a region inside a body"
+    if any(m.dims for m in node.maps):
+        return "inside a body, no operand runs along the grid"
+    return "inside a body, every value is a single element" if any(v.rank for v in node.results) else None
 
 
 InputRule = Callable[[_Scope, Value], "str | None"]
@@ -296,11 +294,15 @@ INPUT_RULES: dict[str, Sequence[InputRule]] = {
     "traced": (_named_once, _arrives),
     "resolved": (_named_once, _arrives, _unsized),
     "fused": (_named_once, _arrives, _unsized),
+    "traced body": (_named_once, _single),
+    "resolved body": (_named_once, _single),
     "body": (_named_once, _single),
 }
 RULES: dict[str, Sequence[Rule]] = {
     "traced": _ALWAYS,
     "resolved": _RESOLVED,
     "fused": (*_RESOLVED, _regions_only),
+    "traced body": (*_ALWAYS, _pointwise),
+    "resolved body": (*_RESOLVED, _pointwise),
     "body": (*_ALWAYS, _flat),
 }

@@ -14,6 +14,7 @@ from fusepy.ir.types import Type
 
 OPERATION_BYTES = 0.25  # one operator or intrinsic of the IR, per scalar component
 CALL_BYTES = 8.0  # one call of a user's Slang function, whose body is not read
+LOOP_STEPS = 32  # how often a loop is taken to run
 UNKNOWN_BYTES = 16  # an element whose layout no module tells
 
 
@@ -27,8 +28,11 @@ def element_bytes(type: Type, oracle: Oracle) -> int:
 
 def compute_bytes(node: Node) -> float:
     """The price of computing `node` once more for an element, its operands apart."""
-    if node.op.name == "slang.call" or node.bodies:
+    if node.op.name == "slang.call":
         return CALL_BYTES
+    if node.bodies:
+        once = sum(compute_bytes(inner) for body in node.bodies for inner in body.nodes)
+        return once if node.op.name == "cond" else once * LOOP_STEPS
     if node.op.name in ("const", "member", "expand", "struct"):
         return 0.0
     return OPERATION_BYTES * math.prod(node.results[0].type.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.effects import is_pure
-from fusepy.passes.rewrite import substitute
+from fusepy.passes.rewrite import substitute, with_bodies
 
 
 def cse(graph: Graph, oracle: Oracle) -> Graph:
@@ -14,16 +14,17 @@ def cse(graph: Graph, oracle: Oracle) -> Graph:
     same: dict[Value, Value] = {}
     kept: list[Node] = []
     for node in graph.nodes:
-        current = substitute(node, same)
+        current = with_bodies(substitute(node, same), lambda body: cse(body, oracle))
         if is_pure(current):
             # the type of an attribute is part of the key, since 1 == 1.0 == True
             attrs = tuple((k, type(v), repr(v)) for k, v in current.attrs.items())
-            key = (current.op, current.operands, current.maps, attrs)
+            bodies = tuple(body.canonical(places=False) for body in current.bodies)
+            key = (current.op, current.operands, current.maps, attrs, bodies)
             first = seen.setdefault(key, current)
             if first is not current:
                 same.update(zip(node.results, first.results))
                 continue
         kept.append(current)
-    if not same:
+    if all(a is b for a, b in zip(kept, graph.nodes)) and not same:
         return graph
     return graph.replace(nodes=kept, outputs=[same.get(v, v) for v in graph.outputs])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.effects import is_pure
+from fusepy.passes.rewrite import with_bodies
 
 
 def dce(graph: Graph, oracle: Oracle) -> Graph:
@@ -13,6 +14,6 @@ def dce(graph: Graph, oracle: Oracle) -> Graph:
     kept: list[Node] = []
     for node in reversed(graph.nodes):
         if not is_pure(node) or any(v in live for v in node.results):
-            kept.append(node)
+            kept.append(with_bodies(node, lambda body: dce(body, oracle)))
             live.update(node.operands)
-    return graph if len(kept) == len(graph.nodes) else graph.replace(nodes=reversed(kept))
+    return graph if kept == list(reversed(graph.nodes)) else graph.replace(nodes=reversed(kept))

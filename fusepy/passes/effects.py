@@ -13,8 +13,10 @@ def is_pure(node: Node) -> bool:
 
     A Slang function is taken to be pure where it has a result and writes no memory: one that takes a pointer may write
     through it, as may one that takes an `RWTensor` or a writable resource, or names a writable global, and one without a
-    result can only be called for what it does.
+    result can only be called for what it does. A loop or branch does what its bodies do.
     """
+    if node.bodies:
+        return all(is_pure(inner) for body in node.bodies for inner in body.nodes)
     if not node.results or not node.op.pure or node.attrs.get("writes"):
         return False
     return not any(_may_write(m.type or v.type) for v, m in zip(node.operands, node.maps))
@@ -27,22 +29,24 @@ def _may_write(type: Type) -> bool:
 
 def writes_array(node: Node) -> bool:
     """Whether `node` gives a whole array to user code that may write it."""
-    return any(m.type is not None and m.type.kind is Kind.WHOLE and writes(m.type) for m in node.maps)
+    taken = [m.type or v.type for v, m in zip(node.operands, node.maps)]
+    return any(t.kind is Kind.WHOLE and writes(t) for t in taken)
 
 
 def check_writes(graph: Graph) -> None:
     """Raises `TraceError` for a call that writes a whole array and gets it by another parameter as well.
 
     Its threads run in any order, so it would be chance what they see of each other. Calls in between are kernels of their own.
+    A loop or branch is one such call, whatever its bodies call.
     """
-    for node in graph.nodes:
-        written = [
-            v for v, m in zip(node.operands, node.maps) if m.type is not None and m.type.kind is Kind.WHOLE and writes(m.type)
-        ]
+    for node in graph.walk():
+        taken = [(v, m.type or v.type) for v, m in zip(node.operands, node.maps)]
+        written = [v for v, type in taken if type.kind is Kind.WHOLE and writes(type)]
         twice = next((v for v in written if node.operands.count(v) > 1), None)
         if twice is not None:
+            what = f"{node.text('function')}()" if "function" in node.attrs else node.op.name
             raise TraceError(
-                f"{graph.name}: {node.text('function')}() writes the whole array %{twice.name}, and gets it twice",
+                f"{graph.name}: {what} writes the whole array %{twice.name}, and gets it twice",
                 place=node.loc,
                 hint="pass the array once, or a copy of it",
             )

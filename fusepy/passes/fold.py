@@ -13,7 +13,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind
-from fusepy.passes.rewrite import substitute
+from fusepy.passes.rewrite import substitute, with_bodies
 
 EXACT = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "ne", "bitand", "bitor", "bitxor", "cast", "select"}
 NEUTRAL = {"mul": 1, "div": 1, "sub": 0}  # right operand that leaves the left one as it is
@@ -25,7 +25,7 @@ def fold(graph: Graph, oracle: Oracle) -> Graph:
     same: dict[Value, Value] = {}
     nodes: list[Node] = []
     for original in graph.nodes:
-        node = substitute(original, same)
+        node = with_bodies(substitute(original, same), lambda body: fold(body, oracle))
         if node.op.name == "const":
             known[node.results[0]] = node
         elif node.op.name in EXACT:

@@ -136,7 +136,8 @@ class RegionBuilder:
             self.instances[node.results[0], dims] = args[0]  # the load has converted already; a view is what it shows
             return
         results = [Value(v.type, (), weak=v.weak) for v in node.results]
-        self.body_nodes.append(Node(node.op, args, [ArgMap(())] * len(args), results, node.attrs, node.loc, node.bodies))
+        bodies = [without_maps(body) for body in node.bodies]
+        self.body_nodes.append(Node(node.op, args, [ArgMap(())] * len(args), results, node.attrs, node.loc, bodies))
         for old, fresh in zip(node.results, results):
             self.instances[old, dims] = fresh
 
@@ -150,9 +151,7 @@ class RegionBuilder:
             found = self.instances[value, dims]
         if found.type is type:
             return found
-        converted = Value(type)
-        self.body_nodes.append(Node(OPS["cast"], [found], [ArgMap(())], [converted], {"type": type.name}))
-        return converted
+        return _converted(found, type, self.body_nodes)
 
     def load(self, value: Value, dims: Dims, type: Type) -> Value:
         """An input of the body: `value` read through these dimensions as `type`."""
@@ -169,3 +168,25 @@ class RegionBuilder:
             self.operands.append((value, ArgMap(dims, type if type is not value.type else None)))
             self.loads[value, dims, type] = found
         return found
+
+
+def without_maps(body: Graph) -> Graph:
+    """The body of a loop or branch as it is inside a region, where conversions are nodes of their own."""
+    nodes: list[Node] = []
+    same: dict[Value, Value] = {}
+    for node in body.nodes:
+        given = [same.get(v, v) for v in node.operands]
+        args = [v if m.type is None or m.type is v.type else _converted(v, m.type, nodes) for v, m in zip(given, node.maps)]
+        if node.op.name == "cast" and args[0].type is node.results[0].type:
+            same[node.results[0]] = args[0]
+            continue
+        maps, bodies = [ArgMap(())] * len(args), [without_maps(inner) for inner in node.bodies]
+        nodes.append(Node(node.op, args, maps, node.results, node.attrs, node.loc, bodies))
+    return body.replace(nodes=nodes, outputs=[same.get(v, v) for v in body.outputs])
+
+
+def _converted(value: Value, type: Type, nodes: list[Node]) -> Value:
+    """`value` as a `type`, by a node that is added to those of a body."""
+    found = Value(type)
+    nodes.append(Node(OPS["cast"], [value], [ArgMap(())], [found], {"type": type.name}))
+    return found

@@ -12,9 +12,10 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.call import SlangCall
+from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.struct import Struct
-from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import IN, THIS, Oracle, number_type
+from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type
 
 
@@ -26,6 +27,11 @@ def resolve_maps(graph: Graph, oracle: Oracle) -> Graph:
         RangeError: where a constant does not fit the type that Slang wants.
     """
     return _Resolver(graph, oracle).run()
+
+
+def _resolve_body(body: Graph, oracle: Oracle) -> Graph:
+    """The body of a loop or branch; the type of each input is what is loaded for it, and of each output what comes out."""
+    return _Resolver(body, oracle, body=True).run()
 
 
 def _storage(own: Type, wanted: set[Type]) -> Type:
@@ -46,34 +52,36 @@ def _wanted(node: Node, i: int, map: ArgMap, oracle: Oracle) -> Type | None:
     return number_type(oracle, loaded).scalar
 
 
-def _asks(node: Node) -> bool:
-    """Whether Slang has said what the operands are bound to."""
-    return isinstance(node.op, (SlangCall, Struct))
+def _binds(node: Node) -> bool:
+    """Whether the operands are bound to types that stand: Slang has said them, or bodies have them as inputs."""
+    return isinstance(node.op, (SlangCall, Struct, Control))
 
 
 class _Resolver:
-    def __init__(self, graph: Graph, oracle: Oracle):
+    def __init__(self, graph: Graph, oracle: Oracle, body: bool = False):
         self.graph = graph
+        self.body = body
         self.oracle = oracle
         self.nodes: list[Node] = []
         self.new: dict[Value, Value] = {}
         self.constants: dict[tuple[Value, Type], Value] = {}
         self.const_nodes: dict[Value, Node] = {}
-        self.narrow: dict[Value, Value] = {}
+        self.narrow: dict[tuple[Value, Type], Value] = {}
         self.types: dict[Value, Type] = {}
 
     def run(self) -> Graph:
-        settled = [(node, *self.settle(node)) for node in self.graph.nodes]
+        found = [(node, *self.settle(node)) for node in self.graph.nodes]
         wanted: dict[Value, set[Type]] = {v: {v.type} for v in self.graph.outputs}
-        for node, maps, _ in settled:
+        for node, maps, _ in found:
             if node.op.name == "const":
                 self.const_nodes[node.results[0]] = node
             for i, (value, map) in enumerate(zip(node.operands, maps)):
                 if value.weak and value.name is not None:
                     wanted.setdefault(value, set()).add(_wanted(node, i, map, self.oracle) or value.type)
-        self.types = {v: _storage(v.type, types) for v, types in wanted.items()}
+        if not self.body:
+            self.types = {v: _storage(v.type, types) for v, types in wanted.items()}
         inputs = [self.input(v) for v in self.graph.inputs]
-        for node, maps, attrs in settled:
+        for node, maps, attrs in found:
             self.node(node, maps, attrs)
         resolved = self.graph.replace(inputs=inputs, nodes=self.nodes, outputs=[self.new[v] for v in self.graph.outputs])
         return self.graph if resolved == self.graph else resolved
@@ -112,30 +120,33 @@ class _Resolver:
             operand, scalar = self.new[value], _wanted(node, i, map, self.oracle)
             if scalar is not None and value in self.const_nodes:
                 operand = self.constant(value, scalar)
-            elif operand.type is not value.type and value.type.scalar is scalar and not _asks(node):
-                operand = self.narrowed(value)
+            elif operand.type is not value.type and map.type is None and not _binds(node):
+                operand = self.narrowed(value, value.type if scalar is None else value.type.with_scalar(scalar))
             # an operator converts by itself; what a call was promised must be said
-            wanted = map.type or (value.type if _asks(node) else operand.type)
+            wanted = map.type or (value.type if _binds(node) else operand.type)
             operands.append(operand)
             final.append(ArgMap(map.dims, wanted if wanted is not operand.type else None))
         results = self.results(node, operands, final)
         self.new.update(zip(node.results, results))
-        self.nodes.append(Node(node.op, operands, final, results, {**node.attrs, **attrs}, node.loc))
+        bodies = [_resolve_body(body, self.oracle) for body in node.bodies]
+        self.nodes.append(Node(node.op, operands, final, results, {**node.attrs, **attrs}, node.loc, bodies))
 
     def results(self, node: Node, operands: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[Value]:
         """The old results, unless a retyped number changes what the operation gives."""
-        if _asks(node) or all(o.type is v.type for o, v in zip(operands, node.operands)):
+        if _binds(node) or all(o.type is v.type for o, v in zip(operands, node.operands)):
             return node.results
         return node.op.infer(Node(node.op, operands, maps, (), node.attrs, node.loc), self.oracle)
 
-    def narrowed(self, value: Value) -> Value:
+    def narrowed(self, value: Value, type: Type) -> Value:
         """A number that is stored with more digits, for an operator: it computes in its own type, whatever else reads it."""
-        found = self.narrow.get(value)
+        stored = self.new[value]
+        if stored.type is type:
+            return stored
+        found = self.narrow.get((value, type))
         if found is None:
-            stored = self.new[value]
-            found = self.narrow[value] = Value(value.type, stored.dims, weak=True)
+            found = self.narrow[value, type] = Value(type, stored.dims, weak=True)
             map = ArgMap(tuple(range(value.rank)))
-            self.nodes.append(Node(OPS["construct"], [stored], [map], [found], {"type": value.type.name}))  # weak, as no cast is
+            self.nodes.append(Node(OPS["construct"], [stored], [map], [found], {"type": type.name}))  # weak, as no cast is
         return found
 
     def constant(self, value: Value, scalar: Type) -> Value:

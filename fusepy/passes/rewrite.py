@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from fusepy.ir.graph import Node, Value
+from fusepy.ir.graph import Graph, Node, Value
 
 
 def substitute(node: Node, same: Mapping[Value, Value]) -> Node:
@@ -13,3 +13,13 @@ def substitute(node: Node, same: Mapping[Value, Value]) -> Node:
         return node
     operands = [same.get(v, v) for v in node.operands]
     return Node(node.op, operands, node.maps, node.results, node.attrs, node.loc, node.bodies)
+
+
+def with_bodies(node: Node, change: Callable[[Graph], Graph]) -> Node:
+    """`node` with each of its bodies changed; itself if none is. Results keep their identity."""
+    if not node.bodies:
+        return node
+    bodies = [change(body) for body in node.bodies]
+    if all(new is old for new, old in zip(bodies, node.bodies)):
+        return node
+    return Node(node.op, node.operands, node.maps, node.results, node.attrs, node.loc, bodies)

@@ -10,8 +10,9 @@ import numpy as np
 
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.containers import MEMORY, is_stored
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import Kind, Type, pair_of
 
 if TYPE_CHECKING:
     from fusepy.ir.oracle import Oracle
@@ -29,10 +30,12 @@ class Op:
         arity: how many operands it takes; ``None`` for any number.
         spreads: whether its results are spread over its grid, each element computed at its own point.
         needs: the attributes that a node must carry, with what each may be.
+        nests: whether its nodes have bodies.
     """
 
     name: str = ""
     pure: bool = True
+    nests: bool = False
     spreads: bool = True
     arity: int | None = None
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
@@ -98,14 +101,32 @@ def grid_rank(node: Node) -> int:
     return max((max(m.min_grid_rank, v.rank if m.dims is None else 0) for v, m in zip(node.operands, node.maps)), default=0)
 
 
-def computed(node: Node, type: Type, weak: bool = False) -> Value:
-    """A result spread over the node's grid.
+def filled_axes(value: Value, want: Type | None) -> int:
+    """How many trailing axes of `value` become components of what is loaded from it, a `want` or by ``None`` an element."""
+    if want is not None and want.kind is Kind.RESOURCE:
+        return value.rank
+    if want is not None and value.container == "Pair":
+        want = pair_of(want) or want
+    if want is not None and want.kind is Kind.WHOLE and is_stored(value):
+        return value.rank
+    if want is None or want is value.type or value.container not in MEMORY or not value.rank:
+        return 0
+    if want.kind in (Kind.POINTER, Kind.WHOLE):
+        return value.rank
+    if want.kind is Kind.ARRAY:
+        return want.fills(value.type) or (len(want.shape) if value.weak else 0)
+    return len(want.shape) if value.type.kind is Kind.SCALAR and want.is_numeric else 0
+
+
+def computed(node: Node, type: Type, weak: bool = False, rank: int | None = None) -> Value:
+    """A result spread over the node's grid, which has `rank` dimensions where its operands load more than their elements.
 
     Raises:
         ShapeError: if vmap leaves a grid dimension that no operand runs along, and that so has no extent.
     """
-    rank = grid_rank(node)
-    maps = [m if m.is_resolved else ArgMap.aligned(v.rank, rank) for v, m in zip(node.operands, node.maps)]
+    rank = grid_rank(node) if rank is None else rank
+    batch = [v.rank - filled_axes(v, m.type) for v, m in zip(node.operands, node.maps)]
+    maps = [m if m.is_resolved else ArgMap.aligned(n, rank) for n, m in zip(batch, node.maps)]
     missing = [f"d{d}" for d in range(rank) if not any(d in (m.dims or ()) for m in maps)]
     if missing:
         raise ShapeError(

@@ -28,6 +28,7 @@ class Region(Op):
     """
 
     name = "region"
+    nests = True
     spreads = False
 
     def grid_rank(self, node: Node) -> int:

@@ -1,0 +1,62 @@
+"""The nodes of a body as Slang statements, one per node; those with bodies of their own as nested ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from fusepy.backend.shims import Shims
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops.base import declare
+from fusepy.ir.ops.control import Control
+
+
+class Statements:
+    """Writes statements.
+
+    Args:
+        names: what the values are called that are known already; those that are met are added.
+        shims: the wrappers that are called in the place of functions.
+    """
+
+    def __init__(self, names: dict[Value, str], shims: Shims):
+        self.names = names
+        self._shims = shims
+        self._count = 0
+        self._place: str | None = None
+
+    def nodes(self, body: Graph) -> list[str]:
+        """The statements of all nodes, with the lines of the user's program that they come from."""
+        lines: list[str] = []
+        for node in body.nodes:
+            for j, value in enumerate(node.results):
+                self.names[value] = self.fresh(node.op.label(node, j) if isinstance(node.op, Control) else "")
+            if node.loc is not None and node.loc != self._place:
+                file, _, line = node.loc.rpartition(":")
+                lines.append(f"#line {line} {json.dumps(file)}")
+                self._place = node.loc
+            lines += self._node(node)
+        return lines
+
+    def body(self, body: Graph, inputs: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The statements of a nested body, and the names of its outputs, given the names of its inputs."""
+        self.names.update(zip(body.inputs, inputs))
+        return self.nodes(body), [self.names[v] for v in body.outputs]
+
+    def fresh(self, label: str) -> str:
+        """A name that no other value has, with the identifier in `label` behind it."""
+        self._count += 1
+        words = re.sub(r"\W+", "_", label).strip("_")
+        return f"v{self._count - 1}_{words}" if words else f"v{self._count - 1}"
+
+    def _node(self, node: Node) -> list[str]:
+        args, results = [self.names[v] for v in node.operands], [self.names[v] for v in node.results]
+        if isinstance(node.op, Control):
+            return node.op.statements(node, args, results, self)
+        if node in self._shims.hidden:
+            return [f"{declare(node.results[0].type, results[0])} = {self._shims.hidden[node]}({', '.join(args)});"]
+        if node in self._shims.names:
+            attrs = {**node.attrs, "function": self._shims.names[node], "method": False}
+            node = Node(node.op, node.operands, node.maps, node.results, attrs)
+        return node.op.emit(node, args, results)

@@ -1,0 +1,196 @@
+"""Traces of the bodies of loops and branches: what they use from outside becomes operands of the node that they are in.
+
+A body works on single elements. Inside it, a value from outside stands in for what one grid point sees of it, which is known
+only where it is used: a Slang function may want an element, a vector of the last axis, or the array as a whole. So it is held
+back as it is outside until then, and becomes one input of the body for each way in which it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from fusepy.errors import TraceError
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.graph import Attr, Builder, Graph, Node, Value
+from fusepy.ir.ops import Op
+from fusepy.ir.types import Kind, Type
+from fusepy.trace import Trace
+from fusepy.traced import Traced
+
+_WHOLE = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)
+
+
+class Use(NamedTuple):
+    """One way in which a body uses a value from outside: by what map, and whether as a Python number."""
+
+    value: Value
+    map: ArgMap
+    weak: bool
+
+
+class BodyBuilder(Builder):
+    """Records the nodes of a body on single elements.
+
+    Attributes:
+        outside: the values that stand in for those of outside.
+        uses: the inputs that they have become.
+    """
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.outside: set[Value] = set()
+        self.uses: dict[Use, Value] = {}
+
+    def add(
+        self,
+        op: Op,
+        operands: Sequence[Value],
+        maps: Sequence[ArgMap] | None = None,
+        attrs: Any = None,
+        loc: str | None = None,
+        bodies: Sequence[Graph] = (),
+    ) -> tuple[Value, ...]:
+        said = tuple(maps or (UNSAID,) * len(operands))
+        if not op.spreads:
+            raise TraceError(
+                f"{op.name} inside the body of a loop or branch, which runs for each element by itself",
+                place=loc,
+                hint="reduce before the loop or after it",
+            )
+        if self.outside.isdisjoint(operands):
+            return super().add(op, operands, said, attrs, loc, bodies)
+        loaded = self._loaded(op, operands, said, attrs, loc, bodies)
+        given = [self.element(use) if use is not None else v for v, use in zip(operands, loaded)]
+        if op.name == "cast" and given[0].type.name == attrs["type"]:
+            return (given[0],)
+        left = [UNSAID if use is not None else map for map, use in zip(said, loaded)]
+        return super().add(op, given, left, attrs, loc, bodies)
+
+    def _loaded(
+        self,
+        op: Op,
+        operands: Sequence[Value],
+        said: Sequence[ArgMap],
+        attrs: dict[str, Attr],
+        loc: str | None,
+        bodies: Sequence[Graph],
+    ) -> list[Use | None]:
+        """How the operation uses its operands from outside, found out with them as they are there; ``None`` for others."""
+        # over dimensions of its own: which ones it was given is said by the map of the use
+        maps = [m if m.dims is None else ArgMap(tuple(range(len(m.dims))), m.type) for m in said]
+        trial = Node(op, operands, maps, (), attrs, loc, bodies)
+        trial.results = tuple(op.infer(trial, self.oracle))
+        answer = op.resolution(trial, self.oracle)
+        found: list[Use | None] = []
+        for i, (value, map) in enumerate(zip(operands, said)):
+            if value not in self.outside:
+                found.append(None)
+                continue
+            type = map.type if answer is None else answer.maps[i].type
+            weak = value.weak
+            if op.name == "cast":
+                type = trial.results[0].type
+            elif type is None and weak:  # a Python number, which comes with all digits where they are wanted
+                scalar = op.wanted(trial, i)
+                type = None if scalar is None else value.type.with_scalar(scalar)
+            elif type is not None:
+                weak = False
+            dims = () if type is not None and type.kind in _WHOLE else map.dims
+            found.append(Use(value, ArgMap(dims, type if type is not value.type else None), weak and op.name != "cast"))
+        return found
+
+    def element(self, use: Use) -> Value:
+        """The input that a use of a value from outside is."""
+        found = self.uses.get(use)
+        if found is None:
+            found = self.uses[use] = Value(use.map.type or use.value.type, weak=use.weak, name=use.value.name or "x")
+        return found
+
+
+class BodyTrace(Trace):
+    """The recording of one body, inside another trace.
+
+    Args:
+        parent: the trace that the loop or branch is recorded in.
+        body: the operation that it belongs to.
+        name: what the body is called.
+    """
+
+    def __init__(self, parent: Trace, body: str, name: str):
+        super().__init__(name, None)
+        self.parent = parent
+        self.body = body
+        self.inside = self.builder = BodyBuilder(name)
+        self.sources = parent.sources
+        self.named = parent.named
+        self.chain = (self, *parent.chain)
+        self._stand_ins: dict[Value, Value] = {}
+        self._behind: dict[Value, Value] = {}
+
+    @property
+    def device(self) -> Any:
+        return self.parent.device
+
+    @property
+    def oracle(self) -> Any:
+        self.builder.oracle = self.parent.oracle
+        return self.parent.oracle
+
+    def module(self, source: Any, device: Any) -> str:
+        return self.parent.module(source, device)
+
+    def adopt(self, setup: Any, options: Any, name: str) -> None:
+        self.parent.adopt(setup, options, name)
+
+    def own(self, value: Traced) -> Value:
+        inner = value._value  # pyright: ignore[reportPrivateUsage]
+        return inner if value._trace is self else self._stand_in(self.parent.own(value))  # pyright: ignore[reportPrivateUsage]
+
+    def capture(self, value: Any, name: str) -> Value:
+        return self._stand_in(self.parent.capture(value, name))
+
+    def _stand_in(self, value: Value) -> Value:
+        found = self._stand_ins.get(value)
+        if found is None:
+            found = Value(value.type, value.dims, container=value.container, weak=value.weak, name=value.name)
+            self._stand_ins[value], self._behind[found] = found, value
+            self.inside.outside.add(found)
+            if value in self.parent.maps:
+                self.maps[found] = self.parent.maps[value]
+        return found
+
+    def _common_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
+        return list(maps), None  # the loop or branch as a whole runs along them
+
+    def start(self, name: str, type: Type, weak: bool = False) -> Traced:
+        """An input that the loop provides."""
+        return Traced(self, self.builder.input(name, type, weak=weak), None)
+
+    def output(self, value: Any, loc: str | None) -> Value:
+        """What the body returns, as one element."""
+        found = self.typed(self.lift(value), loc)
+        if found not in self.inside.outside:
+            return found
+        return self.inside.element(Use(found, ArgMap(self.maps.get(found, UNSAID).dims), found.weak))
+
+    def uses(self) -> list[Use]:
+        """What the body uses from outside, as values of its parent."""
+        return [Use(self._behind[u.value], u.map, u.weak) for u in self.inside.uses]
+
+    def close(self, uses: Sequence[Use], outputs: Sequence[Value]) -> Graph:
+        """The body, with an input for each of `uses`, of which it may need only some."""
+        inputs = [*self.builder.inputs]
+        taken = {v.name for v in inputs}
+        for use in uses:
+            stand_in = self._stand_in(use.value)
+            value = self.inside.element(Use(stand_in, use.map, use.weak))
+            plain = name = value.name or "x"
+            count = 1
+            while name in taken:
+                count += 1
+                name = f"{plain}_{count}"
+            value.name = name
+            taken.add(name)
+            inputs.append(value)
+        return Graph(self.builder.name, inputs, self.builder.nodes, outputs)

@@ -1,0 +1,177 @@
+"""What a loop carries from step to step: its leaves, and the types that they settle on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fusepy.bodies import BodyTrace
+from fusepy.errors import ResolveError, TraceError
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.graph import Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.types import Kind, Type, promote
+from fusepy.results import Rebuild, flatten, leaf_paths, outline
+from fusepy.trace import Trace
+
+Index = tuple[str, Type]
+_ORDER = {"b": 0, "i": 1, "u": 1, "f": 2}
+_UNCARRIED = (Kind.WHOLE, Kind.RESOURCE, Kind.VOID)
+
+
+@dataclass
+class Leaf:
+    """One leaf of what is carried.
+
+    Attributes:
+        path: what it is called, ``c[0]``.
+        start: what it is before the first step.
+        type: what it is in every step; a guess as long as it is `open`.
+        open: whether it is a Python number that has not met a type yet.
+    """
+
+    path: str
+    start: Value
+    type: Type
+    open: bool
+
+
+class Carries:
+    """The carries of one loop.
+
+    Args:
+        init: what they are at first, any structure of values.
+        name: what the function of the body calls them.
+    """
+
+    def __init__(self, trace: Trace, op: str, init: Any, name: str, loc: str | None):
+        self.trace = trace
+        self.op = op
+        self.loc = loc
+        self.outline = outline(init)
+        found: list[Any] = []
+        self.rebuild: Rebuild = flatten(init, found, op)
+        values = [typed_operand(trace, v, path, loc) for v, path in zip(found, leaf_paths(init, name))]
+        self.leaves = [Leaf(path, v, v.type, v.weak) for v, path in zip(values, leaf_paths(init, name))]
+        for leaf in self.leaves:
+            if leaf.type.kind in _UNCARRIED:
+                raise TraceError(
+                    f"{op}: {leaf.path} cannot be carried from step to step",
+                    place=loc,
+                    saw=leaf.type,
+                    hint="the body can use it without: what it takes from outside stays as it is",
+                )
+
+    def run(
+        self, function: Callable[..., Any], name: str, index: tuple[str, Type] | None = None
+    ) -> tuple[BodyTrace, list[Value]]:
+        """Traces the body that gives back the carries, anew until their types are settled."""
+        while True:
+            inner, given = self.enter(name, index)
+            with inner.recording():
+                outputs = self.outputs(inner, self.call(function, given))
+            if not any(leaf.open for leaf in self.leaves):
+                return inner, [self.converted(inner, leaf, v) for leaf, v in zip(self.leaves, outputs)]
+            told = [self.settle(leaf, v) for leaf, v in zip(self.leaves, outputs)]
+            if not any(told):
+                for leaf in self.leaves:
+                    leaf.open = False
+
+    def call(self, function: Callable[..., Any], given: Sequence[Any]) -> Any:
+        """Calls the function of the body."""
+        try:
+            return function(*given)
+        except ResolveError as error:
+            wide = [v for v in self.leaves if v.start.container and v.start.rank and v.type.kind is Kind.SCALAR]
+            if wide:  # the last axis becomes a vector where a call wants one, but what is carried is settled before
+                error.hint += (
+                    f"; {wide[0].path} is carried as a {wide[0].type}: if it shall be a vector, vcast it before the loop"
+                )
+            raise
+
+    def enter(self, name: str, index: Index | None = None) -> tuple[BodyTrace, list[Any]]:
+        """A trace of a body, and what its function is called with."""
+        inner = BodyTrace(self.trace, self.op, name)
+        given = [inner.start(*index)] if index is not None else []
+        return inner, [*given, self.rebuild([inner.start(leaf.path, leaf.type, leaf.open) for leaf in self.leaves])]
+
+    def outputs(self, inner: BodyTrace, result: Any) -> list[Value]:
+        if outline(result) != self.outline:
+            raise TraceError(
+                f"{self.op}: the body gives back another structure than it gets",
+                place=self.loc,
+                saw=outline(result),
+                expected=self.outline,
+                hint="return what is carried to the next step, in the structure of init",
+            )
+        found: list[Any] = []
+        flatten(result, found, self.op)
+        return [inner.output(v, self.loc) for v in found]
+
+    def settle(self, leaf: Leaf, output: Value) -> bool:
+        """Lets an open leaf follow what the body gives back for it; whether that tells anything new."""
+        if not leaf.open:
+            return False
+        if not adapts(leaf.start, output.type):
+            raise self.mismatch(leaf, output)
+        if not output.weak:
+            leaf.type, leaf.open = output.type, False
+            return True
+        scalar = promote([(leaf.type, True), (output.type, True)])
+        wider = output.type if scalar is None else output.type.with_scalar(scalar)
+        changed = wider is not leaf.type
+        leaf.type = wider
+        return changed
+
+    def converted(self, inner: BodyTrace, leaf: Leaf, output: Value) -> Value:
+        """An output of the body as the type that is carried."""
+        if output.type is leaf.type:
+            return output
+        if not (output.weak and adapts(output, leaf.type)):
+            raise self.mismatch(leaf, output)
+        return as_type(inner, output, leaf.type, self.loc)
+
+    def mismatch(self, leaf: Leaf, output: Value) -> TraceError:
+        return TraceError(
+            f"{self.op}: {leaf.path} is a {leaf.type} at first, and a {output.type} after a step",
+            place=self.loc,
+            saw=f"{output.type} given back by the body",
+            expected=f"{leaf.type}, as in init",
+            hint=f"start with a {output.type}, e.g. vcast(…, '{output.type}'), or convert what the body gives back",
+        )
+
+    def starts(self) -> tuple[list[Value], list[ArgMap]]:
+        """What the carries are before the first step, with the conversions to what they are then."""
+        maps = [ArgMap(None, leaf.type if leaf.type is not leaf.start.type else None) for leaf in self.leaves]
+        return [leaf.start for leaf in self.leaves], maps
+
+
+def typed_operand(trace: Trace, value: Any, path: str, loc: str | None) -> Value:
+    """A value as an operand of a loop or branch, after the vcast that its argument was given."""
+    return trace.typed(trace.lift(value, path), loc)
+
+
+def adapts(value: Value, want: Type) -> bool:
+    """Whether `value` is a Python number, or computed from such alone, that becomes a `want` without losing anything."""
+    have = value.type
+    if not value.weak or not have.is_numeric or not want.is_numeric or have.shape not in ((), want.shape):
+        return have is want
+    assert have.dtype is not None
+    assert want.dtype is not None
+    return _ORDER[have.dtype.kind] <= _ORDER[want.dtype.kind]
+
+
+def as_type(inner: BodyTrace, value: Value, type: Type, loc: str | None) -> Value:
+    """A number inside a body as a `type`."""
+    return inner.builder.add(OPS["cast"], [value], [UNSAID], {"type": type.name}, loc)[0]
+
+
+def parameter_names(function: Callable[..., Any], defaults: Sequence[str]) -> list[str]:
+    """What a function calls its parameters, as far as it says."""
+    try:
+        found = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    except (TypeError, ValueError):  # a builtin
+        found = []
+    return [found[i] if i < len(found) else name for i, name in enumerate(defaults)]

@@ -1,0 +1,300 @@
+"""Loops and branches whose bodies are traced: `cond`, `fori_loop` and `while_loop` become control flow of the kernel.
+
+Each grid point takes its own branch and its own number of steps. Called outside of a fused function they run as one of their own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fusepy.bodies import BodyTrace, Use
+from fusepy.carries import Carries, adapts, as_type, parameter_names, typed_operand
+from fusepy.compose import check_loose
+from fusepy.errors import ArgumentError, TraceError
+from fusepy.fuse import FusedFunction
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.graph import Attr, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.control import grid_rank
+from fusepy.ir.types import BOOL, INT, Kind, Type, promote
+from fusepy.place import user_line
+from fusepy.results import flatten, leaf_paths, outline
+from fusepy.trace import Trace, current_trace
+from fusepy.traced import Traced
+
+__all__ = ["cond", "fori_loop", "while_loop"]
+
+
+def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *operands: Any) -> Any:
+    """``if_true(*operands)`` where `pred` holds, else ``if_false(*operands)``; each grid point computes one of them only.
+
+    Both functions are traced. They may use anything around them, and must return the same structure (a value, tuple, list, dict,
+    dataclass, or nothing) with the same types; Python numbers among it take the type of the other side. A Python bool as `pred`
+    chooses while tracing. `where` is the better choice for what is cheap to compute.
+
+    Raises:
+        TraceError: if `pred` is no bool, or the results differ in structure or type.
+
+    Example:
+        >>> import fusepy as fp
+        >>> @fp.fuse
+        ... def root(x):
+        ...     return fp.cond(x > 0, lambda: fp.sqrt(x), lambda: 0.0)
+        >>> root([4.0, -1.0])
+        [2.0, 0.0]
+    """
+    _check_callable("cond", if_true=if_true, if_false=if_false)
+    if isinstance(pred, bool):
+        return (if_true if pred else if_false)(*operands)
+    trace = current_trace()
+    if trace is None:
+
+        def run(pred: Any, *given: Any) -> Any:
+            return cond(pred, if_true, if_false, *given)
+
+        return _Arguments("cond", {"pred": pred, **{f"operand_{i}": v for i, v in enumerate(operands)}}).run(run)
+    loc = user_line()
+    test = _bool(typed_operand(trace, pred, "pred", loc), "cond: pred", loc)
+    given = [trace.captured(v, "operand") if _is_array(v) else v for v in operands]
+    branches: list[BodyTrace] = []
+    results: list[Any] = []
+    for name, function in (("if_true", if_true), ("if_false", if_false)):
+        inner = BodyTrace(trace, "cond", name)
+        with inner.recording():
+            result = function(*given)
+            found: list[Any] = []
+            rebuild = flatten(result, found, name)
+            values = [inner.output(v, loc) for v in found]
+        branches.append(inner)
+        results.append((result, values))
+    (a, first), (b, second) = results
+    if outline(a) != outline(b):
+        raise TraceError(
+            "cond: the branches give back different structures",
+            place=loc,
+            saw=f"{outline(a)} and {outline(b)}",
+            hint="return the same structure from if_true and if_false",
+        )
+    paths = leaf_paths(a, "result")
+    agreed = [_agreed(branches, path, x, y, loc) for path, x, y in zip(paths, first, second)]
+    outputs = [[pair[i] for pair in agreed] for i in range(2)]
+    return rebuild(_add(trace, "cond", [test], [UNSAID], branches, outputs, {}, loc))
+
+
+def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, unroll: bool = False) -> Any:
+    """``for i in range(lo, hi): c = body(i, c)``, beginning with `init`, as a loop of the kernel; returns the last `c`.
+
+    What is carried may be any structure of values (tuple, list, dict, dataclass), whose leaves keep their types in all steps;
+    Python numbers in `init` take the type that the body gives back, so the body may be traced more than once.
+
+    Args:
+        lo, hi: integers, which may differ from one grid point to the next.
+        body: called with the index, an ``int``, and what is carried; returns what is carried to the next step. It may use
+            anything around it.
+        init: what is carried to the first step.
+        unroll: have Slang unroll the loop; the bounds must be Python integers.
+
+    Raises:
+        TraceError: if the bounds are no integers, or the body changes the structure or a type of what is carried.
+
+    Example:
+        >>> import fusepy as fp
+        >>> @fp.fuse
+        ... def power(x, n):
+        ...     return fp.fori_loop(0, n, lambda i, c: c * x, 1.0)
+        >>> power([2.0, 3.0], 3)
+        [8.0, 27.0]
+    """
+    _check_callable("fori_loop", body=body)
+    loc = user_line()
+    if unroll and not (type(lo) is int and type(hi) is int):
+        raise TraceError("fori_loop: only a loop between Python integers can be unrolled", place=loc, hint="leave unroll away")
+    trace = current_trace()
+    if trace is None:
+        bounds = {} if unroll else {"lo": lo, "hi": hi}
+
+        def run(*given: Any) -> Any:
+            first, last = (lo, hi) if unroll else given[:2]
+            return fori_loop(first, last, body, given[-1], unroll=unroll)
+
+        return _Arguments("fori_loop", bounds, init).run(run)
+    ends = [typed_operand(trace, v, name, loc) for v, name in ((lo, "lo"), (hi, "hi"))]
+    index = _index_type(ends, loc)
+    i, c = parameter_names(body, ["i", "c"])
+    carries = Carries(trace, "fori_loop", init, c, loc)
+    inner, outputs = carries.run(body, "body", (i, index))
+    starts, maps = carries.starts()
+    maps = [*(ArgMap(None, index if v.type is not index else None) for v in ends), *maps]
+    attrs: dict[str, Attr] = {"unroll": True} if unroll else {}
+    return carries.rebuild(_add(trace, "fori_loop", [*ends, *starts], maps, [inner], [outputs], attrs, loc))
+
+
+def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, *, max_steps: int | None = None) -> Any:
+    """``while test(c): c = body(c)``, beginning with `init`, as a loop of the kernel; returns the last `c`.
+
+    Each grid point stops for itself. A test that never fails anywhere hangs the device, which may take the whole desktop with it:
+    with `max_steps` a loop ends after so many steps whatever the test says.
+
+    Args:
+        test: called with what is carried; returns a bool.
+        body: called with what is carried; returns what is carried to the next step. See `fori_loop`.
+        init: what is carried to the first step.
+        max_steps: a Python integer.
+
+    Raises:
+        TraceError: if the test is no bool, or the body changes the structure or a type of what is carried.
+
+    Example:
+        >>> import fusepy as fp
+        >>> @fp.fuse
+        ... def log2(n):
+        ...     return fp.while_loop(lambda c: c[0] > 1, lambda c: (c[0] // 2, c[1] + 1), (n, 0))[1]
+        >>> log2([1, 8, 100])
+        [0, 3, 6]
+    """
+    _check_callable("while_loop", test=test, body=body)
+    if max_steps is not None and not (type(max_steps) is int and 0 <= max_steps < 1 << 31):
+        raise ArgumentError("while_loop: max_steps is no count of steps", saw=repr(max_steps), hint="pass a Python integer")
+    trace = current_trace()
+    if trace is None:
+
+        def run(given: Any) -> Any:
+            return while_loop(test, body, given, max_steps=max_steps)
+
+        return _Arguments("while_loop", {}, init).run(run)
+    loc = user_line()
+    carries = Carries(trace, "while_loop", init, parameter_names(body, ["c"])[0], loc)
+    inner, outputs = carries.run(body, "body")
+    tester, given = carries.enter("test")
+    with tester.recording():
+        holds = _bool(tester.output(test(*given), loc), "while_loop: what the test gives back", loc)
+    starts, maps = carries.starts()
+    attrs: dict[str, Attr] = {} if max_steps is None else {"max_steps": max_steps}
+    return carries.rebuild(_add(trace, "while_loop", starts, maps, [tester, inner], [[holds], outputs], attrs, loc))
+
+
+# ---- recording ------------------------------------------------------------------------------------------------------
+
+
+def _add(
+    trace: Trace,
+    op: str,
+    operands: Sequence[Value],
+    maps: Sequence[ArgMap],
+    bodies: Sequence[BodyTrace],
+    outputs: Sequence[Sequence[Value]],
+    attrs: Mapping[str, Attr],
+    loc: str | None,
+) -> list[Any]:
+    """Records the node, whose operands are followed by what its bodies use from outside."""
+    uses: list[Use] = list(dict.fromkeys(use for body in bodies for use in body.uses()))
+    graphs = [body.close(uses, found) for body, found in zip(bodies, outputs)]
+    values = [*operands, *(use.value for use in uses)]
+    said = [ArgMap(trace.maps.get(v, UNSAID).dims, m.type) for v, m in zip(operands, maps)] + [use.map for use in uses]
+    said, inherited = trace.shared_map(values, said)
+    results = trace.builder.add(OPS[op], values, said, attrs, loc, graphs)
+    if not trace.body:
+        check_loose(trace, op, values, loc, grid_rank(trace.builder.nodes[-1]))
+    if inherited is not None:
+        trace.maps.update(dict.fromkeys(results, inherited))
+    return [Traced(trace, v, loc) for v in results]
+
+
+def _bool(value: Value, what: str, loc: str | None) -> Value:
+    """Raises `TraceError` unless `value` is a bool scalar."""
+    if value.type is not BOOL:
+        raise TraceError(
+            f"{what} is a {value.type}", place=loc, saw=value.type, expected="bool", hint="compare it: x > 0, n != 0"
+        )
+    return value
+
+
+def _index_type(ends: Sequence[Value], loc: str | None) -> Type:
+    """The integer that counts from one bound to the other: at least 32 bits.
+
+    Raises:
+        TraceError: for a bound that is no integer.
+    """
+    for value, name in zip(ends, ("lo", "hi")):
+        if value.type.kind is not Kind.SCALAR or value.type.dtype is None or value.type.dtype.kind not in "iu":
+            raise TraceError(
+                f"fori_loop: {name} is a {value.type}", place=loc, expected="an integer", hint="convert it with vcast(…, 'int')"
+            )
+    found = promote([(v.type, v.weak) for v in ends])
+    assert found is not None
+    assert found.dtype is not None
+    return found if found.dtype.itemsize >= 4 else INT
+
+
+def _agreed(branches: Sequence[BodyTrace], path: str, a: Value, b: Value, loc: str | None) -> tuple[Value, Value]:
+    """One leaf of the results of two branches, converted so that both have one type.
+
+    Raises:
+        TraceError: naming both types.
+    """
+    want = a.type if not a.weak else b.type
+    if a.weak and b.weak:
+        scalar = promote([(a.type, True), (b.type, True)])
+        want = b.type if scalar is None else (a.type if a.type.shape else b.type).with_scalar(scalar)
+    if (a.weak or a.type is want) and (b.weak or b.type is want) and adapts(a, want) and adapts(b, want):
+        x, y = (v if v.type is want else _as(inner, v, want, a.weak and b.weak, loc) for inner, v in zip(branches, (a, b)))
+        return x, y
+    raise TraceError(
+        f"cond: {path} is a {a.type} in one branch and a {b.type} in the other",
+        place=loc,
+        saw=f"{a.type} from if_true, {b.type} from if_false",
+        expected="one type",
+        hint="convert one of them, e.g. with vcast",
+    )
+
+
+def _as(inner: BodyTrace, value: Value, type: Type, weak: bool, loc: str | None) -> Value:
+    if weak and value.type.shape == type.shape:  # both are Python numbers, and so is the result: no cast is
+        return inner.builder.add(OPS["construct"], [value], None, {"type": type.name}, loc)[0]
+    return as_type(inner, value, type, loc)
+
+
+def _check_callable(op: str, **functions: Any) -> None:
+    for name, function in functions.items():
+        if not callable(function):
+            raise ArgumentError(f"{op}: {name} is no function", saw=repr(function)[:60], hint="pass a function, e.g. a lambda")
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "shape") and not isinstance(value, Traced)
+
+
+# ---- outside of a trace ---------------------------------------------------------------------------------------------
+
+
+_NOTHING = object()
+
+
+class _Arguments:
+    """The values of a call outside of a fused function, which becomes one of these leaves."""
+
+    def __init__(self, op: str, values: Mapping[str, Any], init: Any = _NOTHING):
+        self.op = op
+        self.carries = init is not _NOTHING
+        init = init if self.carries else None
+        found: list[Any] = []
+        self.rebuild = flatten(init, found, op)
+        self.plain = dict(values)
+        names = ["init"] if outline(init) == "*" else [f"init_{i}" for i in range(len(found))]
+        self.leaves = dict(zip(names, found))
+
+    def run(self, function: Callable[..., Any]) -> Any:
+        """Runs `function` of the values, and of `init` in its structure where that was given, as a fused function."""
+        given = {**self.plain, **self.leaves}
+
+        def traced(**named: Any) -> Any:
+            structure = [self.rebuild([named[n] for n in self.leaves])] if self.carries else []
+            return function(*(named[n] for n in self.plain), *structure)
+
+        traced.__name__ = self.op
+        vars(traced)["__signature__"] = inspect.Signature(
+            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in given]
+        )
+        return FusedFunction(traced)(*given.values())
