@@ -44,11 +44,14 @@ def _storage(own: Type, wanted: set[Type]) -> Type:
     return next(iter(wanted)) if len(wanted) == 1 else own
 
 
+_IN_MEMORY = (Kind.WHOLE, Kind.POINTER)
+
+
 def _wanted(node: Node, i: int, map: ArgMap, oracle: Oracle) -> Type | None:
     """The scalar that a node takes operand `i` as: Slang's answer, or what an operator computes in."""
     if map.type is None:
         return node.op.wanted(node, i)
-    loaded = map.type.element if map.type.kind is Kind.WHOLE and map.type.element is not None else map.type
+    loaded = map.type.element if map.type.kind in _IN_MEMORY and map.type.element is not None else map.type
     return number_type(oracle, loaded).scalar
 
 
@@ -72,14 +75,18 @@ class _Resolver:
     def run(self) -> Graph:
         found = [(node, *self.settle(node)) for node in self.graph.nodes]
         wanted: dict[Value, set[Type]] = {v: {v.type} for v in self.graph.outputs}
+        pinned: dict[Value, Type] = {}  # by user code that gets the array itself
         for node, maps, _ in found:
             if node.op.name == "const":
                 self.const_nodes[node.results[0]] = node
             for i, (value, map) in enumerate(zip(node.operands, maps)):
                 if value.weak and value.name is not None:
-                    wanted.setdefault(value, set()).add(_wanted(node, i, map, self.oracle) or value.type)
+                    want = _wanted(node, i, map, self.oracle) or value.type
+                    wanted.setdefault(value, set()).add(want)
+                    if map.type is not None and map.type.kind in _IN_MEMORY:  # elsewhere its elements are converted
+                        pinned[value] = want
         if not self.body:
-            self.types = {v: _storage(v.type, types) for v, types in wanted.items()}
+            self.types = {v: pinned.get(v) or _storage(v.type, types) for v, types in wanted.items()}
         inputs = [self.input(v) for v in self.graph.inputs]
         for node, maps, attrs in found:
             self.node(node, maps, attrs)
