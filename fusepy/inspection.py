@@ -124,7 +124,19 @@ def _region_reasons(region: Node, before: Graph) -> list[str]:
         if instances[_identity(node)] > written[_identity(node)] > 0:
             reason += "; computed once for each of the mappings through which its result is read"
         reasons.append(f"{_label(node)}: {reason}")
+        reasons += _inside(node, "  ")
     return reasons
+
+
+def _inside(node: Node, indent: str) -> list[str]:
+    """What the bodies of a loop or branch do."""
+    lines: list[str] = []
+    for body in node.bodies:
+        lines.append(f"{indent}{body.name}:")
+        for inner in body.nodes:
+            if inner.op.name != "const":
+                lines += [f"{indent}  {_label(inner)}", *_inside(inner, f"{indent}    ")]
+    return lines
 
 
 def _identity(node: Node) -> tuple[str, object, object]:

@@ -39,7 +39,11 @@ def settle(graph: Graph, oracle: Oracle = ORACLE) -> Graph:
             answer = node.op.resolution(node, oracle)
             attrs["dirs"] = tuple(p.direction for p in answer.params)
             attrs["returns"] = any(name == "return" for name, _ in answer.results)
-        nodes.append(Node(node.op, [new[v] for v in node.operands], maps, node.results, attrs, node.loc, _settled_node(node, oracle).bodies))
+        nodes.append(
+            Node(
+                node.op, [new[v] for v in node.operands], maps, node.results, attrs, node.loc, _settled_node(node, oracle).bodies
+            )
+        )
     return graph.replace(inputs=[new[v] for v in graph.inputs], nodes=nodes, outputs=[new[v] for v in graph.outputs])
 
 
