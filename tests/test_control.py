@@ -313,20 +313,19 @@ def test_a_vector_that_is_carried_must_be_one_before(m: Any) -> None:
         fp.fuse(lambda c: fp.fori_loop(0, 3, lambda i, s: m.tone(s, 2.0), c))(ramp(4, 3))
 
 
-@pytest.mark.req("V19", partly="bodies of loops")
-def test_leaked_values() -> None:
+@pytest.mark.parametrize("use", [lambda v: v + 1, lambda v: v.x, fp.sin], ids=["operator", "member", "function"])
+def test_leaked_values(use: Callable[[Any], Any]) -> None:
     kept: list[Any] = []
 
     def body(i: Any, c: Any) -> Any:
         kept.append(c + 1)
         return c
 
-    for use in (lambda: kept[-1] + 1, lambda: kept[-1].x, lambda: fp.sin(kept[-1])):
-        with pytest.raises(fp.LeakedTracerError, match=r"outside of the body of the fori_loop") as caught:
-            fp.fuse(lambda x: (fp.fori_loop(0, 2, body, x), use())[1])(ramp(3))
-        assert "return it from the body" in caught.value.hint
+    with pytest.raises(fp.LeakedTracerError, match=r"outside of the body of the fori_loop") as caught:
+        fp.fuse(lambda x: (fp.fori_loop(0, 2, body, x), use(kept[-1]))[1])(ramp(3))
+    assert "return it from the body" in caught.value.hint
     with pytest.raises(fp.LeakedTracerError):
-        kept[-1] + 1
+        use(kept[-1])
     with pytest.raises(fp.LeakedTracerError):  # from one branch into the other
         fp.fuse(lambda x: fp.cond(x > 0, lambda: (kept.append(x * 2), kept[-1])[1], lambda: kept[-1]))(ramp(3))
 

@@ -45,23 +45,25 @@ def steps(depth: int) -> st.SearchStrategy[list[Step]]:
 
 
 def run(program: list[Step], values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The program on traced values: ``values[k]`` changes at each step."""
-    found = list(values)
-    for kind, *rest in program:
-        state = tuple(found)
-        if kind == "fori":
-            count, place, inner = rest
-            found = list(fp.fori_loop(0, count, lambda i, c: run(inner, _with(c, place, c[place] + i)), state))
-        elif kind == "while":
-            a, b, inner = rest
-            found = list(fp.while_loop(lambda c: c[a] < c[b], lambda c: run(inner, _with(c, a, c[a] + 1)), state, max_steps=3))
-        elif kind == "cond":
-            a, b, yes, no = rest
-            found = list(fp.cond(state[a] < state[b], lambda: run(yes, state), lambda: run(no, state)))
-        else:
-            to, a, b = rest
-            found[to] = STEPS[kind](found[a], found[b])
-    return tuple(found)
+    """The program on traced values, of which each step changes some."""
+    for step in program:
+        values = take(step, values)
+    return values
+
+
+def take(step: Step, c: tuple[Any, ...]) -> tuple[Any, ...]:
+    kind, *rest = step
+    if kind == "fori":
+        count, place, inner = rest
+        return fp.fori_loop(0, count, lambda i, c: run(inner, _with(c, place, c[place] + i)), c)
+    if kind == "while":
+        a, b, inner = rest
+        return fp.while_loop(lambda c: c[a] < c[b], lambda c: run(inner, _with(c, a, c[a] + 1)), c, max_steps=3)
+    if kind == "cond":
+        a, b, yes, no = rest
+        return fp.cond(c[a] < c[b], lambda: run(yes, c), lambda: run(no, c))
+    to, a, b = rest
+    return _with(c, to, STEPS[kind](c[a], c[b]))
 
 
 def _with(values: tuple[Any, ...], place: int, value: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # the textual IR has one line per graph header
+# the textual IR has one line per graph header
 """``cond``, ``fori_loop`` and ``while_loop`` in the IR: text, rules, NumPy meaning."""
 
 from __future__ import annotations
