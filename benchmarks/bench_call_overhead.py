@@ -5,7 +5,6 @@ Twice: by the clock, and as CPU time of the calling thread, which neither the so
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 import fusepy as fp
 from benchmarks import peers as p
+from benchmarks.calls import bench_call, bench_call_cpu
 from benchmarks.programs import SOURCE
 
 CASE = "call_overhead"
@@ -24,6 +24,8 @@ PEERS = [
     "fusepy fused",
     "fusepy allocating",
     "fusepy declared allocating",
+    "fusepy changed argument",
+    "fusepy changed global",
     "fusepy undeferred",
     "fusepy undeferred allocating",
     "slangpy",
@@ -32,6 +34,11 @@ PEERS = [
     "slangpy unvalidated allocating",
     "sgl",
 ]
+CHANGING = """
+uniform float factor;
+float scale(float x, float k) { return x * k; }
+float scale_global(float x) { return x * factor; }
+"""
 BLOCKS = 15
 N = 1024
 CALLS = 1000
@@ -66,6 +73,27 @@ def runners(kind: str) -> Iterator[dict[str, Callable[[], None]]]:
             np.testing.assert_array_equal((out if result is None else result).to_numpy(), a + b)
             made[name] = loop(call, x, y, result, device.wait)
 
+    def add_changing(device: Any) -> None:
+        """A number that every call has anew: as an argument, and as a global."""
+        module = fp.Module.load_from_source(device, "bench_changing", CHANGING)
+        x, result = fp.Tensor.from_numpy(device, a), fp.Tensor.empty(device, N)
+        numbers = [i * 0.5 for i in range(CALLS)]
+
+        def argument() -> None:
+            for number in numbers:
+                module.scale(x, number, _result=result)
+            device.wait()
+
+        def global_() -> None:
+            for number in numbers:
+                module.scale_global.set(factor=number)(x, _result=result)
+            device.wait()
+
+        for name, run in (("fusepy changed argument", argument), ("fusepy changed global", global_)):
+            run()
+            np.testing.assert_array_equal(result.to_numpy(), a * np.float32(numbers[-1]))
+            made[name] = run
+
     declared = lambda m: m.add.declare(fp.vmapping(0), fp.vmapping(0))  # noqa: E731
     fused = lambda m: fp.fuse(lambda x, y: m.add(x, y))  # noqa: E731
     deferred, undeferred = p.fusepy_device(kind), p.fusepy_device(kind, deferred=False)
@@ -79,6 +107,7 @@ def runners(kind: str) -> Iterator[dict[str, Callable[[], None]]]:
             "fusepy declared allocating": (declared, False),
         },
     )
+    add_changing(deferred)
     add_fusepy(undeferred, {"fusepy undeferred": (declared, True), "fusepy undeferred allocating": (lambda m: m.add, False)})
 
     for name, validation in (("slangpy", True), ("slangpy unvalidated", False)):
@@ -111,11 +140,4 @@ def runners(kind: str) -> Iterator[dict[str, Callable[[], None]]]:
     undeferred.close()
 
 
-def bench_call(measure: Any, runners: dict[str, Callable[[], None]], block: int, peer: str) -> None:
-    measure(peer, block, runners[peer], rounds=3, calls=CALLS)
-
-
-@pytest.mark.benchmark(timer=time.thread_time)
-def bench_call_cpu(measure: Any, runners: dict[str, Callable[[], None]], block: int, peer: str) -> None:
-    measure.case = f"{CASE} cpu"
-    measure(peer, block, runners[peer], rounds=3, calls=CALLS)
+__all__ = ["bench_call", "bench_call_cpu", "runners"]

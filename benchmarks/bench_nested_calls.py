@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ import pytest
 
 import fusepy as fp
 from benchmarks import peers as p
+from benchmarks.calls import bench_call, bench_call_cpu
 from benchmarks.programs import SOURCE
 
 CASE = "nested_calls"
@@ -89,11 +89,4 @@ def runners(kind: str) -> Iterator[dict[str, Callable[[], None]]]:
     device.close()
 
 
-def bench_call(measure: Any, runners: dict[str, Callable[[], None]], block: int, peer: str) -> None:
-    measure(peer, block, runners[peer], rounds=3, calls=CALLS)
-
-
-@pytest.mark.benchmark(timer=time.thread_time)
-def bench_call_cpu(measure: Any, runners: dict[str, Callable[[], None]], block: int, peer: str) -> None:
-    measure.case = f"{CASE} cpu"
-    measure(peer, block, runners[peer], rounds=3, calls=CALLS)
+__all__ = ["bench_call", "bench_call_cpu", "runners"]

@@ -9,8 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fusepy.backend.recorder import recording_into
 from fusepy.backend.values import freeze
@@ -26,33 +25,37 @@ Hook = Callable[["CallContext"], object]
 
 
 class Bindings:
-    """Values of globals by name; never changed once made, so one is compared with another by identity."""
+    """Values of globals by name; never changed once made, so one is compared with another by identity.
 
-    __slots__ = ("_checked", "last", "values")
+    Attributes:
+        names: of the values. What was found out about names holds for all bindings that have the same.
+    """
+
+    __slots__ = ("last", "names", "values")
 
     def __init__(self, values: Mapping[str, Any]):
         self.values = values
+        self.names = tuple(values)
         self.last: tuple[Bindings, Bindings] | None = None  # with what it was last joined, and what came of it
-        self._checked: object = None
 
-    def updated(self, values: Mapping[str, Any]) -> Bindings:
+    def updated(self, values: dict[str, Any]) -> Bindings:
         """With other values; dicts are merged, so that a part of a parameter block can be set by itself."""
-        return Bindings(_merged(self.values, values))
+        return Bindings(_merged(self.values, values) if self.values else values)
 
     def check(self, program: Program) -> None:
         """Raises `UnknownNameError` for a name that no module of a program declares."""
-        if self._checked is not program:
-            for name in self.values:
-                check_global(name, program.global_names, program.graph.name)
-            self._checked = program
+        if program.may_set != self.names:
+            for name in self.names:
+                if name not in program.global_names:
+                    raise no_global(name, program.global_names, program.graph.name)
+            program.may_set = self.names
 
 
 NOTHING = Bindings({})
 
 
-@dataclass(frozen=True)
-class Setup:
-    """The run-time configuration of a function.
+class Setup(NamedTuple):
+    """The run-time configuration of a function; a tuple, since values may be set every frame.
 
     Attributes:
         hooks: called before each call, in order.
@@ -61,7 +64,7 @@ class Setup:
 
     bindings: Bindings = NOTHING
     hooks: tuple[Hook, ...] = ()
-    encoder: Any = field(default=None, compare=False)
+    encoder: Any = None
 
     def joined(self, other: Setup, what: str) -> Setup:
         """This setup with that of another function in the same kernel.
@@ -69,7 +72,10 @@ class Setup:
         Raises:
             ArgumentError: if both set a global, to different values.
         """
-        return replace(self, bindings=joined(self.bindings, other.bindings, what), hooks=(*self.hooks, *other.hooks))
+        return Setup(joined(self.bindings, other.bindings, what), (*self.hooks, *other.hooks), self.encoder)
+
+
+NO_SETUP = Setup()
 
 
 class CallContext:
@@ -99,28 +105,34 @@ class CallContext:
         self._bindings = self._bindings.updated(given(self.function.__name__, values, named))
 
 
-def given(what: str, values: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+def given(what: str, values: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a ``set`` as snapshots by name.
 
     Raises:
         ArgumentError: for anything but one dict, or names.
         UnsupportedArgumentError: for values that no global can hold.
     """
-    if len(values) > 1 or (values and not isinstance(values[0], Mapping)):
-        raise ArgumentError(
-            f"{what}: set() takes names or one dict", saw=repr(values)[:60], hint="write set(exposure=2) or set({'exposure': 2})"
-        )
-    asked = {**(cast("Mapping[Any, Any]", values[0]) if values else {}), **named}
-    for name in asked:
-        if not isinstance(name, str):
-            raise ArgumentError(f"{what}: set() takes names", saw=repr(name), hint="name the global by a string")
-    return {name: freeze(value, f"{what}: {name}") for name, value in asked.items()}
+    asked = named
+    if values:
+        if len(values) > 1 or not isinstance(values[0], Mapping):
+            raise ArgumentError(
+                f"{what}: set() takes names or one dict",
+                saw=repr(values)[:60],
+                hint="write set(exposure=2) or set({'exposure': 2})",
+            )
+        asked = {**cast("Mapping[Any, Any]", values[0]), **named}
+        for name in asked:
+            if not isinstance(name, str):
+                raise ArgumentError(f"{what}: set() takes names", saw=repr(name), hint="name the global by a string")
+    for value in asked.values():
+        if value.__class__ is not float:
+            return {name: freeze(value, f"{what}: {name}") for name, value in asked.items()}
+    return asked  # a float is its own snapshot
 
 
-def check_global(name: str, known: Sequence[str], what: str) -> None:
-    """Raises `UnknownNameError` unless `name` is among the `known` globals."""
-    if name not in known:
-        raise UnknownNameError(f"{what}: there is no global {name!r}", place=user_line(), hint=did_you_mean(name, known))
+def no_global(name: str, known: Sequence[str], what: str) -> UnknownNameError:
+    """The error for a name that is not among the `known` globals."""
+    return UnknownNameError(f"{what}: there is no global {name!r}", place=user_line(), hint=did_you_mean(name, known))
 
 
 def hook_of(hook: Any, method: Any) -> Hook:

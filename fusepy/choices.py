@@ -16,11 +16,11 @@ from fusepy.device import as_device
 from fusepy.errors import (
     ArgumentError,
     InvalidNameError,
-    RangeError,
     UnknownNameError,
     UnsupportedArgumentError,
     did_you_mean,
 )
+from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, Type, check_identifier
 
 _EXTERN = re.compile(r"\bextern\s+(?:static\s+)?const\s+([\w<>, ]+?)\s+(\w+)\s*[;=]")
@@ -129,8 +129,7 @@ def _constant(name: str, value: Any, declared: str | None, what: str) -> tuple[s
             raise UnsupportedArgumentError(
                 f"{what}: constant {name!r} is a {type}", saw=number, hint="give a finite number of that type"
             )
-        if type.dtype.kind in "iu" and not np.iinfo(type.dtype).min <= number <= np.iinfo(type.dtype).max:
-            raise RangeError(f"{what}: constant {name!r} does not fit {type}", saw=number, hint="widen its type in Slang")
+        check_range(number, type, f"{what}: constant {name!r}")
     typed = tuple(bool(n) if type.scalar is BOOL else float(n) if type.is_float else int(n) for n in parts)
     return type.name, name, typed if several else typed[0]
 

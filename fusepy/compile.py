@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from fusepy.backend.emit import KernelSource, emit, region_operands
+from fusepy.backend.emit_reduce import emit_fold
+from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
 from fusepy.backend.marshals.base import Variant
@@ -17,11 +19,12 @@ from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
+from fusepy.backend.reduce_plan import make_plan
 from fusepy.backend.schedule import Schedule, Step
 from fusepy.backend.shims import used_names
 from fusepy.backend.sinks import with_sinks, without_sinks
-from fusepy.backend.targets import Into, Target, is_texture, sinks_for
-from fusepy.backend.texture import kind_of
+from fusepy.backend.targets import Into, Target, sinks_for
+from fusepy.backend.texture import is_texture, kind_of
 from fusepy.delivery import Delivery, shape_of
 from fusepy.detours import Detours
 from fusepy.element import Element
@@ -30,8 +33,8 @@ from fusepy.extents import NoExtents
 from fusepy.generators import Grid
 from fusepy.handout import LEADS
 from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import Mapped, unmapped
 from fusepy.passes import run_pipeline
@@ -82,6 +85,7 @@ class Program(Delivery):
         device.check()
         self.recording = recording
         self.strict = strict
+        self.may_set: tuple[str, ...] = ()  # the names that were last found to be globals of it
         self.nested = recording.nested
         self.options = options.joined(recording.trace.options, recording.graph.name)
         self.oracle: Oracle = recording.trace.oracle
@@ -347,7 +351,7 @@ class Program(Delivery):
         targets = {k: self.targets[j] for k, j in enumerate(results) if j is not None and j in self.targets}
         region = with_sinks(region, sinks_for(region, targets, positions)) if targets else region
         names = ["a value in between" if j is None else self._target(j) for j in results]
-        return Plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, names)
+        return make_plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, names)
 
     def _split(self, plan: Plan) -> list[Plan]:
         """A plan per result of a plan, for results whose extents share no grid."""
@@ -365,6 +369,8 @@ class Program(Delivery):
         imports = {a: self.recording.trace.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
         target, (widest, moved) = self.device.target, self._bytes(region)
         try:
+            if isinstance(variant, FoldVariant):
+                return emit_fold(region, variant, target, ACCESSES, imports, self._functions(), self.options)
             return emit(region, variant, target, ACCESSES, imports, widest, self._functions(), self.options, moved)
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.recorder import check_encoder
-from fusepy.binding import CallContext, Setup, check_global, given, hook_of
+from fusepy.binding import NO_SETUP, CallContext, Setup, given, hook_of, no_global
 from fusepy.choices import call_group, conformance_list, constant_list, thread_group
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.place import user_line
@@ -55,7 +55,7 @@ class Configured:
             >>> lift([1.0, 2.0]), lift.set(gain=3)([1.0, 2.0])
             ([2.0, 4.0], [3.0, 6.0])
         """
-        if len(values) == 1 and callable(values[0]) and not isinstance(values[0], Mapping):
+        if values and len(values) == 1 and callable(values[0]) and not isinstance(values[0], Mapping):
             ask: Callable[[Any], Any] = values[0]
 
             def hook(context: CallContext) -> None:
@@ -66,8 +66,9 @@ class Configured:
         known = self._global_names()
         if known is not None:
             for name in asked:
-                check_global(name, known, self.__name__)
-        before = self._setup or Setup()
+                if name not in known:
+                    raise no_global(name, known, self.__name__)
+        before = self._setup or NO_SETUP
         return self._set_up(Setup(before.bindings.updated(asked), before.hooks, before.encoder))
 
     def hook(self: Self, hook: Any, method: Any = None) -> Self:
@@ -92,8 +93,8 @@ class Configured:
             >>> wave(10.0), wave(10.0)
             (11.0, 12.0)
         """
-        before = self._setup or Setup()
-        return self._set_up(replace(before, hooks=(*before.hooks, hook_of(hook, method))))
+        before = self._setup or NO_SETUP
+        return self._set_up(before._replace(hooks=(*before.hooks, hook_of(hook, method))))
 
     def _set_up(self: Self, setup: Setup | None) -> Self:
         made = object.__new__(type(self))  # copy.copy takes 3 µs, and values may be set every frame
@@ -214,7 +215,7 @@ class Configured:
             raise ArgumentError(
                 f"{self.__name__}.append_to() inside a fused function", place=user_line(), hint="append the fused function itself"
             )
-        made = self._set_up(replace(self._setup or Setup(), encoder=encoder))
+        made = self._set_up((self._setup or NO_SETUP)._replace(encoder=encoder))
         made._programs = self._recorded
         made._returns = "tensor"  # type: ignore[attr-defined]
         return made(*args, _result=_result, **kwargs)  # type: ignore[operator]

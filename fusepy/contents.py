@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusepy.errors import RangeError, ShapeError, UnsupportedArgumentError
+from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.ir.ranges import check_range
 from fusepy.ir.strides import span
 from fusepy.recast import words
 
@@ -91,12 +92,8 @@ def fill(tensor: Tensor, value: Any) -> Tensor:
         RangeError: for a number that the element cannot hold.
     """
     element = tensor.element
-    if element.dtype.kind in "iu" and isinstance(value, (int, float)):
-        info = np.iinfo(element.dtype)
-        if not info.min <= value <= info.max:
-            raise RangeError(
-                f"{value} does not fit {element.type}", saw=value, expected=f"{info.min} to {info.max}", hint="widen dtype"
-            )
+    if isinstance(value, (int, float)):
+        check_range(value, element.type, str(value), hint="widen dtype")
     if tensor.size:
         copy_from_numpy(tensor, np.full(tensor.shape + element.shape, value, element.dtype))
     return tensor

@@ -10,7 +10,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.errors import RangeError, ShapeError, UnknownNameError, UnsupportedArgumentError, did_you_mean
+from fusepy.errors import ShapeError, UnknownNameError, UnsupportedArgumentError, did_you_mean
+from fusepy.ir.ranges import check_range
+from fusepy.ir.types import Type
 from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -235,8 +237,7 @@ def _numbers(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], name: str
         raise ShapeError(f"{name} holds {shape or 'one number'}", saw=array.shape, expected=shape, hint="give every component")
     if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and dtype.kind in "biu"):
         raise UnsupportedArgumentError(f"{name} takes {dtype}", saw=repr(value)[:60], expected=dtype, hint="round floats first")
-    if dtype.kind in "iu" and array.size:
-        info = np.iinfo(dtype)
-        if int(array.min()) < info.min or int(array.max()) > info.max:
-            raise RangeError(f"{name} takes {dtype}", saw=value, expected=f"{info.min} to {info.max}", hint="use a wider type")
+    type = Type.of_dtype(dtype)
+    if type is not None:
+        check_range(array, type, name)
     return array.astype(dtype)

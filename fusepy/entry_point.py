@@ -10,7 +10,7 @@ import numpy as np
 
 from fusepy.backend.recorder import check_encoder, recording_into
 from fusepy.backend.values import freeze, shown
-from fusepy.binding import Setup, after_hooks, bound, check_global
+from fusepy.binding import NO_SETUP, after_hooks, bound, no_global
 from fusepy.choices import integers
 from fusepy.errors import ArgumentError, FusepyError
 from fusepy.place import user_line
@@ -110,9 +110,10 @@ def dispatch(
         named = {k: v for k, v in kwargs.items() if k in kernel.parameters or k not in known}
         globals = {**{k: v for k, v in kwargs.items() if k not in named}, **(vars or {})}
         for key in globals:
-            check_global(key, known, name)
+            if key not in known:
+                raise no_global(key, known, name)
         own = {k: freeze(v, f"{name}: {k}") for k, v in {**asked, **named}.items()}
-        setup = function._setup or Setup()  # pyright: ignore[reportPrivateUsage]
+        setup = function._setup or NO_SETUP  # pyright: ignore[reportPrivateUsage]
         bindings = after_hooks(setup, function, kernel.device, args, kwargs)
         if globals:
             bindings = bindings.updated({k: freeze(v, f"{name}: {k}") for k, v in globals.items()})

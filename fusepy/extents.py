@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fusepy.backend.targets import is_texture
-from fusepy.backend.texture import kind_of
+from fusepy.backend.texture import is_texture, kind_of
 from fusepy.element import Element
 from fusepy.errors import ShapeError
 from fusepy.generators import Generator, Grid
@@ -51,6 +50,7 @@ class SizedByResult:
         self._caller = caller
         self._cause = cause
         self._names = names
+        self.may_set: tuple[str, ...] = ()
         self.nested = False  # the arguments are wanted as the caller passed them
 
     def __call__(self, args: Sequence[Any], result: Any = None) -> Any:

@@ -30,12 +30,12 @@ def _handed(generator: Any, name: str) -> Any:
     return generator if trace is None else trace.captured(generator, name)
 
 
-def grid(shape: int | Sequence[int], *, offset: Sequence[int] | None = None, stride: Sequence[int] | None = None) -> Any:
+def grid(shape: Any, *, offset: Sequence[int] | None = None, stride: Sequence[int] | None = None) -> Any:
     """Coordinates of every point of a grid, for an ``int``, ``int2``, ``int3`` or ``int4`` parameter.
 
     Args:
         shape: extents, slowest dimension first, as in NumPy: ``(height, width)`` for an image. An extent of -1 follows the
-            other arguments, and a plain number is that many such extents.
+            other arguments, and a plain number is that many such extents. A texture or tensor stands for its own extents.
         offset: added to the index of each dimension; 0 by default.
         stride: factor of the index of each dimension; 1 by default.
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
 
+import numpy as np
+
+from fusepy.backend.texture import is_texture, kind_of
 from fusepy.errors import ArgumentError, RangeError, ShapeError
+from fusepy.traced import Traced
 
 
 class Grid:
@@ -39,6 +44,8 @@ class Grid:
 class Shape(tuple[int, ...]):
     """Extents, slowest dimension first; as an argument, the coordinates of every point, like ``grid(shape)``.
 
+    ``Shape(4, 6)``, ``Shape((4, 6))``, or ``Shape(image)`` for those of a texture or tensor.
+
     Example:
         >>> Shape(4, 6), Shape((4, 6))[0]
         (Shape(4, 6), 4)
@@ -47,7 +54,7 @@ class Shape(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, *extents: Any) -> Shape:
-        given = extents[0] if len(extents) == 1 and not hasattr(extents[0], "__index__") else extents
+        given = extents[0] if len(extents) == 1 and not isinstance(extents[0], Integral) else extents
         return super().__new__(cls, check_extents(given, "Shape"))
 
     def __repr__(self) -> str:
@@ -147,14 +154,22 @@ def hashed(seed: int) -> int:
     return seed ^ (seed >> 15)
 
 
-def check_extents(shape: Sequence[Any], what: str, open: bool = False) -> tuple[int, ...]:
+def check_extents(shape: Any, what: str, open: bool = False) -> tuple[int, ...]:
     """`shape` as 1 to 4 extents; where `open` is allowed, -1 stands for an extent that follows the other arguments.
+
+    A texture or tensor stands for its own extents. A NumPy array is a sequence of extents, like a list.
 
     Raises:
         ShapeError: for anything else.
     """
+    if isinstance(shape, Traced):
+        raise ShapeError(
+            f"{what}: the extents of a traced value are not known while it is traced",
+            saw=shape,
+            hint=f"pass {what}(image) as an argument, or write grid(2) for coordinates in the grid of the other arguments",
+        )
     try:
-        extents = tuple(operator.index(n) for n in shape)
+        extents = tuple(operator.index(n) for n in _given(shape))
     except TypeError:
         raise ShapeError(f"{what}: extents are integers", saw=repr(shape)[:60], hint=f"write {what}((height, width))") from None
     if not 1 <= len(extents) <= 4:
@@ -162,6 +177,13 @@ def check_extents(shape: Sequence[Any], what: str, open: bool = False) -> tuple[
     if min(extents) < (-1 if open else 0):
         raise ShapeError(f"{what}: a negative extent", saw=extents, hint="extents are 0 or more")
     return extents
+
+
+def _given(shape: Any) -> Iterable[Any]:
+    if is_texture(shape):
+        return kind_of(shape).shape(shape)
+    array: Any = shape
+    return array if isinstance(shape, np.ndarray) else getattr(array, "shape", array)
 
 
 def check_dims(dims: Any, what: str) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fusepy.errors import NoMatchError, TraceError, UnknownNameError, did_you_mean
 from fusepy.ir.ops.structure import swizzle
+from fusepy.ir.oracle import member_types
 from fusepy.ir.types import Kind, Type, is_identifier
 from fusepy.place import user_line
 
@@ -55,7 +56,7 @@ def method_of(trace: Trace, value: Traced, name: str) -> BoundMethod | None:
     type = value.type
     if swizzle(type, name) is not None or not is_identifier(name):
         return None
-    fields = _fields(trace, type)
+    fields = member_types(trace.oracle, type) or {}
     if name in fields:
         return None
     for alias in trace.sources:
@@ -67,11 +68,6 @@ def method_of(trace: Trace, value: Traced, name: str) -> BoundMethod | None:
     raise UnknownNameError(
         f"{type} has no field or method {name!r}", place=user_line(), saw=name, hint=did_you_mean(name, [*fields, *methods])
     )
-
-
-def _fields(trace: Trace, type: Type) -> list[str]:
-    layout = trace.oracle.layout(type) if type.kind is Kind.NAMED else None
-    return [] if layout is None else [f.name for f in layout.fields]
 
 
 def user_operator(trace: Trace, op: str, operands: Sequence[Any], types: Sequence[Type]) -> Any:

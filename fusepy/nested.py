@@ -26,6 +26,7 @@ from fusepy.errors import (
 )
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.refusals import implementing, say_struct
 from fusepy.ir.types import Type
 from fusepy.mapping import Mapped
 from fusepy.traced import Traced
@@ -253,15 +254,21 @@ def leaves_of(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     return iter([(path, value)]) if tree is None else tree.leaves(path)
 
 
-def rebuilt(value: Any, leaves: Iterator[Any]) -> Any:
-    """A tree like `value` with other leaves, taken in the order of `collect`; of the same class, so that its methods work."""
+def rebuilt(value: Any, leaves: Iterator[Any], said: Callable[[Any, Type], None]) -> Any:
+    """A tree like `value` with other leaves, taken in the order of `collect`; of the same class, so that its methods work.
+
+    It is not wrapped: `said` is told of each level that stood under `vcast`, and its type.
+    """
     if isinstance(value, Mapped) and is_nested(value.value):
-        value = value.value
+        made = rebuilt(value.value, leaves, said)
+        if value.map.type is not None:
+            said(made, value.map.type)
+        return made
     accessor = fields_of(value)
     if accessor is None:
         return next(leaves)
     read = accessor(value)
-    fresh = {k: v if k == TYPE else rebuilt(v, leaves) for k, v in read.items()}
+    fresh = {k: v if k == TYPE else rebuilt(v, leaves, said) for k, v in read.items()}
     if isinstance(value, Mapping):
         return fresh
     if isinstance(value, tuple):
@@ -282,6 +289,7 @@ def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type
         AmbiguousCallError: if several have.
     """
     names = set(tree.fields)
+    interface = next(((c, t) for c in candidates if c is not None and (t := oracle.conforming(c)) is not None), None)
     if tree.type is not None:
         try:
             type = Type.parse(tree.type)
@@ -289,9 +297,17 @@ def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type
             error.what = f"{path}: {error.what}"
             raise error.at(place) from None
         if oracle.fields(type) is None:
-            known = [c.name for c in candidates if c is not None]
+            known = [c.name for c in (candidates if interface is None else interface[1]) if c is not None]
             raise UnknownNameError(f"{path}: there is no struct {tree.type!r}", place=place, hint=did_you_mean(tree.type, known))
         return type
+    if interface is not None:
+        raise ArgumentError(
+            f"{path} is given by fields, and {interface[0]} is an interface",
+            place=place,
+            saw=", ".join(tree.fields),
+            expected=implementing(*interface),
+            hint=say_struct(interface[1]),
+        )
     structs = {c: [p.name for p in oracle.fields(c) or ()] for c in candidates if c is not None}
     fits = [c for c, fields in structs.items() if set(fields) == names]
     if len(fits) == 1:
@@ -313,7 +329,7 @@ def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type
             place=place,
             saw=", ".join(tree.fields),
             expected="the name of a struct",
-            hint=f"say which struct it is: {{'{TYPE}': 'Name', …}}",
+            hint=say_struct(()),
         )
     raise ArgumentError(
         f"{path} is given by fields" + (", and no overload has these" if open_ones else ", where Slang takes no struct"),

@@ -102,8 +102,8 @@ def reduce(function: Function, identity: Any, x: Any = _MISSING, axis: Axis = No
 
     Example:
         >>> import fusepy as fp
-        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_hypot", "float f(float a, float b) { return sqrt(a*a+b*b); }")
-        >>> fp.reduce(m.f, 0.0)([2.0, 3.0, 6.0])
+        >>> m = fp.Module.load_from_source(fp.default_device(), "far", "float far(float a, float b) { return sqrt(a*a+b*b); }")
+        >>> fp.reduce(m.far, 0.0)([2.0, 3.0, 6.0])
         7.0
     """
     combining = _combining(function, identity)

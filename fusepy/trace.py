@@ -128,13 +128,14 @@ class Trace:
             value = Mapped(value, ArgMap(map.dims))
             tree = Tree.of(value, name) or tree
         leaves = [self.argument(path, leaf, UNSAID if map is not None else None) for path, leaf in tree.leaves(name)]
-        made = rebuilt(value, iter(leaves))
-        said = map.type if map is not None and map.type is not None else None
-        if said is None and isinstance(value, Mapped):
-            said = value.map.type
-        if said is not None:  # not wrapped: the fused function shall find what the user passed
-            self.named[id(made)] = (made, said)
+        made = rebuilt(value, iter(leaves), self._say)
+        if map is not None and map.type is not None:
+            self._say(made, map.type)
         return made
+
+    def _say(self, made: Any, type: Type) -> None:
+        """Remembers the struct of a nested argument, which the fused function gets as the user passed it."""
+        self.named[id(made)] = (made, type)
 
     def _input(self, name: str, value: Any) -> Value:
         try:

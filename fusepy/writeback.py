@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.backend.targets import is_texture
+from fusepy.backend.texture import is_texture
 from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError, did_you_mean
 from fusepy.handout import is_writable
 from fusepy.ir.argmap import ArgMap
@@ -91,13 +91,19 @@ def _check_fields(trace: Trace, function: str, tree: Tree, type: Type, path: str
         )
     for name, value in tree.fields.items():
         inner, member = Tree.of(value, f"{path}.{name}"), members[name]
-        if inner is not None and member is not None:
+        if inner is not None and member is not None and trace.oracle.conforming(member) is None:
             _check_fields(trace, function, inner, member, f"{path}.{name}")
 
 
 def _part(trace: Trace, result: Traced, path: str) -> Traced:
     """The leaf of a struct at a path: ``ray.position.z`` is ``.position.z`` of the result."""
     for name in path.split(".")[1:]:
+        if trace.oracle.conforming(result.type) is not None:
+            raise UnsupportedArgumentError(
+                f"{path} cannot be written back: it lies in a member of the interface type {result.type}",
+                expected="arrays in members of known types",
+                hint="pass what is only read as a broadcast number, or return from Slang what has changed",
+            )
         result = trace.record("member", [result], {"name": name})
     return result
 

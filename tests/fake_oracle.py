@@ -27,6 +27,7 @@ public struct Ray { public float3 origin; public float3 dir; public double tmax;
 public struct Sphere { public Ray axis; public float radius; public bool solid; };
 public interface IShape { float area(); };
 public struct Disc : IShape { public float radius; public float area() { return 3.0 * radius * radius; } };
+public struct Scene { public IShape shape; public float gain; };
 public float3 exposure(float3 c, float gain) { return c * gain; }
 public float luma(float3 c) { return (c.x + c.y) + c.z; }
 public float3 transform(float3x3 m, float3 v) { return mul(m, v); }
@@ -55,6 +56,7 @@ public float3 grade(float3 c, Texture2D<float4> t, SamplerState s, float2 uv) { 
 public float3 pick_item(StructuredBuffer<float3> b, int i) { return b[i]; }
 public void mark(RWTexture2D<float> t, int2 p, float x) { t[p] = x; }
 public float area_of(IShape s) { return s.area(); }
+public float lit(Scene s) { return s.shape.area() * s.gain; }
 public float area_gen<T : IShape>(T s) { return s.area(); }
 """
 
@@ -142,6 +144,7 @@ class FakeOracle:
         self.functions: dict[str, list[_Declared]] = {}
         self.structs: dict[Type, list[tuple[str, Type]]] = {}
         self.bases: dict[Type, str] = {}
+        self.interfaces = {Type.parse(name) for name in interfaces}
         self.asked: list[tuple[str, tuple[Type, ...]]] = []
         for line in source.strip().splitlines():
             if struct := _STRUCT.fullmatch(line):
@@ -201,6 +204,9 @@ class FakeOracle:
 
     def conforms(self, type: Type, interface: Type) -> bool:
         return type is interface or self.bases.get(type) == interface.name
+
+    def conforming(self, interface: Type) -> Sequence[Type] | None:
+        return [t for t, base in self.bases.items() if base == interface.name] if interface in self.interfaces else None
 
     def _extent(self, type: Type) -> tuple[int, int]:
         """Size and alignment in bytes; a bool takes four."""

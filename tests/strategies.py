@@ -64,9 +64,9 @@ class Program(NamedTuple):
 
 
 @st.composite
-def programs(draw: st.DrawFn, max_nodes: int = 8) -> Program:
-    """Traced programs over most operations, calls with mappings and casts among them."""
-    recorder = _Recorder(draw)
+def programs(draw: st.DrawFn, max_nodes: int = 8, folds: bool = False) -> Program:
+    """Traced programs over most operations, calls with mappings and casts among them; with `folds` also reductions."""
+    recorder = _Recorder(draw, folds)
     for _ in range(draw(st.integers(1, 5))):
         recorder.input()
     wanted = draw(st.integers(1, max_nodes))
@@ -84,8 +84,9 @@ def graphs(max_nodes: int = 8) -> st.SearchStrategy[Graph]:
 class _Recorder:
     """Draws a program step by step; a step that inference or shapes refuse leaves no trace."""
 
-    def __init__(self, draw: st.DrawFn):
+    def __init__(self, draw: st.DrawFn, folds: bool = False):
         self.draw = draw
+        self.kinds = _KINDS + ["reduce"] * 4 + ["scan"] if folds else _KINDS
         self.builder = Builder(draw(st.sampled_from(["look", "two words", "f<float>"])), ORACLE)
         self.module = self.builder.module(draw(st.sampled_from(["m", "my-look"])), "0123abcd")
         self.grid = draw(st.sampled_from(GRIDS))
@@ -150,7 +151,7 @@ class _Recorder:
     # ---- nodes ----
 
     def node(self) -> None:
-        kind = self.draw(st.sampled_from(_KINDS))
+        kind = self.draw(st.sampled_from(self.kinds))
         proposed = getattr(self, f"_{kind}")()
         if proposed is not None:
             self.add(*proposed)
@@ -228,6 +229,32 @@ class _Recorder:
         number = self.draw(st.sampled_from([0, 1, 2, -3, 7, 0.5, -1.25, 0.0, -0.0, True]))
         type = BOOL if isinstance(number, bool) else INT if isinstance(number, int) else FLOAT
         return "const", [], {"type": type.name, "value": number}
+
+    def _reduce(self) -> Any:
+        """A reduction over some axes, which half the time stay with extent 1."""
+        value = self.ranked()
+        if value is None:
+            return None
+        axes = sorted(self.draw(st.sets(st.integers(0, value.rank - 1), min_size=1)))
+        names = tuple(f"d{d}" for d in axes)
+        kind = self.draw(st.sampled_from(["sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin"]))
+        found = self.add("reduce", [value], {"axes": names, "kind": kind})
+        if found and self.draw(st.booleans()):
+            left = tuple(d for d in range(value.rank) if d not in axes)
+            return "expand", found, {"axes": names}, [ArgMap(left)]
+        return None
+
+    def _scan(self) -> Any:
+        value = self.ranked()
+        if value is None:
+            return None
+        axis = self.draw(st.integers(0, value.rank - 1))
+        kind = self.draw(st.sampled_from(["sum", "max"]))
+        return "scan", [value], {"axis": f"d{axis}", "kind": kind, "exclusive": self.draw(st.booleans())}
+
+    def ranked(self) -> Value | None:
+        fitting = [v for v in self.arrays if v.type.is_numeric and v.rank]
+        return self.draw(st.sampled_from(fitting)) if fitting else None
 
     def _index(self) -> Any:
         value = self.pick((2,), (3,), (3, 3))

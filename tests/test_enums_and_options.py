@@ -154,7 +154,7 @@ def test_none_elsewhere(m: Any) -> None:
 
 
 @pytest.mark.req("T3", "F4")
-def test_interfaces_take_structs_and_are_no_members(m: Any) -> None:
+def test_interfaces_take_structs_and_have_no_layout(m: Any) -> None:
     squares = np.zeros(2, m.Square.dtype)
     squares["side"] = [2, 3]
     assert m.area(squares).tolist() == [4, 9]

@@ -676,6 +676,30 @@ def test_number_arguments_beside_doubles_keep_their_digits(device: Any) -> None:
     same(fp.fuse(lambda x, k: x * k)(np.ones(2), 0.1), np.full(2, 0.1))
 
 
+CONDITION = np.array([True, False])
+OPERATORS: dict[str, Any] = {
+    "where": lambda x: fp.where(CONDITION, x, 0.5),
+    "where_of_halves": lambda x: fp.where(CONDITION, x, np.ones(2, np.float16)),
+    "condition": lambda x: fp.where(x, 2.0, 0.5),
+    "add": lambda x: x + 0.5,
+    "sin": lambda x: fp.sin(x),
+    "components": lambda x: x.xx,
+    "compare": lambda x: x < 1.5,
+}
+
+
+@pytest.mark.req("V1", "T1")
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("list", [[1, 2], [1.5, 0.0], [True, False]], ids=["int", "float", "bool"])
+def test_a_list_that_a_double_parameter_takes_as_well_changes_no_operator(device: Any, name: str, list: Any) -> None:
+    m = fp.Module.load_from_source(device, "beside_double", "double exact(double x) { return x; }")
+    operator = OPERATORS[name]
+    alone = fp.fuse(lambda x: operator(x))(list, _result="numpy")
+    beside, exact = fp.fuse(lambda x: (operator(x), m.exact(x)))(list, _result="numpy")
+    same(beside, alone)
+    same(exact, np.array(list, np.float64))
+
+
 def test_number_arguments_beside_small_integers_are_checked(device: Any) -> None:
     with pytest.raises(fp.RangeError):
         fp.fuse(lambda x, k: x + k)(np.ones(3, np.uint8), 300)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import slangpy as spy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,6 +97,20 @@ def test_shape_supplies_coordinates(m: Any) -> None:
     np.testing.assert_array_equal(m.pair(fp.Shape(3, 5)).to_numpy(), 100 * np.arange(3)[:, None] + np.arange(5))
     assert fp.Shape(3, 5) == (3, 5)
     assert fp.Tensor.zeros(m.device, fp.Shape(3, 5), "float").shape == (3, 5)
+
+
+@pytest.mark.req("C16")
+def test_extents_of_tensors(m: Any) -> None:
+    image = fp.Tensor.zeros(m.device, (3, 5), "float3")
+    theirs = spy.Tensor.zeros(m.device.sgl, shape=(3, 5), dtype="float")
+    for value in (fp.Shape(image), fp.grid(image), fp.grid(fp.grid(image)), fp.Shape(theirs), fp.grid(theirs)):
+        np.testing.assert_array_equal(m.same2(value).to_numpy(), pixels((3, 5)))
+    assert fp.Shape(np.array([3, 5])) == fp.grid(np.array([3, 5])).shape == (3, 5)  # an array is a list of extents
+    with pytest.raises(fp.ShapeError, match="0 dimensions"):
+        fp.grid(image[0, 0])
+    with pytest.raises(fp.ShapeError, match="not known while it is traced"):
+        fp.fuse(lambda x: m.same2(fp.grid(x)))(image)
+    np.testing.assert_array_equal(fp.fuse(lambda i: m.same2(i))(fp.grid(image)).to_numpy(), pixels((3, 5)))
 
 
 @pytest.mark.req("C16")

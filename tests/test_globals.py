@@ -259,6 +259,25 @@ def test_interleaved_functions_keep_their_own_values(frames: list[tuple[int, flo
         np.testing.assert_array_equal(result.to_numpy(), wanted)
 
 
+@pytest.mark.req("F17")
+def test_one_global_set_to_numbers_of_every_kind(m: Any) -> None:
+    """Floats go a shorter way than all else; one call after the other sees its own."""
+    spellings: list[Any] = [2.0, 3, np.float32(4), np.array(5.0), True, 6.5, 7.0]
+    found = [m.lift.set(gain=v)(1.0) for v in (*spellings, *spellings)]
+    assert found == 2 * [2.0, 3.0, 4.0, 5.0, 1.0, 6.5, 7.0]
+    assert m.weigh.set(weights=[1.0, 2.0, 3.0, 4.0])([0, 3]) == [1, 4]
+    with pytest.raises(fp.UnsupportedArgumentError, match="weights"):
+        m.weigh.set(weights=2.0)([0])  # a float where an array is wanted
+    with pytest.raises(fp.UnsupportedArgumentError, match="cut to int"):
+        m.place.set(steps=1.5, cell=[1, 2, 3])([0])
+    assert m.place.set(steps=1, cell=[1, 2, 3])([0, 1, 2]) == [2, 3, 4]
+    with pytest.raises(fp.UnknownNameError, match="'gian'"):
+        m.lift.set(gian=1.0)
+    assert m.lift.set(gain=2.0, steps=1)(1.0) == 2
+    with pytest.raises(fp.ArgumentError, match="never set"):
+        m.lift.set(steps=1)(1.0)
+
+
 def test_snapshots_are_taken(m: Any) -> None:
     weights = np.arange(4, dtype=np.float32)
     listed = [1, 2, 3, 4]

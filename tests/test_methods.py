@@ -293,3 +293,25 @@ def test_generated_chains_of_methods(m: Any, steps: list[str], end: str, batched
     expected = ENDS[end][1](o, d, F32(t))
     actual = fp.fuse(program)(rays, float(t))
     np.testing.assert_allclose(actual, np.broadcast_to(expected, np.shape(actual)), rtol=1e-5, atol=1e-5)
+
+
+def test_an_extension_is_seen_whatever_was_asked_before(device: Any) -> None:
+    """Slang lists the members of a type once per session: a method that was missing is found once a module adds it."""
+    before = fp.Module.load_from_source(device, "extended_later", "float3 same(float3 a) { return a; }")
+    ones = np.ones((2, 3), F32)
+    with pytest.raises(fp.UnknownNameError, match="has no member 'glow'"):
+        fp.fuse(lambda a: before.same(a).glow())(ones)
+    source = "extension float3 { float glow() { return this.x + 1; } }\nfloat3 same(float3 a) { return a; }"
+    after = fp.Module.load_from_source(device, "extended_later", source)
+    same(fp.fuse(lambda a: after.same(a).glow())(ones), np.full(2, 2, F32))
+
+
+def test_an_extension_conforms_whatever_was_asked_before(device: Any) -> None:
+    shapes = "interface IShape { float area(); }\nfloat measure<T : IShape>(T s) { return s.area(); }\n"
+    before = fp.Module.load_from_source(device, "shapes_before", shapes)
+    with pytest.raises(fp.NoMatchError):
+        before.measure(2.0)
+    after = fp.Module.load_from_source(
+        device, "shapes_after", shapes + "extension float : IShape { float area() { return this * this; } }"
+    )
+    assert after.measure(3.0) == 9

@@ -88,6 +88,16 @@ def test_the_place_is_kept_and_belongs_to_one_call_at_a_time(m: Any) -> None:
     assert not wrong
 
 
+def test_each_thread_is_a_new_one(m: Any) -> None:
+    """A thread that has ended leaves its identifier to the next, which knows nothing of the device yet."""
+    results: list[float] = []
+    for i in range(20):
+        thread = threading.Thread(target=lambda i=i: results.append(m.add(float(i), 1.0)))
+        thread.start()
+        thread.join()
+    assert results == [i + 1.0 for i in range(20)]
+
+
 def test_a_failed_call_leaves_the_way_open(m: Any) -> None:
     assert m.same_int(3) == 3
     with pytest.raises(OverflowError):

@@ -172,7 +172,7 @@ def test_c14_batchable(m: Any, device: Any) -> None:
         assert not fp.is_batchable_like(value)
 
 
-@pytest.mark.req("C16", partly="texture.shape")
+@pytest.mark.req("C16")
 def test_c16_grids_are_integer_coordinates(m: Any) -> None:
     x, y = np.meshgrid(np.arange(6), np.arange(4))
     wanted = np.stack([x, y], -1)

@@ -338,6 +338,9 @@ def test_a_texture_is_not_read_while_it_is_written(m: Any, device: Any) -> None:
     turned = fp.vmap(image, (1, 0))
     refused(lambda: m.colour(turned, _result=image), ValueError, "argument 'c' and the result", "one texture")
     m.through(image, other, fp.grid((4, 4)))
+    assert (other.to_numpy() == 1).all()
+    if device.target.kind == "cuda":
+        return  # no mip levels there
     levels = tx.make(device, "Texture2D", "rgba32_float", np.full((4, 4, 4), 3, np.float32), mip_count=2)
     half = fp.grid((2, 2))
     m.through(levels.create_view(mip=1, mip_count=1), levels.create_view(mip=0, mip_count=1), half)  # other texels: fine

@@ -33,12 +33,6 @@ void both(int2 p, RWTensor<float3,2> a, Tensor<float3,2> b) { a[p] = b[p]; }
 """
 
 
-@pytest.fixture(autouse=True)
-def needs_handles(device: Any) -> None:
-    if device.target.kind == "cuda":
-        pytest.skip("CUDA has no handles for buffers, which slangpy's tensors are made of")
-
-
 @pytest.fixture(scope="module")
 def lib(device: Any) -> Any:
     return fp.Module.load_from_source(device, "slangpy_arrays", SOURCE)

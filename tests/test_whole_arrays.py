@@ -127,8 +127,17 @@ def blurred(a: Any) -> Any:
 
 
 def elements(device: Any) -> list[str]:
-    """Names of element types; CUDA packs bool otherwise than tensors do, and refuses it."""
-    return sorted(name for name in ELEMENTS if name != "bool" or device.target.kind != "cuda")
+    """Names of element types; CUDA packs some otherwise than tensors do, and refuses them."""
+    return sorted(name for name in ELEMENTS if name not in ("bool", "half3") or device.target.kind != "cuda")
+
+
+@pytest.mark.parametrize("element", ["bool", "half3"])
+def test_elements_that_cuda_packs_otherwise_are_refused(table: Any, device: Any, element: str) -> None:
+    if device.target.kind != "cuda":
+        pytest.skip("other devices pack them as tensors do")
+    tensor = fp.Tensor.zeros(device, 4, element)
+    with pytest.raises(fp.UnsupportedArgumentError, match=f"argument 't': cuda packs {element} otherwise"):
+        table[f"get_{element}_1"](fp.grid((4,)), tensor)
 
 
 @pytest.mark.req("C8", "T20")

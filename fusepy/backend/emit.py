@@ -33,12 +33,12 @@ from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.control import block
-from fusepy.ir.ops.region import result_dims
+from fusepy.ir.ops.region import result_dims, result_types
 from fusepy.ir.printer import value_type
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
-EMITTER_VERSION = 14  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 15  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
@@ -125,10 +125,12 @@ def emit(
         moved_bytes: size of all that it touches for one element of the grid; by default twice the largest.
     """
     shape = options.shape(variant.tile) or choose(target.kind, element_bytes, variant.linear, moved_bytes)
-    return _Kernel(region, variant, target, accesses, imports, shape, taken, options).build()
+    return RegionKernel(region, variant, target, accesses, imports, shape, taken, options).build()
 
 
-class _Kernel:
+class RegionKernel:
+    """The text of an elementwise kernel; `emit_reduce.FoldKernel` builds on its parts."""
+
     def __init__(
         self,
         region: Node,
@@ -147,7 +149,8 @@ class _Kernel:
         self.target = target
         self.accesses = accesses
         self.imports = imports
-        self.shims = make_shims(self.body, imports, taken)
+        self.types = result_types(region)
+        self.shims = make_shims(self.calls(), imports, taken)
         self.taken = taken
         self.shape = shape
         self.options = options
@@ -159,6 +162,10 @@ class _Kernel:
         self.name = "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
         self.sinks = sinks_of(region)
         self.computed = bool(self.sinks) or any(reach(accesses[o.container], o) == "computed" for o in self.operands)
+
+    def calls(self) -> Graph:
+        """All nodes that the kernel spells out."""
+        return self.body
 
     # ---- the parameter block ------------------------------------------------------------------------------------
 
@@ -173,21 +180,29 @@ class _Kernel:
     def fields(self) -> tuple[Field, ...]:
         """Pointers first, then the count, then the rest: most calls change only the front."""
         listed = [f for f in self.listed() if f.role != "resource"]
-        stored = [j for j in range(len(self.body.outputs)) if j not in self.sinks]
-        outs = [Field(f"{pointee(self.body.outputs[j].type, self.cuda)}*", f"r_{j}", "out", j) for j in stored]
+        stored = [j for j in range(len(self.types)) if j not in self.sinks]
+        outs = self.out_fields(stored)
         count = Field("uint64_t" if self.variant.wide else "uint", "count", "count")
         extents: list[Field] = []
         if not self.variant.linear or self.computed:
             extents = [Field(self.variant.index, f"extent{d}", "extent", d) for d in range(self.variant.rank)]
-        strides: list[Field] = []
-        if not self.variant.linear:
-            for j in stored:
-                rank = len(result_dims(self.region, j))
-                strides.append(Field(self.variant.index, f"r_{j}_b", "out_base", j))
-                strides += [Field(self.variant.index, f"r_{j}_s{axis}", "out_stride", j, axis) for axis in range(rank)]
+        strides = self.out_strides(stored)
         pointers = [f for f in listed if f.role == "pointer"]
         others = [f for f in listed if f.role != "pointer"]
         return (*pointers, *outs, count, *extents, *others, *strides)
+
+    def out_fields(self, stored: Sequence[int]) -> list[Field]:
+        """Where results lie."""
+        return [Field(f"{pointee(self.types[j], self.cuda)}*", f"r_{j}", "out", j) for j in stored]
+
+    def out_strides(self, stored: Sequence[int]) -> list[Field]:
+        """How results lie, where that matters."""
+        fields: list[Field] = []
+        for j in stored if not self.variant.linear else ():
+            fields.append(Field(self.variant.index, f"r_{j}_b", "out_base", j))
+            rank = len(result_dims(self.region, j))
+            fields += [Field(self.variant.index, f"r_{j}_s{axis}", "out_stride", j, axis) for axis in range(rank)]
+        return fields
 
     # ---- text ---------------------------------------------------------------------------------------------------
 
@@ -213,23 +228,28 @@ class _Kernel:
 
     def signature(self) -> str:
         given = ", ".join(f"{i.name}: {value_type(v)}" for i, v in zip(self.body.inputs, self.region.operands))
-        return f"{self.body.name}({given}) -> {', '.join(str(v.type) for v in self.body.outputs) or 'void'}"
+        return f"{self.body.name}({given}) -> {', '.join(map(str, self.types)) or 'void'}"
 
     def trampoline(self) -> list[str]:
         """The user's program on single elements."""
-        names: dict[Value, str] = {v: f"a_{o.name}" for v, o in zip(self.body.inputs, self.operands)}
-        params = [declare(v.type, names[v]) for v in self.body.inputs]
-        params += [f"out {declare(v.type, f'r_{j}')}" for j, v in enumerate(self.body.outputs)]
+        return self.program(f"fz_{self.name}", self.body, [f"a_{o.name}" for o in self.operands])
+
+    def program(self, name: str, body: Graph, inputs: Sequence[str]) -> list[str]:
+        """A function that computes the outputs of a graph of single elements."""
+        names: dict[Value, str] = dict(zip(body.inputs, inputs))
+        params = [declare(v.type, names[v]) for v in body.inputs]
+        params += [f"out {declare(v.type, f'r_{j}')}" for j, v in enumerate(body.outputs)]
         write = Statements(names, self.shims)
-        lines = write.nodes(self.body)
-        lines += [f"r_{j} = {names[v]};" for j, v in enumerate(self.body.outputs)]
-        return [f"void fz_{self.name}({', '.join(params)})", *block(lines)]
+        lines = write.nodes(body)
+        lines += [f"r_{j} = {names[v]};" for j, v in enumerate(body.outputs)]
+        return [f"void {name}({', '.join(params)})", *block(lines)]
 
     def block(self) -> str:
         """The entry point's parameters where those are not at module scope."""
         if not self.target.entry_point_block:
             return ""
-        return "".join(f", uniform {text}" for text in (f"FzArguments {BLOCK}", *map(declare_resource, self.resources())))
+        resources = [declare_resource(f, self.cuda) for f in self.resources()]
+        return "".join(f", uniform {text}" for text in (f"FzArguments {BLOCK}", *resources))
 
     def rows(self, entry: str) -> list[str]:
         """A kernel over texels, whose groups are numbered by coordinates."""
@@ -324,21 +344,26 @@ class _Kernel:
 
     def store(self, j: int, name: str) -> str:
         """Stores result `j`. Along a dimension that it does not vary over, only the first thread writes."""
-        value = self.body.outputs[j]
+        type = self.types[j]
         pointer = f"{BLOCK}.r_{j}"
         dims = result_dims(self.region, j)
         sink = self.sinks.get(j)
         if sink is not None:
-            repeated = [f"d{d} == 0" for d in range(self.variant.rank) if d not in dims]
+            repeated = [f"d{d} == 0" for d in self.repeated(j)]
             guard = f"if ({' && '.join(repeated)}) " if repeated else ""
-            return guard + sink.store(j, dims, name, value.type)
+            return guard + sink.store(j, dims, name, type)
         if self.variant.linear:
-            return self.assign(pointer, "i" if dims else "0", name, value.type)
+            return self.assign(pointer, "i" if dims else "0", name, type)
         offset = " + ".join([f"{pointer}_b", *(f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(dims))])
-        first = [f"d{d} == 0" for d in range(self.variant.rank) if d not in dims]
+        first = [f"d{d} == 0" for d in self.repeated(j)]
         first += [f"(d{d} == 0 || {pointer}_s{axis} != 0)" for axis, d in enumerate(dims)]
         guard = f"if ({' && '.join(first)}) " if first else ""
-        return f"{guard}{self.assign(pointer, offset, name, value.type)}"
+        return f"{guard}{self.assign(pointer, offset, name, type)}"
+
+    def repeated(self, j: int) -> list[int]:
+        """The dimensions over which result `j` is the same, and so computed more than once."""
+        dims = result_dims(self.region, j)
+        return [d for d in range(self.variant.rank) if d not in dims]
 
     def assign(self, pointer: str, index: str, name: str, type: Type) -> str:
         """Writes one element."""

@@ -41,6 +41,7 @@ class Bound:
         self._staged: dict[str, list[Staged]] = {}
         self._foreign: set[str] = set()
         self.current: Any = _NEVER  # the values of the last call, by identity
+        self.checked: tuple[str, ...] | None = None  # names that set all that is read, and all that the object holds
 
     def attach(self, cursor: spy.ShaderCursor) -> None:
         """Starts over with a shader object that holds nothing yet; whoever calls keeps the object alive."""
@@ -50,6 +51,7 @@ class Bound:
         self._staged.clear()
         self._foreign.clear()
         self.current = _NEVER
+        self.checked = None
 
     def stale(self, values: Mapping[str, Any]) -> bool:
         """Whether the object holds something that `values` does not set."""
@@ -61,10 +63,22 @@ class Bound:
         Raises:
             FusepyError: if a value does not fit; the next call writes everything anew.
         """
-        assert self._cursor is not None
         self.current = _NEVER
-        held, layouts = self._held, self._layouts
-        changed = [(n, v) for n, v in values.items() if n in layouts and held.get(n, _NEVER) is not v]
+        held, layouts, slots = self._held, self._layouts, self._slots
+        changed: list[tuple[str, Any]] = []
+        for name, value in values.items():
+            if held.get(name, _NEVER) is value or name not in layouts:
+                continue
+            if value.__class__ is float and name in slots and slots[name].write_float(value):  # what changes in every frame
+                held[name] = value
+            else:
+                changed.append((name, value))
+        if changed:
+            self._write(changed, device, what)
+
+    def _write(self, changed: Sequence[tuple[str, Any]], device: Device, what: str) -> None:
+        assert self._cursor is not None
+        held = self._held
         for name, _ in changed:  # until all is written again, the object holds nothing for them
             held.pop(name, None)
             self._staged.pop(name, None)

@@ -152,13 +152,15 @@ class Kernel:
 
     def _bind(self, device: Device, bound: Bound) -> None:
         """Makes the root hold what the running call has set, and nothing else."""
-        device.raw.set_cuda_context_current()  # binding may copy, and this may be another thread than the last
-        values = device.set_values()
-        if bound.stale(values):
-            self._renew(device)
-        if self._reads is None:  # told once
-            self._reads = reads(bound.names, self._source.text, self._sources)
-        check_set(self._source.name, self._reads, values, "call .set({0}=…) on the function")
+        device.queue.enter()  # binding may copy
+        values, names = device.set_values()
+        if bound.checked != names:
+            if bound.stale(values):
+                self._renew(device)
+            if self._reads is None:  # told once
+                self._reads = reads(bound.names, self._source.text, self._sources)
+            check_set(self._source.name, self._reads, values, "call .set({0}=…) on the function")
+            bound.checked = names
         bound.write(values, device, self._source.name)
         bound.current = device.bindings
 

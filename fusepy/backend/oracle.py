@@ -14,6 +14,7 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.defaults import default_number
+from fusepy.backend.entries import with_entry_points
 from fusepy.backend.libraries import array_name, is_array, seen
 from fusepy.backend.overloads import ENUM, PICK, Callee, RawAnswer, conforms, found, kind_of, type_name
 from fusepy.backend.reads import reachable, texts_of
@@ -25,7 +26,7 @@ from fusepy.ir.oracle import THIS, Answer, Field, Layout, Param, Signature
 from fusepy.ir.types import BOOL, Kind, Type, pair_of, split_path
 from fusepy.ir.whole import library, spelled
 
-FACTS_VERSION = 10  # part of the key of facts on disk; raise it when what is recorded changes
+FACTS_VERSION = 11  # part of the key of facts on disk; raise it when what is recorded changes
 _K = spy.TypeReflection.Kind
 
 
@@ -127,9 +128,22 @@ class SlangOracle:
             if type.kind is Kind.WHOLE:  # converts to nothing else, so what Slang has taken it for is an interface that it has
                 return super_ is not None and kind_of(super_) == _K.interface
             sub = found(layout.find_type_by_name(type.name))
-            return sub is not None and super_ is not None and conforms(layout, sub, super_)
+            if sub is None or super_ is None:
+                return False
+            if "<" in type.name and kind_of(super_) == _K.interface:  # `is_sub_type` of these ends the process now and then
+                source = self._sources[module]
+                text = f"import {source.name};\nvoid probe({type} a) {{ {interface} b = a; }}\n"
+                return self._compiler.probe(text, [source]) is None
+            return conforms(layout, sub, super_)
 
         return any(self._facts[m].get("conforms", f"{type}:{interface}", lambda m=m: ask(m)) for m in self._sources)
+
+    def conforming(self, interface: Type) -> Sequence[Type] | None:
+        for module in self._sources:
+            raw = self._facts[module].get("conforming", interface.name, lambda module=module: self._conforming(module, interface))
+            if raw is not None:
+                return [Type.parse(name) for name in raw]
+        return None
 
     def globals(self, module: str) -> dict[str, bool]:
         """The globals of a module and of all that it imports; for each whether a kernel can write to it."""
@@ -147,7 +161,12 @@ class SlangOracle:
 
     def entry_points(self, module: str) -> dict[str, list[int]]:
         """The entry points of a module that run as kernels, with their thread groups."""
-        return self._facts[module].get("entries", "", lambda: _entries(self._module(module)))
+
+        def ask() -> dict[str, list[int]]:
+            source = self._sources[module]
+            return _entries(self._compiler.module(with_entry_points(source) if self._compiler.is_cuda else source))
+
+        return self._facts[module].get("entries", "", ask)
 
     def default(self, module: str, function: str, signature: Signature, name: str) -> float | bool | None:
         """The default of a parameter where it is a plain number; see `default_number`."""
@@ -268,7 +287,18 @@ class SlangOracle:
         if value is not None:
             pair = _pair_layout(layout, value)
             return pair and [[name, member] for name, member, _, _ in pair[3]]
-        return [[f.name, type_name(f.type, layout)] for f in struct.fields]
+        return [
+            [f.name, f.type.full_name if kind_of(f.type) == _K.interface else type_name(f.type, layout)] for f in struct.fields
+        ]
+
+    def _conforming(self, module: str, interface: Type) -> list[str] | None:
+        layout = self._module(module).layout
+        super_ = found(layout.find_type_by_name(interface.name))
+        if super_ is None or kind_of(super_) != _K.interface:
+            return None
+        types = [found(layout.find_type_by_name(name)) for name in self.symbols(module)["types"]]
+        plain = [t for t in types if t is not None and "<" not in t.full_name]
+        return [t.full_name for t in plain if conforms(layout, t, super_)]
 
     def _layout(self, module: str, type: Type) -> list[Any] | None:
         layout = self._module(module).layout

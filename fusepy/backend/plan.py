@@ -82,11 +82,11 @@ class Plan:
         self._build = build
         assert region.body is not None
         self.name = region.body.name
-        self._operands = region_operands(region)
+        self._operands = self._listed()
         self._out_dims = [result_dims(region, j) for j in range(len(elements))]
         dims = [m.dims or () for m in region.maps] + self._out_dims
         self.rank = max((max(d) + 1 for d in dims if d), default=0)
-        self._feeds = output_feeds(region)
+        self._feeds = self._fed()
         self._sinks = sinks_of(region)
         self.kernels: dict[Variant, Kernel] = {}
         self._linear_kernel: Kernel | None = None  # the usual one of these, without hashing a variant
@@ -123,6 +123,14 @@ class Plan:
             if field.role != "pointer"
         ]
         self._written = [o for o in self._memory if written(o.want)]
+
+    def _listed(self) -> list[Operand]:
+        """The operands of the region, in order."""
+        return region_operands(self.region, self.device.target.kind == "cuda")
+
+    def _fed(self) -> list[frozenset[int]]:
+        """For each result the operands that it is computed from."""
+        return output_feeds(self.region)
 
     # ---- the hot path -------------------------------------------------------------------------------------------
 
@@ -221,7 +229,10 @@ class Plan:
         steps = [
             strides[p] if strides and o.rank else contiguous_strides(s) for p, o, s in zip(self.positions, self._operands, given)
         ]
-        return make_recipe(self._operands, given, steps, self._out_dims, self._feeds, self.rank, self.name, self.strict)
+        return self._made(given, steps)
+
+    def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> Recipe:
+        return make_recipe(self._operands, shapes, strides, self._out_dims, self._feeds, self.rank, self.name, self.strict)
 
     def one_shape(self, shapes: Sequence[tuple[int, ...]]) -> bool:
         """Whether arguments of these shapes have one batch shape, so that they can be indexed linearly."""
@@ -283,7 +294,7 @@ class Plan:
                     )
             shapes = [args[p].shape if o.rank else () for p, o in zip(self.positions, self._operands)]
             strides = [args[p].strides if isinstance(args[p], Tensor) else () for p in self.positions]
-            found = make_recipe(self._operands, shapes, strides, self._out_dims, self._feeds, self.rank, self.name, self.strict)
+            found = self._made(shapes, strides)
             if len(self._recipes) >= RECIPES:
                 self._recipes.clear()
             self._recipes[key] = found

@@ -25,6 +25,15 @@ IDLE_LOOKS = 20  # before it sleeps: waking it costs a call that waits for its r
 DELAY_S = 0.5e-3  # the background thread looks this often; what it finds unchanged since its last look, it submits
 
 
+class _Here(threading.local):
+    """What each thread knows by itself: of an identifier the next thread may be the owner, once this one has ended."""
+
+    queue: object = None  # the mark of the queue that made its CUDA context current last
+
+
+_here = _Here()
+
+
 class Queue:
     """The graphics queue of one device. Every method must be called with `lock` held, except `flush` and `wait`."""
 
@@ -35,7 +44,8 @@ class Queue:
         self._pass: Any = None
         self._count = 0
         self._cuda = device.info.type == spy.DeviceType.cuda
-        self._thread = threading.get_ident()  # the last one that used the device
+        self._mark = object()
+        _here.queue = None  # whoever opened the device has left its context current here
         self._limit = LIMIT if deferred else 1
         self._last: int | None = None
         self._alone = deferred  # whether nobody else submits to this queue, so that `_last` is the last submission
@@ -50,15 +60,11 @@ class Queue:
 
     def dispatch(self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int]) -> None:
         """Records one dispatch after all earlier ones; parameters were written to `root` just before."""
-        if self._cuda and self._thread != threading.get_ident():
-            self._enter_thread()
+        self.enter()
         encoder = self._encoder
         compute = self._pass
         if encoder is None:
-            encoder = self._encoder = self._device.create_command_encoder()
-            if self._asleep:
-                self._asleep = False
-                self._wake.set()
+            encoder = self._open()
         elif compute is None and not self.overlaps:
             encoder.global_barrier()
         if compute is None:
@@ -73,26 +79,24 @@ class Queue:
         if self._count >= self._limit:
             self._submit()
 
+    def keep(self, *things: object) -> None:
+        """What recorded work uses may go at once: all later work on this queue runs behind it."""
+
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
         """Records a copy between buffers, after all earlier work and before all later."""
-        if self._cuda and self._thread != threading.get_ident():
-            self._enter_thread()
-        if self._encoder is None:
-            self._encoder = self._device.create_command_encoder()
-            if self._asleep:
-                self._asleep = False
-                self._wake.set()
+        self.enter()
+        encoder = self._encoder or self._open()
         if self._pass is not None:
             self._pass.end()
             self._pass = None
-        self._encoder.global_barrier()  # what wrote the source was reached by a pointer, which sgl cannot see
-        self._encoder.copy_buffer(target, to, source, at, nbytes)
+        encoder.global_barrier()  # what wrote the source was reached by a pointer, which sgl cannot see
+        encoder.copy_buffer(target, to, source, at, nbytes)
 
     def flush(self) -> int | None:
         """Submits what is recorded; returns the id of the last submission, where it can be known."""
         with self._lock:
-            if self._cuda and self._thread != threading.get_ident():
-                self._enter_thread()
+            if self._cuda:
+                self._enter()  # for what the caller does with the device next
             self._submit()
             return self._last if self._alone else None
 
@@ -104,22 +108,39 @@ class Queue:
             assert self._last is not None
             return self._last
 
+    def _open(self) -> Any:
+        if self._cuda:
+            self._enter()
+        self._encoder = self._device.create_command_encoder()
+        if self._asleep:
+            self._asleep = False
+            self._wake.set()
+        return self._encoder
+
     def _submit(self) -> None:
         encoder = self._encoder
         if encoder is not None:
+            if self._cuda:
+                self._enter()
             if self._pass is not None:
                 self._pass.end()
                 self._pass = None
             self._encoder = None
             self._count = 0
-            if self._cuda and self._thread != threading.get_ident():
-                self._enter_thread()
             self._last = self._device.submit_command_buffer(encoder.finish())
 
-    def _enter_thread(self) -> None:
-        """Makes the device's CUDA context current in this thread; sgl does not, and the driver aborts without one."""
+    def enter(self) -> None:
+        """Makes the device's CUDA context that of this thread, unless it is: the driver aborts without one."""
+        if self._cuda and _here.queue is not self._mark:
+            self._enter()
+
+    def _enter(self) -> None:
+        """Makes the device's CUDA context current in this thread; sgl does not.
+
+        Whoever else computes in CUDA may have made another one current, so each command buffer begins and ends with this.
+        """
         self._device.set_cuda_context_current()
-        self._thread = threading.get_ident()
+        _here.queue = self._mark
 
     def share(self) -> None:
         """Submits at once from now on: memory of this device is visible to others."""

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.entries import RENAMED, renamed, with_entry_points, without_entry_points
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads
 from fusepy.backend.options import Options
+from fusepy.backend.session import digest_name
 from fusepy.backend.slots import Staged
 from fusepy.errors import ArgumentError, CompileError, ShapeError, UnknownNameError, did_you_mean
 
@@ -38,20 +40,18 @@ class RawKernel:
         self.name = name
         self._source = source
         device.raw.set_cuda_context_current()
-        if existing is not None and name == "main" and device.target.kind == "cuda":
-            raise CompileError(
-                "an entry point named main cannot run on CUDA", saw=name, hint="Slang renames it there, so give it another name"
-            )
-        if existing is not None:
-            self._text = name
-            self._program = device.compiler.link_existing(source, name, "\n".join(options.exports()), options.conformances)
-            self.numthreads = tuple(existing)
-        else:
-            self.numthreads = (*(options.numthreads or (64,)), 1, 1)[:3]
+        self.numthreads = (*(existing or options.numthreads or (64,)), 1, 1)[:3]
+        if existing is None:
             self._text = _wrapper(device, source, name, self.numthreads, options)
-            self._program = device.compiler.compile(
-                f"r_{_digest(self._text)}", self._text, (), [source], "fz_dispatch", options.conformances
-            ).program
+            self._program = _compile(device, source, self._text, "fz_dispatch", options)
+        elif name == "main" and device.target.kind == "cuda":
+            source = without_entry_points(source)
+            self._text = renamed(device.compiler.module(source), source, self.numthreads, options.exports())
+            self._program = _compile(device, source, self._text, RENAMED, options)
+        else:
+            self._text = name
+            source = with_entry_points(source) if device.target.kind == "cuda" else source
+            self._program = device.compiler.link_existing(source, name, "\n".join(options.exports()), options.conformances)
         try:
             self._pipeline = device.raw.create_compute_pipeline(self._program)
         except RuntimeError as error:
@@ -96,7 +96,7 @@ class RawKernel:
         if not math.prod(groups):
             return
         with device.lock:
-            values = device.set_values()
+            values, _ = device.set_values()
             if self._globals is not None and self._globals.stale(values):
                 self._attach()
             staged = self._write(values, given)
@@ -153,10 +153,8 @@ class RawKernel:
         return [self._pipeline, self._root]
 
 
-def _digest(text: str) -> str:
-    import hashlib
-
-    return hashlib.sha256(text.encode()).hexdigest()[:20]
+def _compile(device: Device, source: ModuleSource, text: str, entry_point: str, options: Options) -> spy.ShaderProgram:
+    return device.compiler.compile(digest_name("r", text), text, (), [source], entry_point, options.conformances).program
 
 
 def _wrapper(device: Device, source: ModuleSource, name: str, numthreads: Sequence[int], options: Options) -> str:

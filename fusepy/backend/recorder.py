@@ -71,6 +71,10 @@ class Recorder:
         compute.end()
         self._encoder.global_barrier()
 
+    def keep(self, *things: object) -> None:
+        """Holds what recorded work uses."""
+        self.kept += things
+
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
         """Records a copy between buffers."""
         self.kept += (target, source)

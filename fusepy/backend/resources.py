@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
-from fusepy.backend.marshals.base import Field
+from fusepy.backend.cudatexture import bound, check_written
+from fusepy.backend.marshals.base import OWN, Field
 from fusepy.backend.texture import AnyTexture, kind_of, overlap, texture_of
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.tensor import Tensor
@@ -61,7 +62,7 @@ class Resources:
             self._check(device, field, value)
         self._check_conflicts(values)
         self._tensors = any(isinstance(v, Tensor) for v in values)
-        for i, value in enumerate(values):
+        for i, value in enumerate(bound(device, self._fields, values, self._kernel)):
             if isinstance(value, Tensor):
                 self._bind_tensor(device, i, value)
             elif value is not last[i]:
@@ -116,6 +117,8 @@ class Resources:
                 hint=f"create it with usage=TextureUsage.{needed.name} | …",
             )
         format = kind_of(value).format
+        if field.role != "into":
+            check_written(format, field.type, device, f"{self._kernel}: {_what(field)}")
         can = spy.FormatSupport.shader_uav_store if writes else spy.FormatSupport.shader_load
         if not device.raw.get_format_support(format) & can:
             raise UnsupportedArgumentError(
@@ -144,7 +147,7 @@ class Resources:
         for i, (a, first) in enumerate(textures):
             for b, second in textures[i + 1 :]:
                 writers = a.type.startswith("RW") + b.type.startswith("RW")
-                fine = writers == 0 or (writers == 2 and "into" not in (a.role, b.role))
+                fine = writers == 0 or (writers == 2 and "into" not in (a.role, b.role)) or _own_texels(a, b)
                 if not fine and overlap(first, second):
                     raise ShapeError(
                         f"{self._kernel}: {_what(a)} and {_what(b)} are one texture, which is written to",
@@ -155,6 +158,11 @@ class Resources:
     def _misfit(self, field: Field, saw: Any, expected: str, hint: str) -> ShapeError:
         what = f"{self._kernel}: {_what(field)}: a tensor cannot be passed as {field.type}"
         return ShapeError(what, saw=saw, expected=expected, hint=hint)
+
+
+def _own_texels(a: Field, b: Field) -> bool:
+    """Whether one is a result, and the other its own texels, which CUDA reads through a binding of their own."""
+    return b.role == "into" and a.name.endswith(f"_{OWN}{b.source}")
 
 
 def _names(usage: spy.TextureUsage | spy.BufferUsage) -> str:

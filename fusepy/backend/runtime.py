@@ -116,9 +116,9 @@ class Device(Spellings):
 
     # ---- for the rest of fusepy ---------------------------------------------------------------------------------
 
-    def set_values(self) -> dict[str, Any]:
-        """The globals that the running call has set; read with `lock` held."""
-        return {} if self.bindings is None else self.bindings.values
+    def set_values(self) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """The globals that the running call has set, and their names; read with `lock` held."""
+        return ({}, ()) if self.bindings is None else (self.bindings.values, self.bindings.names)
 
     @property
     def raw(self) -> spy.Device:

@@ -3,6 +3,9 @@
 A live kernel costs 1.4-1.7 MB, and 0.9 MB of it stays in its session after the kernel is gone. Sessions are therefore
 rotated: after `KERNELS_PER_SESSION` kernels a new one takes over, and the old one dies with its last kernel.
 
+Slang lists the members of a type once per session, when it is first asked for one, and does not see extensions of it that are
+loaded later. Modules that extend types are therefore asked in sessions of their own.
+
 A module that failed to load stays poisoned under its name, so names are made from contents, with a fresh one per attempt,
 and failures are remembered: the same source fails twice with the same text and without compiling.
 """
@@ -28,9 +31,11 @@ from fusepy.errors import ArgumentError, CompileError
 from fusepy.ir.whole import LIBRARIES
 
 KERNELS_PER_SESSION = 64
+SESSIONS = 16  # that are open at a time; the one that was used least recently makes way
 
 Conformances = Sequence[tuple[str, str, int]]  # interface, type, id
-SessionKey = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str, object], ...]]
+# include folders, defines, compiler options, and digests of what extends types
+SessionKey = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str, object], ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class _Session:
     """One Slang session with what was loaded into it."""
 
     def __init__(self, device: spy.Device, key: SessionKey, scratch: Path, binaries: Path | None):
-        dirs, defines, options = key
+        dirs, defines, options, _ = key
         described = {"include_paths": [scratch, *dirs], "defines": dict(defines), **dict(options)}
         try:
             self.sgl = device.create_slang_session(
@@ -83,6 +88,7 @@ class Compiler:
 
     def __init__(self, device: spy.Device, lock: threading.RLock):
         self._device = device
+        self.is_cuda = device.info.type is spy.DeviceType.cuda
         self._lock = lock
         self._sessions: dict[SessionKey, _Session] = {}
         self._failed: dict[str, CompileError] = {}
@@ -151,8 +157,8 @@ class Compiler:
             folder = self._root / "binary"
             for file, content in binaries.items():
                 (folder / file).write_bytes(content)
-            dirs, defines, options = _session_key(sources)
-            key = ((str(folder), *dirs), defines, options)
+            dirs, defines, options, extends = _session_key(sources)
+            key = ((str(folder), *dirs), defines, options, extends)
             session = self._rotated(key, sources, binaries=None)
             session.kernels += 1
             try:
@@ -241,10 +247,12 @@ class Compiler:
         return self._rotated(_session_key(sources), sources, binaries=self._root / "binary")
 
     def _rotated(self, key: SessionKey, sources: Sequence[ModuleSource], binaries: Path | None) -> _Session:
-        found = self._sessions.get(key)
+        found = self._sessions.pop(key, None)
         if found is None or found.kernels >= KERNELS_PER_SESSION or found.knows_otherwise(sources):
             found = _Session(self._device, key, self._root / "source", binaries)
-            self._sessions[key] = found
+        self._sessions[key] = found  # the last one in order is the last one used
+        if len(self._sessions) > SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
         found.files.update(pair for s in sources for pair in s.files)
         return found
 
@@ -269,7 +277,8 @@ def _session_key(sources: Sequence[ModuleSource]) -> SessionKey:
                         saw=f"{table[name]} and {value}",
                         hint="load both modules with the same defines and options",
                     )
-    return tuple(dirs), tuple(sorted(defines.items())), tuple(sorted(options.items()))
+    extends = sorted({digest for source in sources for digest in source.extends})
+    return tuple(dirs), tuple(sorted(defines.items())), tuple(sorted(options.items())), tuple(extends)
 
 
 def _link(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.base import Op, declare
 from fusepy.ir.ops.call import spell_call
+from fusepy.ir.ops.folds import folds_of
 from fusepy.ir.oracle import IN, OUT
 from fusepy.ir.types import VOID, Kind, Type
 
@@ -122,8 +123,9 @@ def _wrapper(node: Node) -> tuple[str, str]:
 
 def used_names(region: Node, alias: str) -> list[str]:
     """What a kernel may name of one module: the functions that it calls there, and every struct among its values."""
-    assert region.body is not None
-    names = [n.text("function") for n in region.body.walk() if n.op.name == "slang.call" and n.text("module") == alias]
-    structs = [struct_in(v.type) for v in (*region.operands, *region.body.all_values())]
+    calls = [n for body in region.bodies for n in body.walk() if n.op.name == "slang.call"]
+    names = [n.text("function") for n in calls if n.text("module") == alias]
+    names += [f.function for f in folds_of(region) if f.module == alias]
+    structs = [struct_in(v.type) for v in (*region.operands, *(v for body in region.bodies for v in body.all_values()))]
     names += [s.name for s in structs if s is not None]
     return list(dict.fromkeys(names))

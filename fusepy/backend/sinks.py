@@ -63,9 +63,10 @@ def sink_type(container: str, texel: Type, result: Type, what: str) -> Type:
     )
 
 
-def declare_resource(field: Field) -> str:
-    """The declaration of what is bound by name. Textures are written in whatever format they have."""
-    format = '[format("unknown")] ' if field.type.startswith("RWTexture") else ""
+def declare_resource(field: Field, cuda: bool = False) -> str:
+    """The declaration of what is bound by name. Textures are written in whatever format they have, on CUDA only by results."""
+    converted = field.type.startswith("RWTexture") and not (cuda and (field.role != "into" or "Array" in field.type))
+    format = '[format("unknown")] ' if converted else ""
     return f"{format}{field.type} {field.name}"
 
 

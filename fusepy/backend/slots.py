@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.cudatexture import check_global, check_texture, check_written
+from fusepy.backend.texture import kind_of
 from fusepy.backend.values import HostArray, Plain, check_fields, plain_of
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import Kind, Type
@@ -112,8 +114,12 @@ class Binding:
 class Slot(Protocol):
     def write(self, value: Any, path: str, binding: Binding) -> None: ...
 
+    def write_float(self, value: float) -> bool:
+        """Writes a number that needs no check, and says whether the parameter is one that it fits."""
+        return False
 
-class _PlainSlot:
+
+class _PlainSlot(Slot):
     """Plain data: packed on the host, written with one ``set_data``, which checks nothing: the bytes are the layout's."""
 
     def __init__(self, cursor: spy.ShaderCursor, plain: Plain):
@@ -122,13 +128,20 @@ class _PlainSlot:
         self.data = np.zeros(plain.dtype.itemsize, np.uint8)
         self.view = self.data.view(plain.dtype.base if plain.dtype.subdtype else plain.dtype)
         self.view = self.view.reshape(plain.dtype.shape)
+        self.is_float = plain.kind == "number" and plain.dtype.kind == "f"  # of a vector it is "V"
 
     def write(self, value: Any, path: str, binding: Binding) -> None:
         self.plain.fill(self.view, value, path, binding.address)
         self.cursor.set_data(self.data)
 
+    def write_float(self, value: float) -> bool:
+        if self.is_float:
+            self.view[...] = value
+            self.cursor.set_data(self.data)
+        return self.is_float
 
-class _StructSlot:
+
+class _StructSlot(Slot):
     """A struct that holds resources, a constant buffer or a parameter block: field by field."""
 
     def __init__(self, name: str, fields: Mapping[str, Slot]):
@@ -146,7 +159,7 @@ class _StructSlot:
             slot.write(given[name], f"{path}.{name}", binding)
 
 
-class _ArraySlot:
+class _ArraySlot(Slot):
     """An array of resources."""
 
     def __init__(self, name: str, items: Sequence[Slot]):
@@ -166,7 +179,7 @@ class _ArraySlot:
             slot.write(item, f"{path}[{i}]", binding)
 
 
-class _ResourceSlot:
+class _ResourceSlot(Slot):
     """A texture, buffer, sampler or acceleration structure."""
 
     def __init__(self, cursor: spy.ShaderCursor, layout: spy.TypeLayoutReflection):
@@ -187,12 +200,15 @@ class _ResourceSlot:
         binding.meet(value)
         if self.sampler:
             self.check(isinstance(value, spy.Sampler), value, path, "give a sampler")
+            check_global(value, binding.device, path)
         elif self.shape in _BUFFERS:
             value = self.buffer(value, path, binding)
         elif self.shape == _S.acceleration_structure:
             self.check(isinstance(value, spy.AccelerationStructure), value, path, "give an acceleration structure")
         else:
             self.check_texture(value, path)
+            check_texture(value, binding.device)
+            check_written(kind_of(value).format, self.name, binding.device, path)
         try:
             self.cursor.write(value)
         except RuntimeError as error:
@@ -268,7 +284,7 @@ class _ResourceSlot:
         )
 
 
-class _Unsupported:
+class _Unsupported(Slot):
     def __init__(self, name: str):
         self.name = name
 

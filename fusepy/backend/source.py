@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from fusepy.backend.libraries import INCLUDE_DIRS
 
@@ -19,6 +20,7 @@ _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*")', re.S)
 _IMPORT = re.compile(r"\b(?:import|__include|implementing|__exported\s+import)\s+([\w.]+|\"[^\"]+\")\s*;")
 _IMPORTED = re.compile(r"(?<!__exported )\bimport\s+([\w.]+|\"[^\"]+\")\s*;")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]+(\S.*)$", re.M)
+_EXTENSION = re.compile(r"\bextension\b")
 _MACRO_IMPORT = re.compile(r"^[ \t]*#[ \t]*define\b[^\n]*\b(?:import|__include)\b", re.M)
 
 
@@ -34,6 +36,7 @@ class ModuleSource:
         closure: hex digest over the text and all that it imports.
         cacheable: whether the closure is known to be complete.
         files: the files that it imports, with digests of their contents.
+        extends: digests of those texts among these, its own included, that extend types.
     """
 
     alias: str
@@ -46,6 +49,7 @@ class ModuleSource:
     cacheable: bool = True
     name: str = field(default="", compare=False)
     files: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    extends: tuple[str, ...] = field(default=(), compare=False)
 
     @staticmethod
     def make(
@@ -61,13 +65,14 @@ class ModuleSource:
         dirs = tuple(dict.fromkeys([*own, *include_dirs, *INCLUDE_DIRS]))
         pairs = tuple(sorted((k, str(int(v)) if isinstance(v, bool) else str(v)) for k, v in (defines or {}).items()))
         extra = tuple(sorted((options or {}).items()))
-        digest, cacheable, files = _closure(text, dirs, Path(path).parent if path else None)
+        digest, cacheable, files, extends = _closure(text, dirs, Path(path).parent if path else None)
         digest.update(repr((alias, pairs, extra)).encode())
         closure = digest.hexdigest()
         stem = re.sub(r"\W", "_", alias)
         if not re.match(r"[A-Za-z_]", stem):
             stem = f"m_{stem}"
-        return ModuleSource(alias, text, path, dirs, pairs, extra, closure, cacheable, f"{stem}_{closure[:12]}", files)
+        name = f"{stem}_{closure[:12]}"
+        return ModuleSource(alias, text, path, dirs, pairs, extra, closure, cacheable, name, files, extends)
 
     @property
     def label(self) -> str:
@@ -100,9 +105,13 @@ def _file_of(operand: str) -> str:
     return name if name.endswith(".slang") else f"{name}.slang"
 
 
-def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> tuple[hashlib._Hash, bool, tuple[tuple[str, str], ...]]:  # pyright: ignore[reportPrivateUsage]
-    """A digest over `text` and every file that it reaches, whether all imports could be read, and those files."""
-    digest = hashlib.sha256(text.encode(errors="surrogateescape"))
+_Closure: TypeAlias = "tuple[hashlib._Hash, bool, tuple[tuple[str, str], ...], tuple[str, ...]]"  # pyright: ignore
+
+
+def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> _Closure:
+    """A digest over `text` and all that it reaches, whether all imports could be read, the files, and what extends types."""
+    own = hashlib.sha256(text.encode(errors="surrogateescape"))
+    digest, extends = own.copy(), [own.hexdigest()] if _EXTENSION.search(bare(text)) else []
     cacheable = True
     seen: dict[Path, str] = {}
     pending: list[tuple[str, Path | None]] = [(text, own_dir)]
@@ -119,10 +128,12 @@ def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> tuple[hash
                 continue
             content = found.read_text(encoding="utf-8", errors="surrogateescape")
             seen[found] = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()
+            if _EXTENSION.search(bare(content)):
+                extends.append(seen[found])
             digest.update(f"{name}\n{len(content)}\n".encode())
             digest.update(content.encode(errors="surrogateescape"))
             pending.append((content, found.parent))
-    return digest, cacheable, tuple((str(path), content) for path, content in seen.items())
+    return digest, cacheable, tuple((str(path), content) for path, content in seen.items()), tuple(extends)
 
 
 def bare(text: str) -> str:

@@ -8,11 +8,12 @@ from typing import Any, cast
 
 import slangpy as spy
 
+from fusepy.backend.cudatexture import check_stored, check_texture
 from fusepy.backend.marshals.base import Bound
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.runtime import Device
 from fusepy.backend.sinks import Sink, sink_type
-from fusepy.backend.texture import TextureKind, check_cuda, create, format_for, kind_for, kind_of
+from fusepy.backend.texture import TextureKind, create, format_for, is_texture, kind_for, kind_of
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Value
@@ -27,11 +28,6 @@ class Into:
 
     kinds: tuple[TextureKind | None, ...]
     shared: tuple[int | None, ...]
-
-
-def is_texture(value: Any) -> bool:
-    """Whether `value` is one of slangpy's textures, or a view of one."""
-    return isinstance(value, (spy.Texture, spy.TextureView))
 
 
 def into(result: Any, args: Sequence[Any]) -> Into | None:
@@ -101,11 +97,13 @@ class Target:
             ShapeError: if it lies on another device.
         """
         check_device(given, "texture", device)
-        check_cuda(given, kind_of(given), device, written=False)
+        check_texture(given, device)
+        check_stored(kind_of(given).format, str(self.type), device, "a result")
         return Bound(given, kind_of(given).shape(given))
 
     def create(self, device: Device, shape: tuple[int, ...]) -> Bound:
         """A new texture of this size."""
+        check_stored(self.kind.format, str(self.type), device, "a result")
         return Bound(create(device.raw, self.kind.type, self.kind.format, shape), shape)
 
 

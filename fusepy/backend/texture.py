@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import slangpy as spy
 
@@ -11,7 +11,7 @@ from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import FLOAT, INT, TEXTURE_RANKS, UINT, Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    pass
 
 AnyTexture: TypeAlias = "spy.Texture | spy.TextureView"
 
@@ -65,6 +65,11 @@ class TextureKind:
 
     def __repr__(self) -> str:
         return f"{self.container} of {self.format.name}"
+
+
+def is_texture(value: Any) -> TypeGuard[AnyTexture]:
+    """Whether `value` is one of slangpy's textures, or a view of one."""
+    return isinstance(value, (spy.Texture, spy.TextureView))
 
 
 def kind_of(value: AnyTexture) -> TextureKind:
@@ -156,28 +161,3 @@ def create(device: spy.Device, type: spy.TextureType, format: spy.Format, shape:
         sizes["depth"] = shape[0]
     usage = spy.TextureUsage.shader_resource | spy.TextureUsage.unordered_access
     return device.create_texture(type=type, format=format, usage=usage, **sizes)
-
-
-def check_cuda(value: AnyTexture, kind: TextureKind, device: Device, *, written: bool) -> None:
-    """Refuses what reads or writes wrong values on CUDA without a word (slang-rhi of slangpy 0.43, seen on an H100).
-
-    Raises:
-        UnsupportedArgumentError: naming what CUDA lacks.
-    """
-    if device.target.kind != "cuda":
-        return
-    texture = value if isinstance(value, spy.Texture) else value.texture
-    name = kind.format.name
-    lacks = None
-    if kind.container.startswith("Texture1D"):
-        lacks = "textures of one dimension"
-    elif name.startswith("d"):
-        lacks = "depth formats"
-    elif texture.mip_count > 1 or not isinstance(value, spy.Texture):
-        lacks = "mip levels and views"
-    elif written and "norm" in name:
-        lacks = f"writing to {name}"
-    if lacks is not None:
-        raise UnsupportedArgumentError(
-            f"textures on CUDA lack {lacks}", saw=repr(value)[:60], hint="use the Vulkan device of this machine, or a Tensor"
-        )

@@ -23,6 +23,7 @@ from fusepy.errors import (
     UnsupportedArgumentError,
     did_you_mean,
 )
+from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, Type
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced
@@ -227,17 +228,8 @@ def _check_numbers(given: Array, target: np.dtype[Any], path: str, name: str) ->
         return
     if given.dtype.kind == "f":
         raise UnsupportedArgumentError(f"{path}: a float would be cut to {name}", saw=given.tolist(), hint="round it first")
-    if target.kind == "b" or not given.size:
-        return
-    info = np.iinfo(target)
-    low, high = given.min(), given.max()
-    if low < info.min or high > info.max:
-        raise RangeError(
-            f"{path} does not fit {name}",
-            saw=low if low < info.min else high,
-            expected=f"{info.min} to {info.max}",
-            hint="use a wider type in Slang, or a number in range",
-        )
+    if target.kind != "b":
+        check_range(given, Type.parse(name), path)
 
 
 def _wrong(path: str, value: object, name: str, hint: str) -> UnsupportedArgumentError:

@@ -98,9 +98,7 @@ class Node:
     @property
     def grid_rank(self) -> int:
         """The rank of the grid that this node runs on: of its results where these are spread over it, else of operands."""
-        if self.results and self.op.spreads:
-            return self.results[0].rank
-        return max((v.rank if m.dims is None else m.min_grid_rank for v, m in zip(self.operands, self.maps)), default=0)
+        return self.op.grid_rank(self)
 
     def __repr__(self) -> str:
         return f"<Node {self.op.name} {self.attrs}>"

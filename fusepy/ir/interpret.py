@@ -48,7 +48,7 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
     """One node's results, spread over its whole grid."""
     shapes = [a.shape[:rank] for a in operands]
     try:
-        grid = np.broadcast_shapes(*shapes) if shapes else (1,) * rank
+        grid = np.broadcast_shapes(*shapes, (1,) * rank)
     except ValueError:
         raise ShapeError(
             f"extents do not broadcast: {', '.join(map(str, shapes))}", place=node.loc, hint="check the shapes"
@@ -84,6 +84,8 @@ def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions:
         if fold is None:
             results.append(_keep(array, result_dims(node, j), range(len(grid))))
             continue
+        if any(array.shape[d] != grid[d] for d in over):  # it would be combined once for each of the others
+            raise ShapeError("a folded value is smaller than the grid", saw=array.shape, expected=grid, hint="split the region")
         spread = np.broadcast_to(array, grid + value.type.shape)
         if fold.scans:
             results.append(_keep(scanned(fold, spread, over[0], value.type, functions), result_dims(node, j), range(len(grid))))

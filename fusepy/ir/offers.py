@@ -126,6 +126,11 @@ def named_offers(value: Value, type: Type, oracle: Oracle) -> Iterator[Offer]:
         yield Offer(type, 0)
 
 
+def _implements(have: Type, want: Type, oracle: Oracle) -> bool:
+    """Whether a struct goes where an interface is asked for."""
+    return have.kind is Kind.NAMED and want.kind is Kind.NAMED and oracle.conforms(have, want)
+
+
 def _through_enum(have: Type, want: Type, oracle: Oracle | None) -> bool:
     """Whether one of the types is an enum and the other a scalar that it converts from or to."""
     if _is_enum_number(have):
@@ -190,7 +195,7 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
         return True
     if param.direction == INOUT and not value.weak:
         return False
-    if offer.type.kind is Kind.NAMED and want.kind is Kind.NAMED and oracle.conforms(offer.type, want):
+    if _implements(offer.type, want, oracle):
         return True
     if offer.cast:
         return False  # the user named the type

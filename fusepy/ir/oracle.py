@@ -18,7 +18,7 @@ THIS = "this"  # the first parameter of a method that is not static: a keyword, 
 
 @dataclass(frozen=True)
 class Param:
-    """One parameter: ``type`` is ``None`` where it is generic or an interface and only a call can tell."""
+    """One parameter or member: ``type`` is ``None`` where it is generic, or a parameter's interface, and only a call can tell."""
 
     name: str
     type: Type | None
@@ -82,6 +82,17 @@ def number_type(oracle: Oracle, type: Type) -> Type:
     return enum_scalar(oracle, inner) or inner
 
 
+def member_types(oracle: Oracle | None, type: Type) -> dict[str, Type | None] | None:
+    """The types of a struct's members by name, whether or not it can live in memory; ``None`` if `type` is none."""
+    if oracle is None or type.kind is not Kind.NAMED:
+        return None
+    fields = oracle.fields(type)
+    if fields is not None:
+        return {p.name: p.type for p in fields}
+    layout = oracle.layout(type)  # what is optional has no members in reflection, only a layout
+    return None if layout is None else {f.name: f.type for f in layout.fields}
+
+
 class Oracle(Protocol):
     """Questions about the functions and types of the modules of one graph; a callee is ``(module alias, name)``."""
 
@@ -114,4 +125,8 @@ class Oracle(Protocol):
 
     def conforms(self, type: Type, interface: Type) -> bool:
         """Whether `type` is `interface` or implements it."""
+        ...
+
+    def conforming(self, interface: Type) -> Sequence[Type] | None:
+        """Structs that implement `interface`, as far as modules list them, for messages; ``None`` if it is no interface."""
         ...

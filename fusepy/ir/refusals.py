@@ -269,14 +269,30 @@ def wrong_members(type: Type, known: Sequence[str], given: Sequence[str], path: 
 
 
 def member_refused(
-    value: Value, map: ArgMap, param: Param, offers: Sequence[Offer], path: str, place: str | None
+    value: Value, map: ArgMap, param: Param, offers: Sequence[Offer], path: str, place: str | None, oracle: Oracle
 ) -> NoMatchError:
     """A leaf of a nested argument that is not what its member is."""
+    types = None if param.type is None else oracle.conforming(param.type)
     binds = f"can bind as {' or '.join(str(o.type) for o in offers)}" if offers else f"under {map} binds as nothing"
     return NoMatchError(
         f"{path}.{param.name} does not fit",
         place=place,
         saw=f"{describe(value)}, which {binds}",
-        expected=f"{param.type or 'a value whose type is known'}",
-        hint=_mapping_hint(value, map) if not offers or (map.dims == () and value.rank) else _binding_hint(value, param),
+        expected=f"{param.type or 'a value whose type is known'}" if types is None else implementing(param.type, types),
+        hint=_mapping_hint(value, map)
+        if not offers or (map.dims == () and value.rank)
+        else _binding_hint(value, param)
+        if types is None
+        else say_struct(types),
     )
+
+
+def implementing(interface: Type | None, types: Sequence[Type]) -> str:
+    """What goes where an interface is asked for: ``a struct that implements IShape: Circle or Square``."""
+    known = " or ".join(map(str, types[:MOST_SHOWN]))
+    return f"a struct that implements {interface}" + (f": {known}" if known else "")
+
+
+def say_struct(types: Sequence[Type]) -> str:
+    """How fields say which struct they are."""
+    return f"say which struct it is: {{'_type': '{types[0] if types else 'Name'}', …}}"

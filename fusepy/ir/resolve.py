@@ -231,7 +231,7 @@ def member_offer(oracle: Oracle, value: Value, map: ArgMap, param: Param, path: 
     if not fits and param.type is not None and map.type is None:  # a whole array, only where no element fits
         fits = list(fitting([*whole_offers(value, param.type, told=True), *named_offers(value, param.type, oracle)], value, map))
     if len(fits) != 1 or (fits[0].type.kind is Kind.WHOLE and writes(fits[0].type)):
-        raise member_refused(value, map, param, offers, path, place)
+        raise member_refused(value, map, param, offers, path, place, oracle)
     return fits[0]
 
 

@@ -236,6 +236,8 @@ def _axes_used(scope: _Scope, node: Node) -> str | None:
 
 
 def _covered(scope: _Scope, node: Node) -> str | None:
+    if node.op.name == "region":  # what it names and no operand runs along has extent 1
+        return None
     covered = {d for m in node.maps for d in m.dims or ()}
     covered.update(axes_of(node, "axes") if node.op.name == "expand" else ())
     missing = [d for d in range(grid_rank(node)) if d not in covered]

@@ -18,6 +18,7 @@ from fusepy.passes.fold import fold
 from fusepy.passes.fuse_chains import fuse_chains
 from fusepy.passes.resolve_maps import resolve_maps
 from fusepy.passes.uniforms import uniforms
+from fusepy.passes.views import views
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("fold", fold, "resolved", "resolved"),
     Pass("cse", cse, "resolved", "resolved"),
     Pass("uniforms", uniforms, "resolved", "resolved"),
+    Pass("views", views, "resolved", "resolved"),
     Pass("dce", dce, "resolved", "resolved"),
     Pass("fuse_chains", fuse_chains, "resolved", "fused"),
 )

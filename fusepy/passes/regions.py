@@ -7,7 +7,7 @@ cost a round trip through memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
@@ -27,6 +27,7 @@ class RegionBuilder:
         effects: nodes that it runs for what they do, though no output needs them.
         folds: reductions that it makes of its elements; they run over the whole grid.
         names: what loaded values are called that are computed by other regions.
+        given: inputs that are no memory but values already, and so are converted where they are used.
     """
 
     def __init__(
@@ -36,12 +37,14 @@ class RegionBuilder:
         effects: Mapping[Node, None],
         folds: Sequence[Node] = (),
         names: Mapping[Value, str] | None = None,
+        given: Collection[Value] = (),
     ):
         self.graph = graph
         self.outputs = outputs
         self.effects = effects
         self.folds = folds
         self.names = names or {}
+        self.given = given
         ranks = [v.rank for v in outputs] + [n.grid_rank for n in effects] + [n.grid_rank for n in folds]
         self.rank = max(ranks, default=0)
         # the ways, as dimensions of the region's grid, in which each value is needed; dicts for their order
@@ -140,9 +143,12 @@ class RegionBuilder:
 
     def instance(self, value: Value, dims: Dims, type: Type) -> Value:
         """`value` as one element of `type` inside the body."""
-        if value not in self.computed:
+        if value in self.given:
+            found = self.load(value, dims, value.type)
+        elif value not in self.computed:
             return self.load(value, dims, type)
-        found = self.instances[value, dims]
+        else:
+            found = self.instances[value, dims]
         if found.type is type:
             return found
         return _converted(found, type, self.body_nodes)

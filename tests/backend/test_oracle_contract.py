@@ -153,6 +153,12 @@ def test_conformance(oracle: Oracle, type: str, interface: str, conforms: bool) 
     assert oracle.conforms(Type.parse(type), Type.parse(interface)) is conforms
 
 
+@pytest.mark.parametrize(("interface", "types"), [("IShape", ["Disc"]), ("Disc", None), ("Nope", None), ("float", None)])
+def test_what_implements_an_interface(oracle: Oracle, interface: str, types: list[str] | None) -> None:
+    found = oracle.conforming(Type.parse(interface))
+    assert (found and [t.name for t in found]) == types
+
+
 @pytest.mark.parametrize("type", ["Ray", "Sphere", "Disc"])
 def test_layouts(slang: Oracle, type: str) -> None:
     from fusepy.device import init_device
@@ -167,6 +173,7 @@ def test_layouts(slang: Oracle, type: str) -> None:
     [
         ("Sphere", "Ray axis, float radius, bool solid"),
         ("Ray", "float3 origin, float3 dir, double tmax, half weight"),
+        ("Scene", "IShape shape, float gain"),
         ("half2", "half x, half y"),
         ("float", None),
         ("float3x3", None),

@@ -72,6 +72,27 @@ def test_members_that_do_not_fit(builder: Builder, fields: tuple[str, ...], erro
     assert not builder.nodes
 
 
+@pytest.mark.req("T7", "F4")
+def test_a_member_of_interface_type_takes_what_implements_it(builder: Builder) -> None:
+    disc = builder.input("disc", Type.parse("Disc"), (None,), container="Tensor")
+    made = ray(builder, [disc, number(builder, "g")], ("shape", "gain"), type="Scene")
+    assert (made.type.name, made.rank) == ("Scene", 1)
+    node = builder.nodes[-1]
+    assert node.op.emit(node, ["a", "g"], ["v"]) == ["Scene v;", "v.shape = a;", "v.gain = g;"]
+    shape = builder.add(OPS["member"], [made], attrs={"name": "shape"})[0]
+    assert (shape.type.name, shape.rank) == ("IShape", 1)
+
+
+@pytest.mark.req("F4", "T11")
+def test_a_member_of_interface_type_refuses_the_rest(builder: Builder) -> None:
+    other = builder.input("r", Type.parse("Ray"), (None,), container="Tensor")
+    for wrong in (other, number(builder, "x"), tensor(builder, "t", None, 3)):
+        with pytest.raises(NoMatchError, match=r"ray\.shape does not fit") as caught:
+            ray(builder, [wrong, number(builder, "g")], ("shape", "gain"), type="Scene")
+        assert caught.value.expected == "a struct that implements IShape: Disc"
+        assert "'_type': 'Disc'" in str(caught.value.hint)
+
+
 def test_a_dimension_that_no_leaf_runs_along(builder: Builder) -> None:
     k = number(builder, "k")
     with pytest.raises(ShapeError, match="ray: no argument runs along grid dimension d0"):

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fusepy.errors import VerifyError
+from fusepy.errors import ShapeError, VerifyError
+from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.interpret import interpret
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.verify import verify
@@ -114,6 +115,33 @@ def test_a_region_per_result_means_the_same(program: Program) -> None:
     if len(fused.nodes) == 1:
         assert len(split.nodes) == len(graph.outputs)
     _same(interpret(split, args, functions), meaning(graph, args, functions, ORACLE), program)
+
+
+@settings(max_examples=300)
+@given(program=programs(max_nodes=12, folds=True))
+def test_programs_that_fold_mean_the_same(program: Program) -> None:
+    graph, args, functions = program
+    fused = run_pipeline(graph, ORACLE)
+    assert all(n.op.name in ("region", "expand") for n in fused.nodes)
+    _same(_stepwise(fused, args, functions), meaning(graph, args, functions, ORACLE), program)
+
+
+def _stepwise(fused: Graph, args: list[Any], functions: Any) -> list[Any]:
+    """A fused graph as it is run: a region whose results have no grid in common is split."""
+    arrays = dict(zip(fused.inputs, args))
+    for node in fused.nodes:
+        try:
+            found = _run_alone(node, arrays, functions)
+        except ShapeError:
+            assert len(node.results) > 1, str(fused)
+            found = [array for own in split_region(node) for array in _run_alone(own, arrays, functions)]
+        arrays.update(zip(node.results, found))
+    return [arrays[v] for v in fused.outputs]
+
+
+def _run_alone(node: Node, arrays: dict[Value, Any], functions: Any) -> list[Any]:
+    inputs = tuple(dict.fromkeys(node.operands))
+    return interpret(Graph("one", inputs, [node], node.results), [arrays[v] for v in inputs], functions)
 
 
 @settings(max_examples=80)

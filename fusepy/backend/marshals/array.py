@@ -11,6 +11,7 @@ from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.constant import Components, check_features, components
 from fusepy.element import Element, scalar_type
 from fusepy.errors import RangeError, ShapeError, UnsupportedArgumentError
+from fusepy.ir.ranges import check_range
 from fusepy.ir.strides import telling
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.tensor import Tensor
@@ -117,16 +118,7 @@ class ListMarshal:
             return components(value, type, device)
         array = _to_array(value)
         element = Element.of(type)
-        if element.dtype.kind in "iu" and array.size:
-            info = np.iinfo(element.dtype)
-            low, high = array.min(), array.max()
-            if low < info.min or high > info.max:
-                raise RangeError(
-                    f"a list holds a number out of range for {type}",
-                    saw=low if low < info.min else high,
-                    expected=f"{info.min} to {info.max}",
-                    hint="use a wider type in the Slang function",
-                )
+        check_range(array, type, "a number in a list")
         return Tensor.from_numpy(device, array.astype(element.dtype), element)
 
 

@@ -73,6 +73,9 @@ class Bound:
         self.sampler = sampler
 
 
+OWN = "own"  # in the name of a texture whose texels their own threads overwrite with a result, before the number of the result
+
+
 @dataclass(frozen=True)
 class Field:
     """One member of the parameter block: Slang type and name, and where `Plan` takes its value from.
@@ -133,7 +136,7 @@ class Operand:
     cuda: bool = False
     label: str = ""
     function: str = ""
-    shared: int | None = None  # the result that goes into the same texture, which is then read through one binding
+    shared: int | None = None  # the result that goes into the same texture
     shared_channels: int = 0
 
     @property
@@ -144,7 +147,14 @@ class Operand:
     @property
     def resource(self) -> str:
         """The name of what is bound for this operand."""
-        return f"fzr_{self.name}" if self.shared is None else result_resource(self.shared)
+        if self.shared is None:
+            return f"fzr_{self.name}"
+        return result_resource(self.shared) if self.reads_result else f"fzr_{self.name}_{OWN}{self.shared}"
+
+    @property
+    def reads_result(self) -> bool:
+        """Whether it is read through the binding of the result that goes into the same texture; on CUDA it has its own."""
+        return self.shared is not None and not self.cuda
 
     @property
     def is_resource(self) -> bool:

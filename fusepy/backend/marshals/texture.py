@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
+from fusepy.backend.cudatexture import POINT, check_taken, check_texture
 from fusepy.backend.marshals.base import BLOCK, Bound, Description, Field, Operand, Variant, convert
 from fusepy.backend.marshals.resource import check_device
-from fusepy.backend.texture import AnyTexture, check_cuda, kind_of
+from fusepy.backend.texture import AnyTexture, kind_of
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
@@ -33,7 +34,7 @@ class TextureMarshal:
     def place(self, value: AnyTexture, type: Type, device: Device) -> Bound:
         check_device(value, "texture", device)
         kind = kind_of(value)
-        check_cuda(value, kind, device, written=type.name.startswith("RW"))
+        check_texture(value, device)
         return Bound(value, kind.shape(value), device.point_sampler if "Cube" in kind.container else None)
 
 
@@ -49,22 +50,21 @@ class TextureAccess:
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         if operand.want.kind is Kind.RESOURCE:
+            if operand.cuda:
+                check_taken(operand.want, f"{operand.function}: argument {operand.label!r}")
             return [Field(str(operand.want), operand.resource, "resource", operand.position, read=_value)]
         steps = [
             Field("int", f"a_{operand.name}_t{axis}", "step", operand.position, axis, _step(axis)) for axis in range(operand.rank)
         ]
-        if operand.shared is not None:
+        if operand.reads_result:
             return steps
-        element = _read_as(operand)
-        return [
-            *steps,
-            Field(f"{operand.container}<{element}>", operand.resource, "resource", operand.position, read=_value),
-        ]
+        type = f"{operand.container}<{_read_as(operand)}>"
+        return [*steps, Field(type, operand.resource, "resource", operand.position, read=_value)]
 
     def load(self, operand: Operand, variant: Variant) -> str:
         count = channels(operand.want)
         # a texture that is written as well is read through the same binding, which has all channels
-        given = channels(_read_as(operand)) if operand.shared is None else operand.shared_channels
+        given = channels(_read_as(operand)) if not operand.reads_result else operand.shared_channels
         texel = self.texel(operand) + (f".{'xyzw'[:count]}" if count < given else "")
         return convert(texel, Type.vector(_scalar(operand), count), operand.want)
 
@@ -92,7 +92,7 @@ class CubeAccess(TextureAccess):
         fields = super().fields(operand, variant)
         if operand.want.kind is not Kind.RESOURCE:
             fields.append(Field("float", f"a_{operand.name}_n", "size", operand.position, read=_width))
-            fields.append(Field("SamplerState", f"{operand.resource}_point", "resource", operand.position, read=_point_sampler))
+            fields.append(Field("SamplerState", f"{operand.resource}{POINT}", "resource", operand.position, read=_point_sampler))
         return fields
 
     def texel(self, operand: Operand) -> str:
@@ -102,7 +102,7 @@ class CubeAccess(TextureAccess):
         direction = f"fzr_face(uint({face}), {centre})"
         if cube:
             direction = f"float4({direction}, {cube[0]})"
-        return f"{operand.resource}.SampleLevel({operand.resource}_point, {direction}, 0)"
+        return f"{operand.resource}.SampleLevel({operand.resource}{POINT}, {direction}, 0)"
 
 
 def _value(bound: Bound) -> Any:

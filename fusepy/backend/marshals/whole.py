@@ -94,7 +94,9 @@ class _Part:
         position = self.operand.position
         # gradients have the type's differential for an element, which only Slang can name
         pointer = "uint64_t" if self.part else f"{self.element}*"
-        listed = [Field(pointer, self.prefix, "whole" if self.part else "pointer", position, read=self.of(lambda t: t.low))]
+        needed = library(self.operand.want) == "slangpy"  # whose arrays do not ask whether there are gradients
+        low = self.of(lambda t: t.low, needed)
+        listed = [Field(pointer, self.prefix, "whole" if self.part else "pointer", position, read=low)]
         if self.buffer:
             handle = f"{self.buffer}.Handle"
             listed.append(Field(handle, f"{self.prefix}_h", "whole", position, read=self.of(self.handle, needed=True)))

@@ -40,6 +40,12 @@ class Op:
     arity: int | None = None
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
 
+    def grid_rank(self, node: Node) -> int:
+        """The rank of the grid that `node` runs on: of its results where these are spread over it, else of operands."""
+        if node.results and self.spreads:
+            return node.results[0].rank
+        return max((v.rank if m.dims is None else m.min_grid_rank for v, m in zip(node.operands, node.maps)), default=0)
+
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         """Fresh result values for `node`, whose ``results`` are not set yet.
 

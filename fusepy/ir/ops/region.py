@@ -31,6 +31,12 @@ class Region(Op):
     nests = True
     spreads = False
 
+    def grid_rank(self, node: Node) -> int:
+        """Of all dimensions that are named: one along which no operand runs has extent 1."""
+        named = (dims for key, dims in node.attrs.items() if key == "over" or key.startswith("out_"))
+        found = [int(d.removeprefix("d")) + 1 for dims in named if isinstance(dims, tuple) for d in dims]
+        return max((*found, *(m.min_grid_rank for m in node.maps)), default=0)
+
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         if node.body is None:
             raise VerifyError("a region needs a body", place=node.loc, hint="build it with passes.fuse_chains")
@@ -47,7 +53,7 @@ class Region(Op):
         wrong = _wrong_folds(node)
         if wrong is not None:
             return wrong
-        grid, over = max((m.min_grid_rank for m in node.maps), default=0), over_dims(node)
+        over = over_dims(node)
         first = len(node.body.inputs)
         wanted = first + (len(node.bodies[1].inputs) - len(folds_of(node)) if len(node.bodies) > 1 else 0)
         if wanted != len(node.operands):
@@ -61,8 +67,8 @@ class Region(Op):
             if not isinstance(dims, tuple) or not all(re.fullmatch(r"d\d+", d) for d in dims):
                 return f"out_{j} is a tuple of dimensions such as d0"
             found = result_dims(node, j)
-            if len(set(found)) != len(found) or any(d >= grid for d in found):
-                return f"out_{j} names a dimension twice, or one outside the grid of {grid}"
+            if len(set(found)) != len(found):
+                return f"out_{j} names a dimension twice"
             if j >= len(types) - small and not _scans(node) and set(found) & set(over):
                 return f"out_{j} names a dimension that is folded"
         return None
@@ -79,9 +85,9 @@ def _wrong_folds(node: Node) -> str | None:
         return "over is a tuple of dimensions such as d0"
     if bool(over) != bool(folds):
         return "over says along which dimensions to fold, and only that"
-    dims, grid = over_dims(node), max((m.min_grid_rank for m in node.maps), default=0)
-    if list(dims) != sorted(set(dims)) or any(d >= grid for d in dims):
-        return f"over names a dimension twice, out of order, or outside the grid of {grid}"
+    dims = over_dims(node)
+    if list(dims) != sorted(set(dims)):
+        return "over names a dimension twice, or out of order"
     plain = len(node.body.outputs) - len(folds)
     if any(fold_at(node, j) is not None for j in range(plain)):
         return "outputs that are folded stand behind those that are not"

@@ -6,29 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fusepy.errors import RangeError, TraceError, UnknownNameError, did_you_mean
+from fusepy.errors import TraceError, UnknownNameError, did_you_mean
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
-from fusepy.ir.oracle import Oracle, enum_scalar
+from fusepy.ir.oracle import Oracle, enum_scalar, member_types
+from fusepy.ir.ranges import check_range
 from fusepy.ir.resources import casts_texel
 from fusepy.ir.types import BOOL, SCALARS, Kind, Type, promote
-
-
-def check_range(value: float, type: Type, what: str, place: str | None = None) -> None:
-    """Raises `RangeError` if the Python number `value` is not representable in the integer scalar `type`."""
-    dtype = type.dtype
-    if dtype is None or dtype.kind not in "iu":
-        return
-    info = np.iinfo(dtype)
-    if not info.min <= value <= info.max:
-        raise RangeError(
-            f"{what} is out of range for {type}",
-            place=place,
-            saw=value,
-            expected=f"{info.min} to {info.max}",
-            hint="use a wider type in the Slang function, or convert the number first",
-        )
 
 
 def literal(value: float | bool, type: Type) -> str:
@@ -182,11 +167,11 @@ class Member(Op):
         indices = swizzle(have, name)
         if indices is not None and have.scalar is not None:
             return [computed(node, Type.vector(have.scalar, len(indices)), node.operands[0].weak)]
-        layout = oracle.layout(have) if oracle is not None and have.kind is Kind.NAMED else None
-        field = layout.field(name) if layout else None
-        if field is not None:
-            return [computed(node, field.type)]
-        known = [f.name for f in layout.fields] if layout else list("xyzw"[: have.shape[0]] if len(have.shape) == 1 else "")
+        members = member_types(oracle, have)
+        type = members.get(name) if members else None
+        if type is not None:
+            return [computed(node, type)]
+        known = list(members) if members else list("xyzw"[: have.shape[0]] if len(have.shape) == 1 else "")
         raise UnknownNameError(f"{have} has no member {name!r}", place=node.loc, saw=name, hint=did_you_mean(name, known))
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:

@@ -1,0 +1,182 @@
+"""Textures on CUDA, as slang-rhi and Slang have them there (slangpy 0.43, seen on an H100): what works otherwise, what does not.
+
+What does not work reads or writes wrong values without a word, so it is refused here, before anything runs. Three things differ:
+
+- A texture carries its sampler; those that a kernel takes are not looked at. So a texture is bound as a view with the sampler
+  that the kernel takes, of which there can be one.
+- User code writes to a texture as if its format were that of the parameter, so it must be. What fusepy stores is converted.
+- A texel that is overwritten by its own thread is read through a binding of its own, not through the one that writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import slangpy as spy
+
+from fusepy.backend.marshals.base import Field
+from fusepy.errors import UnsupportedArgumentError
+from fusepy.ir.types import Type
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+POINT = "_point"  # behind the name of a texture: the sampler with which fusepy reads its texels
+_HINT = "use the Vulkan device of this machine, or a Tensor"
+_ALL = 0xFFFFFFFF
+_F = spy.FormatType
+_SAME = {"float": _F.float, "half": _F.float, "int": _F.sint, "uint": _F.uint, "int16_t": _F.sint, "uint16_t": _F.uint}
+
+
+def is_cuda(device: Device) -> bool:
+    return device.target.kind == "cuda"
+
+
+def check_texture(value: spy.Texture | spy.TextureView, device: Device) -> None:
+    """Refuses what neither user code nor fusepy can read or write.
+
+    Raises:
+        UnsupportedArgumentError: naming what CUDA lacks.
+    """
+    if not is_cuda(device):
+        return
+    texture = value.texture if isinstance(value, spy.TextureView) else value
+    if texture.type in (spy.TextureType.texture_1d, spy.TextureType.texture_1d_array):
+        raise _lacking("textures of one dimension", value)
+    if spy.get_format_info(texture.format).is_depth:
+        raise _lacking("depth formats", value)
+    if texture.mip_count > 1 or not _complete(value):
+        raise _lacking("mip levels and views of a part", value)
+
+
+def check_stored(format: spy.Format, type: str, device: Device, what: str) -> None:
+    """Refuses a texture into which results cannot go: into layers Slang writes only what needs no conversion.
+
+    Args:
+        type: of the parameter that the results are written through.
+
+    Raises:
+        UnsupportedArgumentError: naming both.
+    """
+    if is_cuda(device) and "Array" in type and not _native(format, type):
+        raise UnsupportedArgumentError(
+            f"{what}: textures on CUDA lack conversions of what goes into layers",
+            saw=f"{type} into {format.name}",
+            hint="use a format of 32-bit channels, or the Vulkan device of this machine",
+        )
+
+
+def check_taken(type: Type, what: str) -> None:
+    """Refuses a parameter for which Slang's CUDA has no texture.
+
+    Raises:
+        UnsupportedArgumentError: naming the type.
+    """
+    if type.element is not None and type.element.shape == (3,) and "Texture" in type.name:
+        raise UnsupportedArgumentError(
+            f"{what}: CUDA has no textures of three components", saw=type.name, hint="declare the parameter with four components"
+        )
+
+
+def check_written(format: spy.Format, type: str, device: Device, what: str) -> None:
+    """Refuses a texture that user code takes as `type`, and would write as if its format were that.
+
+    Raises:
+        UnsupportedArgumentError: naming both.
+    """
+    if is_cuda(device) and type.startswith("RW") and not _native(format, type):
+        raise UnsupportedArgumentError(
+            f"{what}: on CUDA, Slang code writes to a texture only in the format of the parameter",
+            saw=f"{type} for a texture of {format.name}",
+            hint="return the value with _result=texture, which converts it; or use a texture of that format, or Vulkan",
+        )
+
+
+def _native(format: spy.Format, type: str) -> bool:
+    """Whether texels of this format are stored as the elements of a texture parameter are."""
+    texel = Type.parse(type).element
+    if texel is None:
+        return False
+    scalar = texel.scalar or texel
+    info = spy.get_format_info(format)
+    bits = 8 * scalar.dtype.itemsize if scalar.dtype is not None else 0
+    wanted = (_SAME.get(scalar.name), texel.shape[0] if texel.shape else 1, bits)
+    return (info.type, info.channel_count, info.get_channel_bits(spy.FormatChannels.r)) == wanted
+
+
+def check_global(value: Any, device: Device, what: str) -> None:
+    """Refuses a sampler that is set as a global, unless it is what textures have anyway.
+
+    Raises:
+        UnsupportedArgumentError: for any other.
+    """
+    if not is_cuda(device) or _settings(value, what) == _settings(device.raw.create_sampler(), what):
+        return
+    raise UnsupportedArgumentError(
+        f"{what}: a texture on CUDA carries its sampler, and one that is set beside it is not looked at",
+        saw=repr(value.desc)[:60],
+        hint="pass the sampler as an argument of the function, or use the Vulkan device",
+    )
+
+
+def bound(device: Device, fields: Sequence[Field], values: Sequence[Any], kernel: str) -> Sequence[Any]:
+    """What is bound for `values`: textures with the sampler that the kernel reads them with.
+
+    Raises:
+        UnsupportedArgumentError: for samplers that CUDA lacks, and several of them.
+    """
+    if not is_cuda(device) or not any(isinstance(v, spy.Sampler) for v in values):
+        return values
+    own = {f.name.removesuffix(POINT): v for f, v in zip(fields, values) if isinstance(v, spy.Sampler) and f.name.endswith(POINT)}
+    taken = [(f, v) for f, v in zip(fields, values) if isinstance(v, spy.Sampler) and not f.name.endswith(POINT)]
+    settings = {_settings(v, f"{kernel}: argument {f.name.removeprefix('fzr_')!r}") for f, v in taken}
+    if len(settings) > 1:
+        raise UnsupportedArgumentError(
+            f"{kernel}: a texture on CUDA carries its sampler, and here are several",
+            saw=", ".join(f.name.removeprefix("fzr_") for f, _ in taken),
+            expected="one sampler, or several with the same settings",
+            hint="make it two calls, or use the Vulkan device of this machine",
+        )
+    found: list[Any] = []
+    for field, value in zip(fields, values):
+        sampler = own.get(field.name) or (taken[0][1] if taken else None)
+        if sampler is not None and field.type.startswith("Texture"):
+            texture = value.texture if isinstance(value, spy.TextureView) else value
+            value = texture.create_view(sampler=sampler)
+        found.append(value)
+    return found
+
+
+def _complete(value: spy.Texture | spy.TextureView) -> bool:
+    """Whether this is all of a texture that has one level."""
+    if isinstance(value, spy.Texture):
+        return True
+    taken = value.subresource_range
+    whole = taken.layer == 0 and taken.layer_count in (_ALL, value.texture.layer_count)
+    return whole and value.format in (spy.Format.undefined, value.texture.format)
+
+
+def _settings(sampler: spy.Sampler, what: str) -> tuple[Any, ...]:
+    """What two samplers have in common if they are one to CUDA.
+
+    Raises:
+        UnsupportedArgumentError: where CUDA would sample in another way.
+    """
+    desc = sampler.desc
+    modes = (desc.address_u, desc.address_v, desc.address_w)
+    lacks = None
+    if desc.reduction_op != spy.TextureReductionOp.average:
+        lacks = f"samplers with the reduction {desc.reduction_op.name}"
+    elif desc.min_filter != desc.mag_filter:
+        lacks = "samplers that magnify and minify in different ways"
+    elif spy.TextureAddressingMode.mirror_once in modes:
+        lacks = "the addressing mode mirror_once"
+    if lacks is not None:
+        raise UnsupportedArgumentError(f"{what}: textures on CUDA lack {lacks}", saw=repr(desc)[:60], hint=_HINT)
+    border = tuple(desc.border_color[i] for i in range(4)) if spy.TextureAddressingMode.clamp_to_border in modes else ()
+    return (desc.min_filter, desc.mip_filter, *modes, desc.mip_lod_bias, desc.max_anisotropy, desc.min_lod, desc.max_lod, border)
+
+
+def _lacking(what: str, value: Any) -> UnsupportedArgumentError:
+    return UnsupportedArgumentError(f"textures on CUDA lack {what}", saw=repr(value)[:60], hint=_HINT)

@@ -1,0 +1,55 @@
+"""Which kernel of a region that folds: what it reads, what it writes, and how threads share the work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fusepy.backend.marshals.base import Variant
+
+REST = 16  # elements that are added before their sum goes to the accumulator, where a run is cut short
+
+
+@dataclass(frozen=True)
+class FoldShape:
+    """How the elements of a chunk meet threads.
+
+    Attributes:
+        group: the threads of a group share a chunk of one result; else each has chunks of its own.
+        inner: the dimensions that are folded are the last ones, so that the elements of a result are neighbours.
+        threads: of a group.
+        unroll: elements that a thread has under way at a time, in runs of their own.
+        run: elements of a run, which are added before their sum goes to the accumulator.
+        columns: results that one thread works on side by side.
+    """
+
+    group: bool
+    inner: bool
+    threads: int
+    unroll: int = 1
+    run: int = 16
+    columns: int = 1
+
+
+@dataclass(frozen=True)
+class FoldVariant(Variant):
+    """A stage of a fold or scan, and its shape.
+
+    Attributes:
+        reads: ``"elements"``, which the body computes, or ``"partials"``, accumulators in memory.
+        writes: ``"results"``, or ``"partials"``; a scan over partials replaces them.
+        scans: writes what there is up to each element, and not the whole.
+        carried: starts a scan from a partial for each chunk.
+    """
+
+    shape: FoldShape = FoldShape(True, True, 1)  # frozen
+    reads: str = "elements"
+    writes: str = "results"
+    scans: bool = False
+    carried: bool = False
+
+    def __str__(self) -> str:
+        s = self.shape
+        what = "scan" if self.scans else "fold"
+        how = f"groups of {s.threads}" if s.group else f"threads of {s.columns}"
+        order = "inner" if s.inner else "outer"
+        return f"{super().__str__()}, {what} {self.reads} to {self.writes} by {how}, {order}"

@@ -1,0 +1,274 @@
+"""Accumulators: what a kernel holds while it combines elements, and the Slang that starts, feeds, merges and finishes it.
+
+Two structs hold what all folds of a region need. An ``FzRun`` gathers a short run of elements, an ``FzAcc`` many runs. They
+differ where floats are summed: a run adds as it is, and runs are added up with their rounding errors kept (Knuth's two-sum), so
+that a sum is as good as pairwise or better however many elements a thread sees. Infinities are spelled by their bits, since
+lavapipe folds ``1.0 / 0.0`` to 0, and a sum is passed through integers before its error is taken, since Mesa simplifies
+``(a + b) - a``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fusepy.backend.marshals.base import BLOCK
+from fusepy.ir.ops.base import convert, declare, shaped
+from fusepy.ir.ops.folds import Fold, neutral
+from fusepy.ir.ops.structure import literal
+from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
+
+Member = tuple[str, Type]
+_LOWEST_INT = 0x7FFFFFFF
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of one fold's elements that is held in variables of its own: all of them, a row of a matrix, or a component."""
+
+    name: str
+    type: Type
+    at: str = ""
+
+
+class Accumulator:
+    """One fold of a kernel.
+
+    Attributes:
+        j: which output of the body is folded.
+        have: the type of its elements; `want` that of the result.
+    """
+
+    def __init__(self, j: int, fold: Fold, have: Type):
+        self.j = j
+        self.fold = fold
+        self.have = have
+        self.want = fold.type(have)
+        scalar = _working(fold.kind, self.want if fold.kind in ("sum", "mean", "prod") else have)
+        self.compensated = fold.kind in ("sum", "mean") and scalar.is_float
+        self.places = fold.kind in ("argmax", "argmin")
+        self.pieces = [Piece(f"f{j}_{k}", t, at) for k, (at, t) in enumerate(_pieces(fold, have, scalar, self.compensated))]
+
+    def members(self, run: bool = False) -> list[Member]:
+        """What an ``FzAcc`` has of this fold, or an ``FzRun``."""
+        found: list[Member] = []
+        for piece in self.pieces:
+            found.append((piece.name, piece.type))
+            if self.compensated and not run:
+                found.append((f"{piece.name}_c", piece.type))
+            if self.places:
+                found.append((f"{piece.name}_at", INT))
+        return found
+
+    def start(self, run: bool = False) -> list[str]:
+        """The values of `members` before the first element."""
+        values: list[str] = []
+        for piece in self.pieces:
+            values.append(self._identity(piece.type))
+            if self.compensated and not run:
+                values.append(f"{piece.type}(0)")
+            if self.places:
+                values.append(str(_LOWEST_INT))
+        return values
+
+    def _identity(self, type: Type) -> str:
+        kind = self.fold.kind
+        if kind == "call":
+            numbers = [literal(v.item(), type.scalar or type) for v in self.fold.start(type).ravel()]
+            return f"{type}({', '.join(numbers)})"
+        if kind in ("any", "all"):
+            return f"{type}({int(kind == 'all')}u)"
+        if kind in ("sum", "mean", "prod"):
+            return f"{type}({int(kind == 'prod')})"
+        return f"{type}({_extreme('max' if 'max' in kind else 'min', type.scalar or type)})"
+
+    # ---- statements, over the names of variables ----------------------------------------------------------------
+
+    def take(self, run: str, x: str, at: str) -> list[str]:
+        """One element more in a run."""
+        lines: list[str] = []
+        for p in self.pieces:
+            value = convert(f"{x}{p.at}", _part(self.have, p.at), p.type)
+            if self.fold.kind in ("any", "all") and self.have.scalar is not BOOL:
+                part = _part(self.have, p.at)
+                value = convert(f"({x}{p.at} != {part}(0))", part.with_scalar(BOOL), p.type)
+            lines += self._join(f"{run}.{p.name}", value, p.type, at)
+        return lines
+
+    def gather(self, acc: str, run: str) -> list[str]:
+        """A run more in an accumulator."""
+        if self.compensated:
+            return [_two_sum(f"{acc}.{p.name}", f"{run}.{p.name}") for p in self.pieces]
+        return self.merge(acc, run)
+
+    def merge(self, acc: str, other: str) -> list[str]:
+        """What another accumulator holds, behind what this one does."""
+        lines: list[str] = []
+        for p in self.pieces:
+            mine, theirs = f"{acc}.{p.name}", f"{other}.{p.name}"
+            if self.compensated:
+                lines += [_two_sum(mine, theirs), f"{mine}_c += {theirs}_c;"]
+            else:
+                lines += self._join(mine, theirs, p.type, f"{theirs}_at")
+        return lines
+
+    def _join(self, mine: str, value: str, type: Type, at: str) -> list[str]:
+        kind = self.fold.kind
+        if kind == "call":
+            return [f"fz_join_{self.j}({mine}, {value}, {mine});"]
+        if kind in ("sum", "mean", "prod"):
+            return [f"{mine} {'*' if kind == 'prod' else '+'}= {value};"]
+        if kind in ("any", "all"):
+            return [f"{mine} {'|' if kind == 'any' else '&'}= {value};"]
+        if self.places:
+            return [f"fz_best_{self.j}({mine}, {mine}_at, {value}, {at});"]
+        return [f"{mine} = fz_most_{self.j}({mine}, {value});"]
+
+    def result(self, acc: str) -> str:
+        """The folded value."""
+        kind = self.fold.kind
+        parts: list[str] = []
+        for p in self.pieces:
+            value = f"{acc}.{p.name}"
+            if self.places:
+                return f"{value}_at"
+            if self.compensated:
+                value = f"fz_total({value}, {value}_c)"
+            if kind == "mean":
+                value = f"{value} / {p.type.scalar}({BLOCK}.total)"
+            if kind in ("any", "all"):
+                value = f"({value} != {p.type}(0))"
+                value = convert(value, p.type.with_scalar(BOOL), _part(self.want, p.at))
+            else:
+                value = convert(value, p.type, _part(self.want, p.at))
+            parts.append(value)
+        return parts[0] if len(parts) == 1 else f"{self.want}({', '.join(parts)})"
+
+    # ---- functions ----------------------------------------------------------------------------------------------
+
+    def functions(self) -> list[str]:
+        """What `take`, `merge` and `result` call, beside ``fz_join`` of a fold by a call."""
+        kind, type = self.fold.kind, self.pieces[0].type
+        if self.compensated:
+            return _sums(type)
+        sign = ">" if "max" in kind else "<"
+        if self.places:
+            nan, both = ("(isnan(x) && !isnan(best))", "(isnan(x) && isnan(best))") if type.is_float else ("false", "false")
+            return [
+                f"void fz_best_{self.j}(inout {type} best, inout int at, {type} x, int place)",
+                "{",
+                f"    if (x {sign} best || {nan} || ((x == best || {both}) && place < at))",
+                "    {",
+                "        best = x;",
+                "        at = place;",
+                "    }",
+                "}",
+            ]
+        if kind in ("max", "min"):
+            kept = f"(a {sign}= b)" + (" | isnan(a)" if type.is_float else "")  # once there is a NaN, it stays
+            return [f"{type} fz_most_{self.j}({type} a, {type} b)", "{", f"    return select({kept}, a, b);", "}"]
+        return []
+
+
+def accumulator_text(accumulators: Sequence[Accumulator]) -> list[str]:
+    """The structs that hold all folds of a kernel, and the functions on them."""
+    acc = [m for a in accumulators for m in a.members()]
+    run = [m for a in accumulators for m in a.members(run=True)]
+    lines: list[str] = []
+    for name, members in (("FzAcc", acc), ("FzRun", run)):
+        lines += [f"struct {name}", "{", *(f"    {declare(type, member)};" for member, type in members), "};", ""]
+    texts = [tuple(a.functions()) for a in accumulators]
+    for text in dict.fromkeys(texts):
+        lines += [*text, ""] if text else []
+    for name, struct, first in (("fz_none", "FzAcc", False), ("fz_start", "FzRun", True)):
+        names = [m for a in accumulators for m, _ in a.members(first)]
+        values = [v for a in accumulators for v in a.start(first)]
+        lines += [f"{struct} {name}()", "{", f"    {struct} made;"]
+        lines += [*(f"    made.{n} = {v};" for n, v in zip(names, values)), "    return made;", "}", ""]
+    given = "".join(f"{declare(a.have, f'x{a.j}')}, " for a in accumulators)
+    index = "int place"
+    lines += _function(
+        f"fz_take(inout FzRun run, {given}{index})", [s for a in accumulators for s in a.take("run", f"x{a.j}", "place")]
+    )
+    lines += _function(
+        "fz_gather(inout FzAcc acc, FzRun run, uint zero)", [s for a in accumulators for s in a.gather("acc", "run")]
+    )
+    return lines + _function(
+        "fz_merge(inout FzAcc acc, FzAcc other, uint zero)", [s for a in accumulators for s in a.merge("acc", "other")]
+    )
+
+
+def _function(head: str, body: Sequence[str]) -> list[str]:
+    return [f"void {head}", "{", *(f"    {line}" for line in body), "}", ""]
+
+
+def _two_sum(sum: str, x: str) -> str:
+    return f"fz_add({sum}, {sum}_c, {x}, zero);"
+
+
+def _sums(type: Type) -> list[str]:
+    """Adding with the rounding error kept. `hold` hides from compilers that two bit patterns are the same number."""
+    if type.scalar is FLOAT:
+        hold = ["    return asfloat(asuint(x) ^ zero);"]
+    else:
+        hold = ["    uint low, high;", "    asuint(x, low, high);", "    return asdouble(low ^ zero, high);"]
+    return [
+        *(f"{type} fz_hold({type} x, uint zero)", "{", *hold, "}", ""),
+        *(f"void fz_add(inout {type} sum, inout {type} error, {type} x, uint zero)", "{"),
+        f"    {type} whole = fz_hold(sum + x, zero);",
+        f"    {type} part = fz_hold(whole - sum, zero);",
+        "    error += (sum - (whole - part)) + (x - part);",
+        "    sum = whole;",
+        *("}", ""),
+        *(f"{type} fz_total({type} sum, {type} error)", "{"),
+        f"    {type} both = sum + error;",
+        "    return select(isnan(both), sum, both);",  # beyond infinity there is no error
+        "}",
+    ]
+
+
+def _working(kind: str, type: Type) -> Type:
+    """The scalar that elements are combined in."""
+    scalar = type.scalar
+    assert scalar is not None
+    if kind in ("any", "all"):
+        return UINT
+    if kind == "call":
+        return scalar
+    if scalar is HALF:
+        return FLOAT
+    if scalar is BOOL:
+        return UINT
+    dtype = scalar.dtype
+    assert dtype is not None
+    if dtype.kind in "iu" and dtype.itemsize < 4:  # Slang's select of 8 and 16 bits does not compile on CUDA
+        return UINT if dtype.kind == "u" else INT
+    return scalar
+
+
+def _pieces(fold: Fold, have: Type, scalar: Type, compensated: bool) -> list[tuple[str, Type]]:
+    """How elements are taken apart: matrices by rows, and doubles, which have no bitwise operators on vectors, by components."""
+    if fold.kind == "call":
+        return [("", have)]
+    if compensated and scalar is not FLOAT and have.shape:
+        places = itertools.product(*(range(n) for n in have.shape))
+        return [("".join(f"[{c}]" for c in place), scalar) for place in places]
+    if have.kind is Kind.MATRIX:
+        return [(f"[{row}]", Type.vector(scalar, have.shape[1])) for row in range(have.shape[0])]
+    return [("", have.with_scalar(scalar))]
+
+
+def _part(type: Type, at: str) -> Type:
+    """The type of a piece of an element."""
+    assert type.scalar is not None
+    return shaped(type.scalar, type.shape[at.count("[") :])
+
+
+def _extreme(kind: str, scalar: Type) -> str:
+    """What every number is larger or smaller than."""
+    if scalar is FLOAT:
+        return f"asfloat({'0xff800000u' if kind == 'max' else '0x7f800000u'})"
+    if scalar.is_float:
+        return f"asdouble(0u, {'0xfff00000u' if kind == 'max' else '0x7ff00000u'})"
+    return literal(neutral(kind, scalar), scalar)

@@ -1,0 +1,316 @@
+"""`ReducePlan`: runs a region that folds or scans, as the one to several kernels that its sizes ask for.
+
+Sizes are no part of a kernel; they choose among the few shapes of `fold_tuning` and the stages: one kernel where there are enough
+results to fill the device, else one that leaves accumulators in memory and one that combines them. A scan combines its chunks
+first, scans what they come to, in several levels where there are many, and goes along each chunk then.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fusepy.backend.emit_reduce import epilogue_operands, members_of
+from fusepy.backend.fold_tuning import as_strided, fold_shape, scan_shape
+from fusepy.backend.fold_variant import FoldShape, FoldVariant
+from fusepy.backend.kernel import Kernel
+from fusepy.backend.marshals import ACCESSES
+from fusepy.backend.marshals.base import Field, Operand, Variant, reach
+from fusepy.backend.plan import LINEAR_LIMIT, Plan
+from fusepy.backend.runtime import Device
+from fusepy.backend.shapes import Recipe, output_feeds
+from fusepy.backend.tuning import GROUPS_PER_ROW
+from fusepy.element import Element
+from fusepy.errors import FusepyError, ShapeError
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.folds import check_count, folds_of
+from fusepy.ir.ops.region import fold_at, over_dims
+from fusepy.ir.strides import is_contiguous
+from fusepy.tensor import Tensor
+
+ALIGNMENT = 256  # of the arrays of partials in one block
+SLACK = 1 << 24  # how far past the last element the arithmetic of a kernel may go
+TOP = 64  # chunks of a scan that one thread goes along without a level above
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One dispatch.
+
+    Attributes:
+        sizes: the values of the fields that say how much work there is.
+        reads: which array of partials it reads or replaces; `writes` which it fills, or starts from; ``-1`` is none.
+    """
+
+    variant: FoldVariant
+    sizes: dict[str, int]
+    reads: int = -1
+    writes: int = -1
+
+
+@dataclass(frozen=True)
+class FoldRecipe(Recipe):
+    """What a call needs beside addresses, and the kernels that it takes; `counts` are the lengths of its arrays of partials."""
+
+    stages: tuple[Stage, ...] = ()
+    strided: tuple[Stage, ...] = ()
+    counts: tuple[int, ...] = ()
+
+
+class ReducePlan(Plan):
+    """The compiled form of a region that folds; see `Plan`."""
+
+    __slots__ = ("_contiguous", "_kept", "_members", "_over", "_own", "_plain", "_scans")
+
+    def __init__(
+        self,
+        device: Device,
+        region: Node,
+        positions: Sequence[int],
+        elements: Sequence[Element],
+        build: Callable[[Node, Variant], Kernel],
+        strict: bool,
+        targets: Sequence[str] = (),
+    ):
+        super().__init__(device, region, positions, elements, build, strict, (), targets)
+        self.linear = False
+        assert region.body is not None
+        folds = folds_of(region)
+        self._scans = folds[0].scans
+        self._plain = len(region.body.outputs) - len(folds)
+        self._over = over_dims(region)
+        self.rank = max(self.rank, *(d + 1 for d in self._over))
+        self._kept = tuple(d for d in range(self.rank) if d not in self._over)
+        self._members = [Element.of(type) for _, type in members_of(region)]
+        self._own = output_feeds(region)[self._plain :]  # of the folded values
+        self._contiguous = self._may_be_linear()
+
+    def _listed(self) -> list[Operand]:
+        first = super()._listed()
+        return [*first, *epilogue_operands(self.region, first, self.device.target.kind == "cuda")]
+
+    def _fed(self) -> list[frozenset[int]]:
+        region = self.region
+        assert region.body is not None
+        first = output_feeds(region)
+        if len(region.bodies) == 1:
+            return first
+        plain = len(first) - len(folds_of(region))
+        then = region.bodies[1]
+        folded = len(first) - plain
+        feeds: dict[Value, frozenset[int]] = dict(zip(then.inputs, first[plain:]))
+        feeds.update((v, frozenset([len(region.body.inputs) + i])) for i, v in enumerate(then.inputs[folded:]))
+        for node in then.nodes:
+            found = frozenset(i for v in node.operands for i in feeds[v])
+            feeds.update(dict.fromkeys(node.results, found))
+        return [*first[:plain], *(feeds[v] for v in then.outputs)]
+
+    def _may_be_linear(self) -> bool:
+        """Whether contiguous arguments of one shape can be indexed without coordinates."""
+        identity = tuple(range(self.rank))
+        first = len(self.region.bodies[0].inputs)
+        for o in self._operands:
+            kind = reach(ACCESSES[o.container], o)
+            along = identity if o.position < first else self._kept
+            if kind == "computed" or (kind == "index" and o.dims != identity):
+                return False
+            if (
+                kind == "memory"
+                and not o.is_whole
+                and o.dims != along
+                and not (o.dims == () and o.position >= first and not o.rank)
+            ):
+                return False
+        element_wise = self._out_dims[: len(self._out_dims) if self._scans else self._plain]
+        small = self._out_dims[len(element_wise) :]
+        return not self._sinks and all(d == identity for d in element_wise) and all(d == self._kept for d in small)
+
+    # ---- what a call takes --------------------------------------------------------------------------------------
+
+    def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> FoldRecipe:
+        plain = super()._made(shapes, strides)
+        grid = plain.grid
+        self._check_extents(grid, shapes)
+        outputs = math.prod(grid[d] for d in self._kept)
+        reduced = math.prod(grid[d] for d in self._over)
+        for fold in folds_of(self.region):
+            if not self._scans:
+                check_count(fold.kind, reduced, outputs, self.name)
+        wide = plain.wide or plain.count + SLACK >= LINEAR_LIMIT
+        long = [d for d in range(self.rank) if grid[d] != 1]
+        inner = not long or long[-1] in self._over
+        order = [d in self._over for d in long]
+        linear = self._contiguous and order in (sorted(order), sorted(order, reverse=True))
+        linear = linear and self._lies_contiguous(grid, shapes, strides)
+        make = self._scan_stages if self._scans else self._fold_stages
+        strided, counts = make(outputs, reduced, inner, Variant(False, self.rank, wide))
+        stages = make(outputs, reduced, inner, Variant(True, self.rank, wide))[0] if linear else ()
+        return FoldRecipe(grid, plain.count, plain.strides, plain.out_shapes, wide, tuple(stages), tuple(strided), tuple(counts))
+
+    def _check_extents(self, grid: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
+        """Raises `ShapeError` where a fold would see an element more than once since another result has a larger grid."""
+        for feeding in self._own:
+            for d in self._over:
+                along = [o for o in self._operands if o.position in feeding and d in o.dims and not o.spread]
+                extents = [shapes[o.position][o.dims.index(d)] for o in along]
+                if extents and all(n == 1 for n in extents) and grid[d] != 1:
+                    raise ShapeError(
+                        f"{self.name}: what is folded has extent 1 along an axis that is longer for another result",
+                        saw=f"1 and {grid[d]}",
+                        hint="compute the results in calls of their own",
+                    )
+
+    def _lies_contiguous(
+        self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]
+    ) -> bool:
+        first = len(self.region.bodies[0].inputs)
+        for o in self._memory:
+            i = o.position
+            if o.is_whole or (i >= first and not o.dims):
+                continue
+            want = grid if i < first else tuple(grid[d] for d in self._kept)
+            if shapes[i][: len(o.dims)] != want or not is_contiguous(shapes[i], strides[i]):
+                return False
+        return True
+
+    def _fold_stages(self, outputs: int, reduced: int, inner: bool, variant: Variant) -> tuple[list[Stage], list[int]]:
+        kind = self.device.target.kind
+        shape, chunks = fold_shape(kind, outputs, reduced, inner)
+        if not variant.linear:
+            shape = as_strided(shape)
+        sizes = _sizes(outputs, reduced, chunks, reduced)
+        if chunks == 1:
+            return [Stage(_variant(variant, shape), sizes)], []
+        first = Stage(_variant(variant, shape, writes="partials"), sizes, writes=0)
+        shape, _ = fold_shape(kind, outputs, chunks, inner, partials=True)
+        if not variant.linear:
+            shape = as_strided(shape)
+        second = Stage(_variant(variant, shape, reads="partials"), _sizes(outputs, chunks, 1, reduced), reads=0)
+        return [first, second], [outputs * chunks]
+
+    def _scan_stages(self, outputs: int, reduced: int, inner: bool, variant: Variant) -> tuple[list[Stage], list[int]]:
+        kind = self.device.target.kind
+        inside = replace(variant, linear=True)  # partials lie as they were written
+        shape, chunks = scan_shape(kind, outputs, reduced, inner)
+        down = [
+            Stage(_variant(variant, shape, scans=True, carried=chunks > 1), _sizes(outputs, reduced, chunks, reduced), writes=0)
+        ]
+        if chunks == 1:
+            return [replace(down[0], writes=-1)], []
+        up = [Stage(_variant(variant, shape, writes="partials"), down[0].sizes, writes=0)]
+        counts = [outputs * chunks]
+        while True:
+            level, count = len(counts) - 1, chunks
+            shape, chunks = scan_shape(kind, outputs, count, inner) if count > TOP else (shape, 1)
+            sizes = _sizes(outputs, count, chunks, reduced)
+            over = _variant(inside, shape, reads="partials", writes="partials")
+            if chunks == 1:
+                down.append(Stage(replace(over, scans=True), sizes, reads=level))
+                return [*up, *reversed(down)], counts
+            up.append(Stage(over, sizes, reads=level, writes=level + 1))
+            down.append(Stage(replace(over, scans=True, carried=True), sizes, reads=level, writes=level + 1))
+            counts.append(outputs * chunks)
+
+    # ---- running ------------------------------------------------------------------------------------------------
+
+    def _run_strided(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
+        recipe = self._recipe(args)
+        assert isinstance(recipe, FoldRecipe)
+        results: list[Tensor] = []
+        for j, (element, shape) in enumerate(zip(self.elements, recipe.out_shapes)):
+            given = outs[j] if outs is not None else None
+            results.append(Tensor(self.device, element, shape) if given is None else self._checked(j, given, shape))
+        if outs is not None:
+            self._check_overlap(args, outs)
+            self._check_textures(outs, recipe)
+        if not any(math.prod(shape) for shape in recipe.out_shapes):
+            return results
+        stages = recipe.stages
+        if not stages or not all(r.linear for r in results) or self._unaligned(args):
+            stages = recipe.strided
+        blocks = [self.device.pool.allocate(sum(map(_aligned, self._bytes(n)))) for n in recipe.counts]
+        try:
+            with self.device.lock:
+                for i, stage in enumerate(stages):
+                    if i:
+                        self.device.queue.overlaps = False  # it reads what the stage before it has written
+                    self._launch(stage, args, results, recipe, [b.address for b in blocks])
+                self.device.queue.keep(*blocks)
+        except FusepyError:
+            raise
+        except (struct.error, OverflowError, TypeError) as error:
+            raise self._bad_number(args, error) from error
+        return results
+
+    def _launch(
+        self, stage: Stage, args: Sequence[Any], results: Sequence[Tensor], recipe: FoldRecipe, blocks: Sequence[int]
+    ) -> None:
+        kernel = self._kernel(stage.variant)
+        values: list[Any] = []
+        for field in kernel.fields:
+            if field.role in ("from", "into"):
+                level = stage.reads if field.role == "from" else stage.writes
+                ahead = self._bytes(recipe.counts[level])[: field.source]
+                values.append(blocks[level] + sum(map(_aligned, ahead)))
+            elif field.role in stage.sizes:
+                values.append(stage.sizes[field.role])
+            else:
+                values.append(self._value(field, args, results, recipe))
+        bound = [self._bound(f, args, results) for f in kernel.resources]
+        kernel.launch_bound(self.device, values, 0, bound, _groups(stage))
+
+    def _value(self, field: Field, args: Sequence[Any], results: Sequence[Tensor], recipe: Recipe) -> Any:
+        if field.role == "zero":
+            return 0
+        return super()._value(field, args, results, recipe)
+
+    def _bytes(self, count: int) -> list[int]:
+        """The sizes of the arrays that hold so many accumulators, member by member."""
+        return [count * element.nbytes for element in self._members]
+
+    def _unaligned(self, args: Sequence[Any]) -> bool:
+        return any(args[position].address & mask for position, _, _, mask in self._steps if mask)
+
+
+def _variant(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:
+    return FoldVariant(base.linear, base.rank, base.wide, shape=shape, **stage)
+
+
+def _sizes(outputs: int, reduced: int, chunks: int, total: int) -> dict[str, int]:
+    return {"outputs": outputs, "reduced": reduced, "chunks": chunks, "chunk": -(-reduced // chunks), "total": total}
+
+
+def _groups(stage: Stage) -> list[int]:
+    """How many groups a stage takes along each axis."""
+    shape, sizes = stage.variant.shape, stage.sizes
+    if shape.group:
+        groups = sizes["outputs"] * sizes["chunks"]
+    elif shape.inner:
+        groups = -(-sizes["outputs"] * sizes["chunks"] // shape.threads)
+    else:
+        groups = -(-sizes["outputs"] // (shape.threads * shape.columns)) * sizes["chunks"]
+    return [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def make_plan(
+    device: Device,
+    region: Node,
+    positions: Sequence[int],
+    elements: Sequence[Element],
+    build: Callable[[Node, Variant], Kernel],
+    strict: bool,
+    tile: tuple[int, ...] = (),
+    targets: Sequence[str] = (),
+) -> Plan:
+    """The plan of a region: a `ReducePlan` where it folds or scans. Groups that the user asks for are those of elements only."""
+    assert region.body is not None
+    if any(fold_at(region, j) is not None for j in range(len(region.body.outputs))):
+        return ReducePlan(device, region, positions, elements, build, strict, targets)
+    return Plan(device, region, positions, elements, build, strict, tile, targets)

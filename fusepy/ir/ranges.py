@@ -1,0 +1,41 @@
+"""Whether integers fit the type that they are to become: in one place, in the same words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fusepy.errors import RangeError
+from fusepy.ir.types import Type
+
+WIDER = "use a wider type in Slang, or a number in range"
+
+
+def check_range(value: Any, type: Type, what: str, place: str | None = None, hint: str = WIDER) -> None:
+    """Raises `RangeError` if a number, or one of an array, is not representable in the integers of `type`.
+
+    Example:
+        >>> check_range(255, Type.parse("uint8_t"), "k")
+        >>> check_range(np.array([1, 256]), Type.parse("uint8_t"), "k")
+        Traceback (most recent call last):
+        ...
+        fusepy.errors.RangeError: k is out of range for uint8_t
+          saw:      256
+          expected: 0 to 255
+          hint:     use a wider type in Slang, or a number in range
+    """
+    dtype = type.dtype
+    if dtype is None or dtype.kind not in "iu":
+        return
+    info = np.iinfo(dtype)
+    low, high = value, value
+    if isinstance(value, np.ndarray):
+        if not value.size:
+            return
+        low, high = value.min(), value.max()
+    if not info.min <= low <= high <= info.max:  # nor is what is not a number
+        saw: Any = high if info.min <= low else low
+        raise RangeError(
+            f"{what} is out of range for {type}", place=place, saw=saw, expected=f"{info.min} to {info.max}", hint=hint
+        )

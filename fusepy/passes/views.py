@@ -1,0 +1,59 @@
+"""Moves ``expand`` behind what is computed from it element by element, so that this runs on the small grid.
+
+``sqrt(mean(x, keepdims=True))`` becomes the view of a square root: one that the kernel of the mean can compute when it is done.
+"""
+
+from __future__ import annotations
+
+from operator import is_
+
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.oracle import Oracle
+from fusepy.passes.effects import is_pure
+
+
+def views(graph: Graph, oracle: Oracle) -> Graph:
+    """`graph` with elementwise nodes on views of one kind computed on what these show; views of views are one view."""
+    shown: dict[Value, Node] = {}  # views, by what they are called
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        made = _below(node, shown)
+        nodes += made
+        shown.update((view.results[0], view) for view in made if view.op.name == "expand")
+    return graph if len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)) else graph.replace(nodes=nodes)
+
+
+def _below(node: Node, shown: dict[Value, Node]) -> list[Node]:
+    """`node` on what its operands show, and views that show its results; by itself where it has to stay as it is."""
+    if node.op.name == "expand":
+        return [_joined(node, shown)]
+    if not node.op.spreads or not node.results or not is_pure(node):
+        return [node]
+    found = {v: shown[v] for v in node.operands if v in shown}
+    ranked = [(v, m) for v, m in zip(node.operands, node.maps) if v.rank]
+    if not found or any(v not in found for v, _ in ranked):
+        return [node]
+    axes = {view.attrs["axes"] for view in found.values()}
+    rank = node.grid_rank
+    if len(axes) != 1 or any(m != ArgMap.identity(rank) for _, m in ranked):
+        return [node]
+    (view,) = list(found.values())[:1]
+    small = ArgMap.identity(view.operands[0].rank)
+    operands = [found[v].operands[0] if v in found else v for v in node.operands]
+    maps = [small if v in found else m for v, m in zip(node.operands, node.maps)]
+    results = [Value(v.type, (None,) * view.operands[0].rank, weak=v.weak) for v in node.results]
+    inner = Node(node.op, operands, maps, results, node.attrs, node.loc, node.bodies)
+    return [inner, *(Node(view.op, [fresh], view.maps, [old], view.attrs, node.loc) for fresh, old in zip(results, node.results))]
+
+
+def _joined(node: Node, shown: dict[Value, Node]) -> Node:
+    """A view of a view as a view of what that shows."""
+    below = shown.get(node.operands[0])
+    if below is None:
+        return node
+    (dims,) = (m.dims or () for m in node.maps)
+    (inner,) = (m.dims or () for m in below.maps)
+    kept = tuple(dims[d] for d in inner)
+    axes = tuple(f"d{d}" for d in range(node.results[0].rank) if d not in kept)
+    return Node(node.op, below.operands, [ArgMap(kept)], node.results, {"axes": axes}, node.loc)
