@@ -14,8 +14,8 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.struct import Struct
-from fusepy.ir.ops.structure import check_range
 from fusepy.ir.oracle import IN, THIS, Oracle, number_type
+from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type
 
 
@@ -44,14 +44,11 @@ def _storage(own: Type, wanted: set[Type]) -> Type:
     return next(iter(wanted)) if len(wanted) == 1 else own
 
 
-_IN_MEMORY = (Kind.WHOLE, Kind.POINTER)
-
-
 def _wanted(node: Node, i: int, map: ArgMap, oracle: Oracle) -> Type | None:
     """The scalar that a node takes operand `i` as: Slang's answer, or what an operator computes in."""
     if map.type is None:
         return node.op.wanted(node, i)
-    loaded = map.type.element if map.type.kind in _IN_MEMORY and map.type.element is not None else map.type
+    loaded = map.type.element if map.type.kind is Kind.WHOLE and map.type.element is not None else map.type
     return number_type(oracle, loaded).scalar
 
 
@@ -69,24 +66,24 @@ class _Resolver:
         self.new: dict[Value, Value] = {}
         self.constants: dict[tuple[Value, Type], Value] = {}
         self.const_nodes: dict[Value, Node] = {}
-        self.narrow: dict[Value, Value] = {}
+        self.narrow: dict[tuple[Value, Type], Value] = {}
         self.types: dict[Value, Type] = {}
 
     def run(self) -> Graph:
         found = [(node, *self.settle(node)) for node in self.graph.nodes]
         wanted: dict[Value, set[Type]] = {v: {v.type} for v in self.graph.outputs}
-        pinned: dict[Value, Type] = {}  # by user code that gets the array itself
+        seen: dict[Value, Type] = {}  # what user code sees in memory, which so has to be stored
         for node, maps, _ in found:
             if node.op.name == "const":
                 self.const_nodes[node.results[0]] = node
             for i, (value, map) in enumerate(zip(node.operands, maps)):
                 if value.weak and value.name is not None:
-                    want = _wanted(node, i, map, self.oracle) or value.type
-                    wanted.setdefault(value, set()).add(want)
-                    if map.type is not None and map.type.kind in _IN_MEMORY:  # elsewhere its elements are converted
-                        pinned[value] = want
+                    wanted.setdefault(value, set()).add(_wanted(node, i, map, self.oracle) or value.type)
+                    whole = map.type if map.type is not None and map.type.kind in (Kind.POINTER, Kind.WHOLE) else None
+                    if whole is not None and whole.element is not None and whole.element.scalar is not None:
+                        seen[value] = whole.element.scalar
         if not self.body:
-            self.types = {v: pinned.get(v) or _storage(v.type, types) for v, types in wanted.items()}
+            self.types = {v: _storage(v.type, types) for v, types in wanted.items()} | seen
         inputs = [self.input(v) for v in self.graph.inputs]
         for node, maps, attrs in found:
             self.node(node, maps, attrs)
@@ -127,8 +124,8 @@ class _Resolver:
             operand, scalar = self.new[value], _wanted(node, i, map, self.oracle)
             if scalar is not None and value in self.const_nodes:
                 operand = self.constant(value, scalar)
-            elif operand.type is not value.type and value.type.scalar is scalar and not _binds(node):
-                operand = self.narrowed(value)
+            elif operand.type is not value.type and map.type is None and not _binds(node):
+                operand = self.narrowed(value, value.type if scalar is None else value.type.with_scalar(scalar))
             # an operator converts by itself; what a call was promised must be said
             wanted = map.type or (value.type if _binds(node) else operand.type)
             operands.append(operand)
@@ -144,14 +141,16 @@ class _Resolver:
             return node.results
         return node.op.infer(Node(node.op, operands, maps, (), node.attrs, node.loc), self.oracle)
 
-    def narrowed(self, value: Value) -> Value:
+    def narrowed(self, value: Value, type: Type) -> Value:
         """A number that is stored with more digits, for an operator: it computes in its own type, whatever else reads it."""
-        found = self.narrow.get(value)
+        stored = self.new[value]
+        if stored.type is type:
+            return stored
+        found = self.narrow.get((value, type))
         if found is None:
-            stored = self.new[value]
-            found = self.narrow[value] = Value(value.type, stored.dims, weak=True)
+            found = self.narrow[value, type] = Value(type, stored.dims, weak=True)
             map = ArgMap(tuple(range(value.rank)))
-            self.nodes.append(Node(OPS["construct"], [stored], [map], [found], {"type": value.type.name}))  # weak, as no cast is
+            self.nodes.append(Node(OPS["construct"], [stored], [map], [found], {"type": type.name}))  # weak, as no cast is
         return found
 
     def constant(self, value: Value, scalar: Type) -> Value:
