@@ -224,12 +224,13 @@ class _Partitioner:
         """Everything that is computed element by element for `values`, down to what lies in memory for certain."""
         found: set[Value] = set()
         stack = list(values)
+        roots = set(stack)
         while stack:
             value = stack.pop()
             if value in found:
                 continue
             found.add(value)
-            if value in self.levels.folding:
+            if value in self.levels.folding or (value in self.home and value not in roots):
                 continue
             stack += [v for v, m in self.operands(value) if not reads_whole(m, v)]
         return found
