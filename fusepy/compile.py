@@ -139,7 +139,7 @@ class Program(Delivery):
         self.waits = any(in_cuda(unmapped(v)) for v in recording.arguments)
         # the short way, for one tensor that is returned by itself and not in a tuple or dict of one
         self.simple = (
-            isinstance(self.plan, Plan)
+            self.plan is not None
             and self.outs is None
             and self.returns == "tensor"
             and recording.rebuild is hand_back
@@ -188,10 +188,10 @@ class Program(Delivery):
             self._check_numbers(placed)
         if self.simple:
             if result is None:
-                assert isinstance(self.plan, Plan)
+                assert self.plan is not None
                 return self.plan.run(placed)[0]
             if result.__class__ is Tensor and result.element is self.elements[0]:
-                assert isinstance(self.plan, Plan)
+                assert self.plan is not None
                 self.plan.run(placed, (result,))
                 return result
         elif self.readback is not None and result is None:

@@ -247,7 +247,7 @@ class ReducePlan(Plan):
         except FusepyError:
             raise
         except (struct.error, OverflowError, TypeError) as error:
-            raise self._bad_number(args, error) from error
+            raise self.bad_number(args, error) from error
         return results
 
     def _launch(
