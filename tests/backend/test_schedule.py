@@ -199,7 +199,7 @@ def test_later_calls_take_new_numbers_coordinates_and_memory(lib: Any, device: A
     for i in range(4):
         a = rng.random(64, np.float32)
         gain, offset = float(i + 1), 3 * i
-        found = f(fp.grid((8,), offset=offset), fp.Tensor.from_numpy(device, a), gain)
+        found = f(fp.grid((8,), offset=(offset,)), fp.Tensor.from_numpy(device, a), gain)
         expected = np.roll(a * np.float32(gain), -1)[offset : offset + 8] + np.float32(gain)
         np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-6)
     program = next(iter(f._programs.values()))
