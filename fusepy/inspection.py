@@ -10,6 +10,7 @@ from typing import Any
 from fusepy.argument_tree import argument_lines
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.plan import Plan
+from fusepy.backend.reduce_plan import ReducePlan
 from fusepy.compile import Program, Recording
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.graph import Graph, Node
@@ -59,16 +60,15 @@ class Explanation:
 
 def kernel_source(program: Program, args: Sequence[Any]) -> str:
     """The Slang of every kernel of a call."""
-    return "\n".join(
-        program.source(p.region, _variant(p, program, args)[0]).text for p in program.plans_for(program.shapes(args))
-    )
+    plans = program.plans_for(program.shapes(args))
+    return "\n".join(program.source(p.region, v).text for p in plans for v in _variants(p, program, args)[0])
 
 
 def explain(program: Program, args: Sequence[Any]) -> Explanation:
     """The kernels of a call and the reasons for them."""
     before = program.resolved()
     plans = program.plans_for(program.shapes(args))
-    variants = ["{}, {}".format(*_variant(p, program, args)) for p in plans]
+    variants = [_indexing(p, program, args) for p in plans]
     reasons = list(_dropped(program.recording.graph, before))
     if len(plans) > 1:
         reasons.append("split: the results have extents that share no grid, so each gets a kernel of its own")
@@ -82,12 +82,20 @@ def explain(program: Program, args: Sequence[Any]) -> Explanation:
     return Explanation(program.graph.name, len(plans), tuple(variants), tuple(reasons), tuple(inputs))
 
 
-def _variant(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[Variant, str]:
-    """How these arguments will be indexed. Everything that is no tensor yet becomes a contiguous one."""
+def _indexing(plan: Plan, program: Program, args: Sequence[Any]) -> str:
+    variants, why = _variants(plan, program, args)
+    return f"{'; then '.join(map(str, variants))}, {why}"
+
+
+def _variants(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[list[Variant], str]:
+    """How these arguments will be indexed, dispatch by dispatch. Everything that is no tensor yet becomes a contiguous one."""
     shapes = program.slot_shapes(program.shapes(args))
     given = [*args, *program.captures, *[None] * len(shapes)]
     strides = [a.strides if isinstance(a, Tensor) else contiguous_strides(s) for a, s in zip(given, shapes)]
     strided = [a for a in given if isinstance(a, Tensor) and not a.linear]
+    if isinstance(plan, ReducePlan):
+        stages = plan.stages(plan.check(shapes, strides))
+        return list(stages), "since the sizes ask for as many stages" if len(stages) > 1 else "since its results fill the device"
     if plan.tile:
         why = "since options(numthreads=…) asks for groups that are tiles of the grid"
     elif not plan.linear:
@@ -97,8 +105,8 @@ def _variant(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[Variant
     elif not plan.one_shape(shapes):
         why = "since the arguments broadcast"
     else:
-        return Variant(True, plan.rank), "since all arguments are contiguous and of one shape"
-    return plan.strided(plan.check(shapes, strides))[0], why
+        return [Variant(True, plan.rank)], "since all arguments are contiguous and of one shape"
+    return [plan.strided(plan.check(shapes, strides))[0]], why
 
 
 def _dropped(before: Graph, after: Graph) -> list[str]:

@@ -20,6 +20,7 @@ from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import SCANS, Fold
+from fusepy.ir.types import BOOL
 from fusepy.place import user_line
 from fusepy.trace import Trace, current_trace
 from fusepy.traced import Traced
@@ -89,10 +90,10 @@ def argmin(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 
 
 def reduce(function: Function, identity: Any, x: Any = _MISSING, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Combines the elements of `x` along axes with a Slang function ``T f(T a, T b)``, in a fixed but unspecified grouping.
+    """Combines the elements of `x` along axes with a Slang function ``T f(T a, T b)``.
 
     Args:
-        function: associative: elements are combined in groups, in the order of their places, and the groups again.
+        function: associative and commutative: elements are combined in an order that suits the device, the same in every call.
         identity: what the function leaves any element as it is with: a number, or one per component.
         x: without it, the reduction itself is returned, to be called with ``(x, axis, keepdims)``.
 
@@ -124,7 +125,8 @@ def scan(function: Any, identity: Any, x: Any = _MISSING, axis: int = 0, exclusi
     """What there is up to each element along an axis: ``scan("sum", x)``, or with a Slang function as in `reduce`.
 
     Args:
-        function: ``"sum"``, ``"prod"``, ``"max"`` or ``"min"``, with `x` behind it; or an associative Slang function.
+        function: ``"sum"``, ``"prod"``, ``"max"`` or ``"min"``, with `x` behind it; or a Slang function, which need only be
+            associative here.
         identity: see `reduce`.
         x: without it, the scan itself is returned, to be called with ``(x, axis, exclusive)``.
         exclusive: leave the element itself out, so that the first is the identity.
@@ -251,6 +253,8 @@ def _of_one(trace: Trace, value: Value, way: _Way, loc: str | None) -> Traced:
     if way.kind in ("argmax", "argmin"):
         Fold(way.kind).type(value.type, loc)
         return Traced(trace, trace.constant(0), loc)
+    if way.kind in ("any", "all") and value.type.scalar is not BOOL:
+        return trace.record("ne", [Traced(trace, value, loc), 0])
     want = value.type if way.kind == "call" else Fold(way.kind).type(value.type, loc)
     if want is value.type:
         return Traced(trace, value, loc)

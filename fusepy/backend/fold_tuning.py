@@ -27,7 +27,7 @@ def fold_shape(kind: str, outputs: int, reduced: int, inner: bool, partials: boo
     if reduced < few if inner else outputs >= (64 if software else 1024) or reduced < few:
         shape = _by_thread(software, outputs, inner)
         across = -(-outputs // (shape.threads * shape.columns))
-        least = 4096 if software else 64
+        least = 512 if software else 64
     else:
         shape = FoldShape(True, inner, 8, 4, 16) if software else FoldShape(True, inner, _power(reduced // 8, 32, 256), 4, 4)
         across = outputs
@@ -41,7 +41,7 @@ def _by_thread(software: bool, outputs: int, inner: bool) -> FoldShape:
     if inner:
         return FoldShape(False, True, 64 if software else 256)
     if software:
-        return FoldShape(False, False, 8, 1, 16, 16 if outputs >= 128 else 1)
+        return FoldShape(False, False, 8, 1, 16, 32 if outputs >= 256 else 8)
     return FoldShape(False, False, 256, 4, 4)
 
 

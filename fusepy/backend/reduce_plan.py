@@ -216,6 +216,11 @@ class ReducePlan(Plan):
 
     # ---- running ------------------------------------------------------------------------------------------------
 
+    def stages(self, recipe: Recipe) -> list[FoldVariant]:
+        """The kernels that a call takes, in order."""
+        assert isinstance(recipe, FoldRecipe)
+        return [stage.variant for stage in recipe.stages or recipe.strided]
+
     def _run_strided(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
         recipe = self._recipe(args)
         assert isinstance(recipe, FoldRecipe)

@@ -83,7 +83,6 @@ class _Fuser:
         self.graph = graph
         self.found = found
         self.producer = found.levels.producer
-        self.position = {n: i for i, n in enumerate(graph.nodes)}
         self.stored: dict[Value, Value] = {}  # what the regions so far have put into memory
         self.repeated: dict[int, Value] = {}  # results of their own for outputs that are returned twice
         self.nodes: list[Node] = []
@@ -115,7 +114,7 @@ class _Fuser:
         outputs = list(part.stored)
         again = [j for j, v in enumerate(self.graph.outputs) if v in outputs and v in self.graph.outputs[:j]]
         outputs += [self.graph.outputs[j] for j in again]
-        graph = self.cut(part, outputs, [*part.effects])
+        graph = self.cut(part, outputs)
         effects = {n: None for n in part.effects if n in unneeded_effects(graph)}
         region = RegionBuilder(graph, outputs, effects, names=self.names(graph)).region()
         self.add(region, part.stored)
@@ -124,7 +123,7 @@ class _Fuser:
     def folding(self, part: Part) -> None:
         folding = part.folding
         assert folding is not None
-        graph = self.cut(part, [*part.stored, *(n.operands[0] for n in folding.nodes)], [])
+        graph = self.cut(part, [*part.stored, *(n.operands[0] for n in folding.nodes)])
         builder = RegionBuilder(graph, part.stored, {}, folding.nodes, self.names(graph))
         plain = builder.region()
         attrs: dict[str, Attr] = {**plain.attrs, "over": folding.over}
@@ -146,7 +145,7 @@ class _Fuser:
 
     def epilogue(self, part: Part, folds: Sequence[Value]) -> tuple[Graph, list[tuple[Value, ArgMap]]]:
         """What follows the reductions on their small grid, and what it takes beside them."""
-        graph = self.cut(part, part.after, [], folds)
+        graph = self.cut(part, part.after, folds)
         names = {v: f"{self.producer[v].text('kind')}" for v in folds} | self.names(graph)
         builder = RegionBuilder(graph, part.after, {}, names=names, given=folds)
         body = builder.body()
@@ -161,25 +160,11 @@ class _Fuser:
         inputs = [*first, *(inner for *_, inner in further)]
         return Graph(body.name, inputs, body.nodes, body.outputs), [(v, m) for v, m, _ in further]
 
-    def cut(self, part: Part, roots: Sequence[Value], effects: Sequence[Node], ends: Sequence[Value] = ()) -> Graph:
-        """The nodes that compute `roots` and `effects` from what the part loads; what it loads are inputs."""
-        loads = {*part.loads, *ends}
-        nodes: dict[Node, None] = {}
-        inputs: dict[Value, None] = {}
-        stack = [*roots, *(v for n in effects for v in n.operands), *(v for n in effects for v in n.results)]
-        nodes.update(dict.fromkeys(effects))
-        while stack:
-            value = stack.pop()
-            node = self.producer.get(value)
-            if node is None or (value in loads and value not in part.stored):
-                inputs[value] = None
-            elif node not in nodes or node in effects:
-                if node not in nodes:
-                    stack += node.operands
-                nodes[node] = None
-        ordered = sorted(nodes, key=self.position.__getitem__)
-        known = [v for v in self.graph.inputs if v in inputs]
-        return Graph(self.graph.name, [*known, *(v for v in inputs if v in self.producer)], ordered, roots)
+    def cut(self, part: Part, roots: Sequence[Value], ends: Sequence[Value] = ()) -> Graph:
+        """The nodes that compute `roots`, and run what acts, from what the part loads; what it loads are inputs."""
+        nodes, starts = self.found.nodes(part, roots, ends)
+        known = [v for v in self.graph.inputs if v in starts]
+        return Graph(self.graph.name, [*known, *(v for v in starts if v in self.producer)], nodes, roots)
 
     def names(self, graph: Graph) -> dict[Value, str]:
         """What the values are called that other regions have stored: after what computes them."""

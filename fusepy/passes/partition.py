@@ -7,7 +7,7 @@ says that loading costs less than computing it again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fusepy.ir.argmap import ArgMap
@@ -59,9 +59,32 @@ class Decision:
 class Partition:
     """The kernels of a program in the order in which they run, and what was decided about values between them."""
 
+    graph: Graph
     parts: tuple[Part, ...]
     levels: Levels
     decisions: tuple[Decision, ...]
+
+    def nodes(self, part: Part, roots: Iterable[Value], ends: Collection[Value] = ()) -> tuple[list[Node], list[Value]]:
+        """The nodes by which `part` computes `roots` and runs its effects, in order, and the values that these start from.
+
+        Args:
+            ends: values at which to stop, beside those that the part loads.
+        """
+        producer = self.levels.producer
+        found: dict[Node, None] = {}
+        starts: dict[Value, None] = {}
+        stack = [*roots, *(v for n in part.effects for v in (*n.operands, *n.results))]
+        found.update(part.effects)
+        while stack:
+            value = stack.pop()
+            node = producer.get(value)
+            if node is None or value in ends or (value in part.loads and value not in part.stored):
+                starts[value] = None
+            elif node not in found:
+                found[node] = None
+                stack += node.operands
+        place = {n: i for i, n in enumerate(self.graph.nodes)} if len(found) > 1 else dict.fromkeys(found, 0)
+        return sorted(found, key=place.__getitem__), list(starts)
 
 
 def partition(graph: Graph, oracle: Oracle) -> Partition:
@@ -100,7 +123,7 @@ class _Partitioner:
                 self.store(value)
         for part in sorted(self.parts, key=lambda p: p.level, reverse=True):
             self.slice(part)
-        return Partition(tuple(sorted(self.parts, key=self.order)), self.levels, tuple(self.decisions))
+        return Partition(self.graph, tuple(sorted(self.parts, key=self.order)), self.levels, tuple(self.decisions))
 
     def order(self, part: Part) -> tuple[int, bool, int]:
         """Parts by level; within one, what writes an array comes after what may read it."""

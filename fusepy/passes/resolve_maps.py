@@ -72,14 +72,18 @@ class _Resolver:
     def run(self) -> Graph:
         found = [(node, *self.settle(node)) for node in self.graph.nodes]
         wanted: dict[Value, set[Type]] = {v: {v.type} for v in self.graph.outputs}
+        seen: dict[Value, Type] = {}  # what user code sees in memory, which so has to be stored
         for node, maps, _ in found:
             if node.op.name == "const":
                 self.const_nodes[node.results[0]] = node
             for i, (value, map) in enumerate(zip(node.operands, maps)):
                 if value.weak and value.name is not None:
                     wanted.setdefault(value, set()).add(_wanted(node, i, map, self.oracle) or value.type)
+                    whole = map.type if map.type is not None and map.type.kind in (Kind.POINTER, Kind.WHOLE) else None
+                    if whole is not None and whole.element is not None and whole.element.scalar is not None:
+                        seen[value] = whole.element.scalar
         if not self.body:
-            self.types = {v: _storage(v.type, types) for v, types in wanted.items()}
+            self.types = {v: _storage(v.type, types) for v, types in wanted.items()} | seen
         inputs = [self.input(v) for v in self.graph.inputs]
         for node, maps, attrs in found:
             self.node(node, maps, attrs)

@@ -1,0 +1,213 @@
+# ruff: noqa: E501  # the textual IR has one line per region
+"""Kernels of regions that fold: golden texts, and regions written by hand that run as the interpreter says.
+
+``FUSEPY_UPDATE_GOLDEN=1`` writes what is emitted; read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.backend.emit import Target
+from fusepy.backend.emit_reduce import emit_fold
+from fusepy.backend.fold_variant import FoldShape, FoldVariant
+from fusepy.backend.kernel import build_kernel
+from fusepy.backend.marshals import ACCESSES
+from fusepy.backend.marshals.base import Variant
+from fusepy.backend.reduce_plan import ReducePlan, make_plan
+from fusepy.element import Element
+from fusepy.ir.graph import Node
+from fusepy.ir.interpret import interpret
+from fusepy.ir.parse import parse_graph
+from fusepy.ir.verify import verify
+from fusepy.passes.fuse_chains import split_region
+from tests.reference import ORACLE
+
+GOLDEN = Path(__file__).parent / "golden" / "folds"
+
+ROWS = """import @m = "0123"
+graph @rows(%x: Tensor<float>[?,?], %k: Tensor<float>[?]) -> (Tensor<float>[?,?], Tensor<float>[?], Tensor<int>[?]) {
+  %0, %1, %2 = region(%x vmap(d0,d1), %k vmap(d0)) {fold_1 = "sum", fold_2 = "argmax", out_0 = ["d0", "d1"], out_1 = ["d0"], out_2 = ["d0"], over = ["d1"]} : Tensor<float>[?,?], Tensor<float>[?], Tensor<int>[?]
+  body @rows(%x: float) -> (float, float, float) {
+    %0 = slang.call @m.norm(%x) : float  // look.py:3
+    return %0, %0, %x
+  }
+  body @rows(%s: float, %at: int, %k: float) -> (float, int) {
+    %0 = mul(%s, %k) : float  // look.py:4
+    return %0, %at
+  }
+  return %0, %1, %2
+}"""
+COLUMNS = """graph @columns(%x: Tensor<float3>[?,?]) -> (Tensor<float3>[?], Tensor<bool3>[?]) {
+  %0, %1 = region(%x vmap(d0,d1)) {fold_0 = "max", fold_1 = "any", out_0 = ["d1"], out_1 = ["d1"], over = ["d0"]} : Tensor<float3>[?], Tensor<bool3>[?]
+  body @columns(%x: float3) -> (float3, float3) {
+    return %x, %x
+  }
+  return %0, %1
+}"""
+CALL = """import @m = "0123"
+graph @call(%x: Tensor<float>[?]) -> (float, double) {
+  %0, %1 = region(%x vmap(d0)) {fold_0 = "call", fold_1 = "mean", function_0 = "plus", identity_0 = 0.0, module_0 = "m", out_0 = [], out_1 = [], over = ["d0"]} : float, double
+  body @call(%x: float) -> (float, double) {
+    %0 = cast(%x) {type = "double"} : double
+    return %x, %0
+  }
+  return %0, %1
+}"""
+SCAN = """graph @scan(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<float>[?,?]) {
+  %0, %1 = region(%x vmap(d0,d1)) {exclusive_1 = true, out_0 = ["d0", "d1"], out_1 = ["d0", "d1"], over = ["d1"], scan_1 = "sum"} : Tensor<float>[?,?], Tensor<float>[?,?]
+  body @scan(%x: float) -> (float, float) {
+    %0 = neg(%x) : float
+    return %0, %x
+  }
+  return %0, %1
+}"""
+
+GROUP, COLUMN, THREAD = FoldShape(True, True, 8, 4, 16), FoldShape(False, False, 8, 1, 16, 4), FoldShape(False, True, 256)
+STRIDED, LINEAR, WIDE = Variant(False, 2), Variant(True, 2), Variant(True, 2, wide=True)
+
+
+def variant(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:
+    return FoldVariant(base.linear, base.rank, base.wide, shape=shape, **stage)
+
+
+# name, text, stage, kind of device
+CASES: list[tuple[str, str, FoldVariant, str]] = [
+    ("rows_whole", ROWS, variant(LINEAR, GROUP), "software"),
+    ("rows_first", ROWS, variant(STRIDED, GROUP, writes="partials"), "software"),
+    ("rows_second", ROWS, variant(LINEAR, GROUP, reads="partials"), "cuda"),
+    ("columns_whole", COLUMNS, variant(LINEAR, COLUMN), "software"),
+    ("columns_strided_64", COLUMNS, variant(Variant(False, 2, wide=True), FoldShape(False, False, 256, 4, 4), writes="partials"), "vulkan"),
+    ("call_first", CALL, variant(Variant(True, 1), GROUP, writes="partials"), "vulkan"),
+    ("scan_totals", SCAN, variant(LINEAR, THREAD, writes="partials"), "vulkan"),
+    ("scan_level", SCAN, variant(LINEAR, THREAD, reads="partials", writes="partials", scans=True, carried=True), "vulkan"),
+    ("scan_elements", SCAN, variant(STRIDED, THREAD, scans=True, carried=True), "cuda"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "stage", "kind"), CASES, ids=[c[0] for c in CASES])
+def test_golden(name: str, text: str, stage: FoldVariant, kind: str) -> None:
+    graph = parse_graph(text)
+    verify(graph, "fused", ORACLE)
+    source = emit_fold(graph.nodes[0], stage, Target(kind), ACCESSES, {"m": ["look"]})
+    shown = source.text + "".join(f"\n// module {n}\n{t}" for n, t in source.shims)
+    path = GOLDEN / f"{name}.slang"
+    if os.environ.get("FUSEPY_UPDATE_GOLDEN"):
+        path.write_text(shown)
+    assert shown == path.read_text()
+    assert len({f.name for f in source.fields}) == len(source.fields)
+
+
+# ---- regions that run -----------------------------------------------------------------------------------------------
+
+
+def plan_of(region: Node, positions: list[int]) -> Any:
+    device = fp.default_device()
+
+    def build(region: Node, stage: Variant) -> Any:
+        assert isinstance(stage, FoldVariant)
+        return build_kernel(device, emit_fold(region, stage, device.target, ACCESSES, {}), [])
+
+    elements = [Element.of(v.type) for v in region.results]
+    return make_plan(device, region, positions, elements, build, False, targets=["a result"] * len(elements))
+
+
+def run(text: str, *args: Any, outs: list[Any] | None = None) -> tuple[list[Any], list[Any]]:
+    """What the region of a text gives on the device, and what the interpreter says."""
+    graph = parse_graph(text)
+    verify(graph, "fused")
+    region = graph.nodes[0]
+    plan = plan_of(region, [graph.inputs.index(v) for v in region.operands])
+    assert isinstance(plan, ReducePlan)
+    device = fp.default_device()
+    placed = [fp.Tensor.from_numpy(device, a) if isinstance(a, np.ndarray) else a for a in args]
+    found = [r.to_numpy() for r in plan.run(placed, outs)]
+    return found, interpret(graph, [a.to_numpy() if isinstance(a, fp.Tensor) else a for a in args])
+
+
+PLAIN = ROWS.replace('import @m = "0123"\n', "").replace("slang.call @m.norm(%x)", "abs(%x)")
+X = np.random.default_rng(0).normal(size=(40, 60)).astype(np.float32)
+K = np.arange(40, dtype=np.float32)
+
+
+@pytest.mark.parametrize("k", [K, K[:1]], ids=["along", "stretched"])
+@pytest.mark.parametrize("x", [X, X[:, :1], X[:1]], ids=["whole", "one column", "one row"])
+def test_an_epilogue_reads_operands_of_its_own(x: Any, k: Any) -> None:
+    if len(x) == 1 and len(k) > 1:
+        pytest.skip("the result would be larger than what is folded")
+    (values, sums, places), (v, s, p) = run(PLAIN, x, k)
+    np.testing.assert_array_equal(values, v)
+    np.testing.assert_allclose(sums, s, rtol=1e-6)
+    np.testing.assert_array_equal(places, p)
+
+
+def test_results_that_are_given_may_have_strides() -> None:
+    device = fp.default_device()
+    sums = fp.Tensor.zeros(device, (80,))[::2]
+    found, expected = run(PLAIN, X, K, outs=[None, sums, None])
+    np.testing.assert_allclose(sums.to_numpy(), expected[1], rtol=1e-6)
+    np.testing.assert_array_equal(found[2], expected[2])
+    with pytest.raises(fp.ShapeError, match="does not fit the result"):
+        run(PLAIN, X, K, outs=[None, fp.Tensor.zeros(device, (41,)), None])
+
+
+def test_what_is_folded_must_not_be_seen_more_often_than_it_is_there() -> None:
+    text = """graph @g(%x: Tensor<int>[?,?], %y: Tensor<int>[?,?]) -> (Tensor<int>[?,?], Tensor<int>[?]) {
+      %0, %1 = region(%x vmap(d0,d1), %y vmap(d0,d1)) {fold_1 = "sum", out_0 = ["d0", "d1"], out_1 = ["d1"], over = ["d0"]} : Tensor<int>[?,?], Tensor<int>[?]
+      body @g(%x: int, %y: int) -> (int, int) {
+        return %y, %x
+      }
+      return %0, %1
+    }"""
+    one, several = np.ones((1, 5), np.int32), np.ones((4, 5), np.int32)
+    (_, sums), _ = run(text, several, several)
+    assert sums.tolist() == [4] * 5
+    with pytest.raises(fp.ShapeError, match="longer for another result"):
+        run(text, one, several)
+    assert len(split_region(parse_graph(text).nodes[0])) == 2
+
+
+def test_transposed_results_and_middle_dimensions() -> None:
+    text = """graph @g(%x: Tensor<int>[?,?,?]) -> (Tensor<int>[?,?]) {
+      %0 = region(%x vmap(d0,d1,d2)) {fold_0 = "sum", out_0 = ["d2", "d0"], over = ["d1"]} : Tensor<int>[?,?]
+      body @g(%x: int) -> (int) {
+        return %x
+      }
+      return %0
+    }"""
+    (found,), (expected,) = run(text, np.arange(4 * 50 * 6, dtype=np.int32).reshape(4, 50, 6))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_scan_beside_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fusepy.backend.reduce_plan.TOP", 2)
+    monkeypatch.setattr("fusepy.backend.reduce_plan.scan_shape", lambda kind, outputs, reduced, inner: (THREAD, -(-reduced // 4)))
+    for x in (X, fp.Tensor.from_numpy(fp.default_device(), X).transpose()):
+        found, expected = run(SCAN, x)
+        np.testing.assert_array_equal(found[0], expected[0])
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-5, atol=1e-5)
+
+
+def test_barriers_stand_between_the_stages_of_one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stage reads what the one before it has written, even where the step as a whole may overlap with others."""
+    device = fp.default_device()
+    seen: list[bool] = []
+    dispatch = type(device.queue).dispatch
+    monkeypatch.setattr("fusepy.backend.reduce_plan.fold_shape", lambda *_, partials=False: (GROUP, 1 if partials else 4))
+    graph = parse_graph(PLAIN)
+    plan = plan_of(graph.nodes[0], [0, 1])
+    args = [fp.Tensor.from_numpy(device, X), fp.Tensor.from_numpy(device, K)]
+    monkeypatch.setattr(type(device.queue), "dispatch", lambda self, *a: (seen.append(self.overlaps), dispatch(self, *a))[1])
+    with device.lock:
+        device.queue.overlaps = True
+        try:
+            plan.run(args)
+        finally:
+            device.queue.overlaps = False
+    assert seen == [True, False]

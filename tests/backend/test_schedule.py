@@ -1,0 +1,187 @@
+"""Where a program waits, and when its memory is free: read from the schedule, since lavapipe never shows a missing barrier."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fusepy as fp
+from fusepy.backend.schedule import Schedule, Step, place_barriers
+
+
+def step(reads: tuple[int, ...], results: tuple[int, ...], acts: bool = False, temporary: bool = False) -> Step:
+    """A step that reads and fills these slots; nothing of its plan is looked at but the slots that it reads."""
+    plan: Any = SimpleNamespace(positions=reads)
+    return Step(plan, results, acts, temporary)
+
+
+def placed(*steps: Step, kept: tuple[int, ...] = ()) -> list[bool]:
+    place_barriers(steps, frozenset(kept))
+    return [s.barrier for s in steps]
+
+
+def test_a_chain_waits_at_every_step() -> None:
+    assert placed(step((0,), (1,)), step((1,), (2,)), step((2,), (3,)), kept=(0, 3)) == [True, True, True]
+
+
+def test_steps_that_read_arguments_alone_do_not_wait_for_each_other() -> None:
+    assert placed(step((0,), (2,)), step((1,), (3,)), step((2, 3), (4,)), kept=(0, 1, 4)) == [True, False, True]
+
+
+def test_what_one_barrier_has_settled_needs_no_other() -> None:
+    steps = [step((0,), (1,)), step((0,), (2,)), step((1,), (3,)), step((2,), (4,)), step((3, 4), (5,))]
+    assert placed(*steps, kept=(0, 5)) == [True, False, True, False, True]
+
+
+def test_what_writes_memory_waits_and_is_waited_for() -> None:
+    assert placed(step((0,), (2,)), step((1,), (), acts=True), step((0,), (3,)), kept=(0, 1, 2, 3)) == [True, True, True]
+
+
+def test_memory_of_a_steps_own_is_used_again_only_behind_a_barrier() -> None:
+    assert placed(step((0,), (1,), temporary=True), step((0,), (2,)), kept=(0, 1, 2)) == [True, True]
+
+
+def test_memory_is_given_back_behind_a_barrier() -> None:
+    steps = [step((0,), (1,)), step((1,), (2,)), step((0,), (3,)), step((2, 3), (4,))]
+    assert placed(*steps, kept=(0, 4)) == [True, True, False, True]
+    # slot 1 is dead after step 1, but step 2 may still run beside that
+    assert [s.release for s in steps] == [(), (), (), (1,)]
+
+
+@given(st.data())
+def test_no_step_overlaps_what_it_depends_on(data: st.DataObject) -> None:
+    """For random programs: between a step and the last barrier before it, nobody fills, frees or writes what it touches."""
+    steps: list[Step] = []
+    slots = [0, 1]
+    for _ in range(data.draw(st.integers(1, 8))):
+        reads = tuple(data.draw(st.lists(st.sampled_from(slots), min_size=1, max_size=3)))
+        made = tuple(range(len(slots), len(slots) + data.draw(st.integers(1, 2))))
+        steps.append(step(reads, made, acts=data.draw(st.integers(0, 5)) == 0, temporary=data.draw(st.integers(0, 5)) == 0))
+        slots += made
+    kept = {0, 1, *data.draw(st.lists(st.sampled_from(slots)))}
+    place_barriers(steps, frozenset(kept))
+    released: dict[int, int] = {}
+    for i, one in enumerate(steps):
+        released.update(dict.fromkeys(one.release, i))
+        since = next(j for j in reversed(range(i + 1)) if steps[j].barrier)
+        beside = steps[since:i]
+        assert not {p for s in beside for p in s.results} & set(one.plan.positions)
+        assert not any(s.acts or s.temporary for s in beside)
+        assert not (one.acts and beside)
+        # what is freed may be handed out from here on, so whoever touched it has run
+        for slot in one.release:
+            users = [j for j, s in enumerate(steps) if slot in s.plan.positions or slot in s.results]
+            assert max(users) < since if one.barrier is False else max(users) < i
+    assert not kept & set(released)
+    for slot, i in released.items():
+        assert all(slot not in s.plan.positions for s in steps[i:])
+
+
+# ---- on a device ----------------------------------------------------------------------------------------------------
+
+SOURCE = """
+import fusepy;
+float next(int p, Tensor<float,1> t) { return t[(p + 1) % int(t.shape[0])]; }
+"""
+COUNT = 1 << 16
+
+
+@pytest.fixture(scope="module")
+def lib(device: Any) -> Any:
+    return fp.Module.load_from_source(device, "schedules", SOURCE)
+
+
+def schedule_of(function: Any, *args: Any) -> Schedule:
+    function(*args)
+    (program,) = function._programs.values()
+    assert isinstance(program.plan, Schedule)
+    return program.plan
+
+
+def ladder(lib: Any, steps: int) -> Any:
+    """A program of so many kernels, each reading what the one before it has stored."""
+
+    @fp.fuse
+    def climb(x: Any) -> Any:
+        for _ in range(steps):
+            x = lib.next(G, x * 1.0)
+        return x + 0.5
+
+    return climb
+
+
+G = fp.grid((COUNT,))
+
+
+def test_a_ladder_of_whole_reads_runs_in_the_memory_of_two_steps(lib: Any, device: Any) -> None:
+    x = fp.Tensor.from_numpy(device, np.arange(COUNT, dtype=np.float32))
+    climb = ladder(lib, 6)
+    schedule = schedule_of(climb, x)
+    assert [s.barrier for s in schedule.steps] == [True] * 7
+    assert schedule.peak_bytes([x.shape, (COUNT,)]) == 2 * 4 * COUNT
+    before = device.pool.live_bytes
+    device.pool.reset_peak()
+    result = climb(x)
+    assert device.pool.peak_bytes - before == 2 * 4 * COUNT
+    np.testing.assert_array_equal(result.to_numpy(), np.roll(np.arange(COUNT, dtype=np.float32), -6) + 0.5)
+
+
+def test_peak_bytes_are_what_the_pool_hands_out(lib: Any, device: Any) -> None:
+    """A diamond: two branches that are both needed at the end."""
+
+    @fp.fuse
+    def diamond(x: Any) -> Any:
+        a, b = x * 2.0, x * 3.0
+        left, right = lib.next(G, a), lib.next(G, b)
+        return lib.next(G, left * right), lib.next(G, left - right)
+
+    x = fp.Tensor.from_numpy(device, np.linspace(0, 1, COUNT, dtype=np.float32))
+    schedule = schedule_of(diamond, x)
+    before = device.pool.live_bytes
+    device.pool.reset_peak()
+    results = diamond(x)
+    assert device.pool.peak_bytes - before == schedule.peak_bytes([x.shape, (COUNT,)])
+    a = x.to_numpy()
+    left, right = np.roll(a * np.float32(2), -1), np.roll(a * np.float32(3), -1)
+    np.testing.assert_allclose(results[0].to_numpy(), np.roll(left * right, -1), rtol=1e-6)
+    np.testing.assert_allclose(results[1].to_numpy(), np.roll(left - right, -1), rtol=1e-6)
+
+
+def test_a_result_may_overwrite_the_argument_that_later_steps_read(lib: Any, device: Any) -> None:
+    """The kernel that makes it runs before others have read the argument, so it is put there at the end."""
+
+    @fp.fuse
+    def f(x: Any) -> Any:
+        doubled = x * 2.0
+        return doubled, lib.next(G, doubled) + x
+
+    a = np.arange(COUNT, dtype=np.float32)
+    x = fp.Tensor.from_numpy(device, a)
+    other = fp.Tensor.empty_like(x)
+    f(x, _result=(x, other))
+    np.testing.assert_array_equal(x.to_numpy(), 2 * a)
+    np.testing.assert_array_equal(other.to_numpy(), np.roll(2 * a, -1) + a)
+
+
+def test_a_program_is_one_command_buffer(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its dispatches stand in one encoder, with a barrier before each that needs one."""
+    x = fp.Tensor.from_numpy(device, np.arange(COUNT, dtype=np.float32))
+
+    @fp.fuse
+    def f(x: Any) -> Any:
+        return lib.next(G, x * 2.0), lib.next(G, x * 3.0)
+
+    schedule = schedule_of(f, x)
+    seen: list[bool] = []
+    queue = device.queue
+    plain = queue.dispatch
+    monkeypatch.setattr(queue, "dispatch", lambda *args: (seen.append(queue.overlaps), plain(*args)))
+    device.wait()
+    f(x)
+    assert seen == [not s.barrier for s in schedule.steps]
+    assert not queue.overlaps
