@@ -20,6 +20,7 @@ from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.mapping import plain_spec, spec_of, unmapped
 from fusepy.nested import flat, too_deep
+from fusepy.nodes import Node, Use
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
 from fusepy.trace import user_line
@@ -208,6 +209,24 @@ class Caller(Configured):
         if name in self._named_specs:
             return self._named_specs[name]
         return self._specs[position] if position < len(self._specs) else UNSAID
+
+    # ---- graphs -------------------------------------------------------------------------------------------------
+
+    def node(self, outputs: int | None = None) -> Node:
+        """This function as a node of a `Graph`: called with values of the graph, it records the call.
+
+        Args:
+            outputs: how many results it has. A Slang function and a graph tell it themselves; for a fused function it is 1
+                unless it is said, and that one may be a structure, whose parts are taken by index.
+
+        Raises:
+            GraphError: for anything but a number.
+        """
+        return Node(self, outputs)
+
+    def _node_results(self, use: Use, outputs: int | None) -> Any:
+        """The structure of what a call as a node returns."""
+        raise NotImplementedError
 
     # ---- inspecting: pure, nothing is run -----------------------------------------------------------------------
 
