@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from fusepy.anatomy import anatomy
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.backend.recorder import is_encoder, misplaced
 from fusepy.backend.targets import Into, into
 from fusepy.binding import Setup, SetUpProgram, run
+from fusepy.chart import Chart
 from fusepy.compile import Program, Recording
 from fusepy.configured import Configured
+from fusepy.dot import dot
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
 from fusepy.extents import NoExtents, SizedByResult
 from fusepy.handout import container_named
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.mapping import plain_spec, spec_of, unmapped
+from fusepy.measuring import seconds_per_kernel
 from fusepy.nested import flat, too_deep
 from fusepy.nodes import Node, Use
+from fusepy.page import page
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
 from fusepy.trace import user_line
@@ -246,6 +253,29 @@ class Caller(Configured):
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """How a call like this one runs: its kernels, and why each node went where it did."""
         return explain(*self._inspected(args, kwargs))
+
+    def to_dot(self, *args: Any, **kwargs: Any) -> str:
+        """How a call like this one runs, in the language of Graphviz: its kernels are clusters of nodes."""
+        return dot(anatomy(*self._inspected(args, kwargs)).chart)
+
+    def to_html(self, path: str | os.PathLike[str], *args: Any, _measure: bool = True, **kwargs: Any) -> None:
+        """Writes a page that shows how a call like this one runs: kernels, nodes, mappings, reasons, Slang, bytes and times.
+
+        The page is one file that loads nothing. Its kernels are run several times to measure them, on memory of their own; a call
+        that would write to its arguments is not run.
+
+        Args:
+            path: where to write it.
+            _measure: whether to run the kernels at all.
+        """
+        program, values = self._inspected(args, kwargs)
+        target, given, named = self._prepare(args, kwargs)
+        seconds, why = seconds_per_kernel(target, self._setup, program, given, named) if _measure else ([], "not measured")
+        Path(path).write_text(page(anatomy(program, values, seconds, why), self._built()), encoding="utf-8")
+
+    def _built(self) -> Chart | None:
+        """What the user has put together, where that is more than code."""
+        return None
 
     def _inspected(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Program, Sequence[Any]]:
         """The program of a call like this one, and its arguments."""

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fusepy.backend.runtime import Device
+from fusepy.chart import Chart, wiring_chart
+from fusepy.dot import dot
 from fusepy.errors import GraphError
 from fusepy.fuse import FusedFunction
 from fusepy.nodes import GraphValue, Use, several, wrong_count
@@ -83,6 +85,13 @@ class Graph(FusedFunction):
             FusepyError: whatever a node raises, with the line in which that node was called.
         """
         return super().__call__(*args, _result=_result, **kwargs)
+
+    def to_dot(self, *args: Any, **kwargs: Any) -> str:
+        """The graph in the language of Graphviz: as it was built, or with arguments how a call like this one runs."""
+        return super().to_dot(*args, **kwargs) if args or kwargs else dot(wiring_chart(self.wiring))
+
+    def _built(self) -> Chart:
+        return wiring_chart(self.wiring)
 
     def _node_results(self, use: Use, outputs: int | None) -> Any:
         if use.wiring is not None:
