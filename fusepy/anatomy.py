@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +50,11 @@ class KernelView:
     source: str
     nbytes: int
     seconds: float | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it computes, each with how often: ``("scale ×3", "tone")``."""
+        return tuple(name if count == 1 else f"{name} ×{count}" for name, count in Counter(self.nodes).items())
 
 
 @dataclass(frozen=True)
@@ -121,9 +127,9 @@ def _view(slots: _Slots, number: int, explanation: Explanation, seconds: float |
 
 def _summary(view: KernelView) -> tuple[str, ...]:
     """What the box of a kernel says."""
-    more = len(view.nodes) - NAMED
-    listed = view.nodes if more <= 1 else (*view.nodes[:NAMED], f"and {more} more")
-    return (f"kernel {view.number}", *listed)
+    names = view.names
+    more = len(names) - NAMED
+    return (f"kernel {view.number}", *(names if more <= 1 else (*names[:NAMED], f"and {more} more")))
 
 
 class _Slots:

@@ -38,8 +38,8 @@ class Chart:
     """Boxes, and links between them by position: from, to, and what flows. Boxes come before those that read them."""
 
     name: str
-    boxes: list[Box] = field(default_factory=list)
-    links: list[tuple[int, int, str]] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list[Box])
+    links: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
 
     def add(self, box: Box, reads: Sequence[tuple[int, str]] = ()) -> int:
         """A new box that reads these ones; equal links are drawn once."""

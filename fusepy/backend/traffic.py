@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import reach
 from fusepy.element import Element
+from fusepy.ir.oracle import Oracle
 
 if TYPE_CHECKING:
-    from fusepy.backend.oracle import SlangOracle
     from fusepy.backend.plan import Plan
 
 
-def bytes_moved(plan: Plan, shapes: Sequence[tuple[int, ...]], oracle: SlangOracle) -> int:
+def bytes_moved(plan: Plan, shapes: Sequence[tuple[int, ...]], oracle: Oracle) -> int:
     """How many bytes arguments and results of these shapes have.
 
     An array that is passed whole counts as a whole, though user code may read less of it; what a reduction leaves for its next

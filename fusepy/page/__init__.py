@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fusepy.anatomy import Anatomy, KernelView, Row
 from fusepy.chart import Chart
-from fusepy.page.svg import svg
+from fusepy.page.svg import ARROW, svg
 
 MOST_OPEN = 4  # kernels of a page that are unfolded at first
 _HERE = Path(__file__).parent
@@ -29,7 +29,7 @@ def page(anatomy: Anatomy, built: Chart | None = None) -> str:
         f'<html lang="en"><head><meta charset="utf-8"><title>{name}</title>',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">',
-        f"<style>{_file('page.css')}</style></head><body><main>",
+        f"<style>{_file('page.css')}</style></head><body>{ARROW}<main>",
         f"<header><h1>{name}</h1><p>{escape(_totals(anatomy))}</p></header>",
         _section("overview", "Kernels and what flows between them", _overview(anatomy)),
         _section("built", "The graph as it was built", _figure(built, "nodes of the graph")) if built is not None else "",
@@ -72,7 +72,7 @@ def _overview(anatomy: Anatomy) -> str:
 
 def _kernel(kernel: KernelView, longest: float, opened: bool) -> str:
     share = 0.0 if not longest or kernel.seconds is None else 100 * kernel.seconds / longest
-    listed = ", ".join(kernel.nodes)
+    listed = ", ".join(kernel.names)
     listed = listed if len(listed) <= 80 else listed[:79] + "…"
     code = escape(kernel.source)
     return "\n".join(
@@ -83,8 +83,7 @@ def _kernel(kernel: KernelView, longest: float, opened: bool) -> str:
             f'<span class="bar" aria-hidden="true"><i style="width:{share:.1f}%"></i></span></summary>',
             f"<p>Indexed {escape(kernel.indexing)}.</p>",
             _figure(kernel.chart, f"what kernel {kernel.number} computes"),
-            _table("loads", kernel.loads),
-            _table("stores", kernel.stores),
+            _table([("loads", row) for row in kernel.loads] + [("stores", row) for row in kernel.stores]),
             f"<h3>Reasons</h3>{_list(kernel.reasons)}" if kernel.reasons else "",
             f'<details class="slang"><summary>Slang, {len(kernel.source.splitlines())} lines</summary>'
             f'<button type="button" class="copy">Copy</button><pre tabindex="0"><code>{code}</code></pre></details>',
@@ -93,18 +92,17 @@ def _kernel(kernel: KernelView, longest: float, opened: bool) -> str:
     )
 
 
-def _table(what: str, rows: Sequence[Row]) -> str:
-    if not rows:
-        return ""
+def _table(rows: Sequence[tuple[str, Row]]) -> str:
     lines = "".join(
-        f"<tr><th scope=row>{escape(row.name)}</th><td>{escape(row.what)}</td><td>{escape(row.mapping)}</td></tr>" for row in rows
+        f"<tr><td>{what}</td><th scope=row>{escape(row.name)}</th><td>{escape(row.what)}</td><td>{escape(row.mapping)}</td></tr>"
+        for what, row in rows
     )
-    head = "<thead><tr><th scope=col>name</th><th scope=col>type and extents</th><th scope=col>mapping</th></tr></thead>"
-    return f'<div class="wide"><table><caption>{what}</caption>{head}<tbody>{lines}</tbody></table></div>'
+    heads = "".join(f"<th scope=col>{head}</th>" for head in ("", "name", "type and extents", "mapping"))
+    return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>'
 
 
 def _list(items: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
+    return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in dict.fromkeys(items)) + "</ul>"
 
 
 def _totals(anatomy: Anatomy) -> str:

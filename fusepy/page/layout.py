@@ -1,7 +1,7 @@
 """A layered layout of charts: where boxes stand, and how links run between them.
 
-The usual steps: boxes are put into rows below those that they read, links that pass rows get a place in each of them, the boxes of
-a row are ordered by where their neighbours stand, and moved as close to these as order and room allow.
+The usual steps: boxes are put into rows below those that they read, links that pass rows get a place in each of them. The boxes
+of a row are ordered by where their neighbours stand, and moved as close to these as order and room allow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fusepy.chart import Box, Chart
 
 CHAR, LINE = 7.3, 17.0  # of the monospaced font in which boxes are written, in pixels
 PAD_X, PAD_Y = 12.0, 8.0
-GAP_X, GAP_Y = 26.0, 46.0
+GAP_X, GAP_Y = 26.0, 52.0
 WIDEST = 34  # characters of a line; the rest is in the tooltip
 MOST_IN_A_ROW = 32
 MOST_WAYPOINTS = 4000  # beyond them, long links run straight
@@ -34,11 +34,16 @@ class Placed:
 
 @dataclass(frozen=True)
 class Route:
-    """A link as the points that it passes, from the lower edge of one box to the upper edge of another."""
+    """A link as the points that it passes, from the lower edge of one box to the upper edge of another.
+
+    Attributes:
+        turn: which of the links into that box it is, from the left.
+    """
 
     source: int
     target: int
     text: str
+    turn: int
     points: tuple[tuple[float, float], ...]
 
 
@@ -136,21 +141,43 @@ class _Layers:
             Placed(box, self.x[i] - left, tops[self.row[i]], self.widths[i], self.heights[i])
             for i, box in enumerate(self.chart.boxes)
         ]
+        ends = self.ends()
         routes = [
-            Route(s, t, text, tuple(self.points(path, left, boxes, tops, bottoms)))
-            for (s, t, text), path in zip(self.chart.links, self.paths)
+            Route(s, t, text, ends[i][2], tuple(self.points(i, left, boxes, tops, bottoms, ends[i])))
+            for i, (s, t, text) in enumerate(self.chart.links)
         ]
         return Layout(tuple(boxes), tuple(routes), right - left, max(top - GAP_Y + 1, 1.0))
 
+    def ends(self) -> list[tuple[float, float, int]]:
+        """Where each link leaves its first box and enters its last, from the middle of the edge; and which of its links it is."""
+        found = [[0.0, 0.0, 0.0] for _ in self.paths]
+        for end, (box, neighbour) in enumerate(((0, 1), (-1, -2))):
+            links: dict[int, list[int]] = {}
+            for i, path in enumerate(self.paths):
+                links.setdefault(path[box], []).append(i)
+            for spot, members in links.items():
+                members.sort(key=lambda i: self.x[self.paths[i][neighbour]])
+                step = min((self.widths[spot] - 2 * PAD_X) / len(members), 3 * PAD_X)
+                for at, i in enumerate(members):
+                    found[i][end] = (at - (len(members) - 1) / 2) * step
+                    found[i][2] = at
+        return [(out, into, int(at)) for out, into, at in found]
+
     def points(
-        self, path: Sequence[int], left: float, boxes: Sequence[Placed], tops: Sequence[float], bottoms: Sequence[float]
+        self,
+        link: int,
+        left: float,
+        boxes: Sequence[Placed],
+        tops: Sequence[float],
+        bottoms: Sequence[float],
+        ends: tuple[float, float, int],
     ) -> Iterator[tuple[float, float]]:
-        first, *between, last = path
-        yield boxes[first].x, boxes[first].y + boxes[first].height
+        first, *between, last = self.paths[link]
+        yield boxes[first].x + ends[0], boxes[first].y + boxes[first].height
         for spot in between:
             yield self.x[spot] - left, tops[self.row[spot]]
             yield self.x[spot] - left, bottoms[self.row[spot]]
-        yield boxes[last].x, boxes[last].y
+        yield boxes[last].x + ends[1], boxes[last].y
 
     def order(self, downward: bool) -> None:
         """Sorts each row by where the neighbours stand in the row before it."""

@@ -8,6 +8,11 @@ from html import escape
 from fusepy.chart import Box, Chart
 from fusepy.page.layout import LINE, PAD_Y, Placed, Route, lay_out, shown
 
+ARROW = (
+    '<svg width="0" height="0" aria-hidden="true" style="position:absolute"><defs>'
+    '<marker id="arrow" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    '<path class="arrow" d="M0 0.5 8 4 0 7.5z"/></marker></defs></svg>'
+)
 MOST_TEXTS = 150  # links of a chart beyond which what flows is said in tooltips only
 
 
@@ -42,7 +47,8 @@ def _path(route: Route) -> str:
 
 def _text(route: Route) -> str:
     (x, y), (to_x, to_y) = route.points[-2:]
-    return f'<text class="flow" x="{(x + 3 * to_x) / 4:.1f}" y="{(y + to_y) / 2 + 14:.1f}">{escape(shown(route.text))}</text>'
+    down = 12 * (route.turn % 2)  # neighbours stand one above the other
+    return f'<text class="flow" x="{(x + to_x) / 2:.1f}" y="{(y + to_y) / 2 + down - 2:.1f}">{escape(shown(route.text))}</text>'
 
 
 def _box(placed: Placed, target: str) -> str:
