@@ -101,9 +101,12 @@ def anatomy(program: Program, args: Sequence[Any], seconds: Sequence[float] = ()
         chart.add(Box("result", lines), [slots.source(slot)])
         overview.add(Box("result", lines), [slots.outside_source(slot)])
     taken = {reason for view in views for reason in view.reasons}
-    left = tuple(r for r in explanation.reasons if r not in taken)
+    left = [r for r in _whole(explanation.reasons) if r not in taken]
+    left += [f"stored: {text}" for text in explanation.stored]
+    if explanation.stored:
+        left.append(f"memory: {explanation.peak_bytes:,} bytes at most, for results and values between kernels")
     device = program.device.name
-    return Anatomy(program.graph.name, device, chart, overview, tuple(views), explanation, left, unmeasured)
+    return Anatomy(program.graph.name, device, chart, overview, tuple(views), explanation, tuple(left), unmeasured)
 
 
 def _view(slots: _Slots, number: int, explanation: Explanation, seconds: float | None, source: str) -> KernelView:
@@ -119,10 +122,24 @@ def _view(slots: _Slots, number: int, explanation: Explanation, seconds: float |
         row = Row(slots.name(slot), slots.text(slot), described(ArgMap(result_dims(region, j))))
         chart.add(Box("result", (row.name, row.what), group=number), [(box, type)])
         stores.append(row)
-    reasons = tuple(r for r in explanation.reasons if any(name in r for name in names))
+    reasons = [r for r in _whole(explanation.reasons) if any(name in r for name in names)]
+    reasons += [str(pair) for pair in explanation.neighbours if pair.kernel == number]
     moved = bytes_moved(plan, slots.shapes, slots.program.oracle)
     said = explanation.variants[number]
-    return KernelView(number, nodes, chart, tuple(dict.fromkeys(loads)), tuple(stores), said, reasons, source, moved, seconds)
+    return KernelView(
+        number, nodes, chart, tuple(dict.fromkeys(loads)), tuple(stores), said, tuple(reasons), source, moved, seconds
+    )
+
+
+def _whole(reasons: Sequence[str]) -> list[str]:
+    """Reasons with the lines below them, which say what is inside of a loop or branch."""
+    found: list[str] = []
+    for line in reasons:
+        if line.startswith(" ") and found:
+            found[-1] += f"\n{line}"
+        else:
+            found.append(line)
+    return found
 
 
 def _summary(view: KernelView) -> tuple[str, ...]:

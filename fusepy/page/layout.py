@@ -15,7 +15,7 @@ from fusepy.chart import Box, Chart
 CHAR, LINE = 7.3, 17.0  # of the monospaced font in which boxes are written, in pixels
 PAD_X, PAD_Y = 12.0, 8.0
 GAP_X, GAP_Y = 26.0, 52.0
-WIDEST = 34  # characters of a line; the rest is in the tooltip
+WIDEST = 42  # characters of a line; the rest is in the tooltip
 MOST_IN_A_ROW = 32
 MOST_WAYPOINTS = 4000  # beyond them, long links run straight
 SWEEPS = 8
