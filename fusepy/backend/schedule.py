@@ -261,6 +261,19 @@ class Schedule:
             return step.split
         return [step.plan]
 
+    def pieces(self, shapes: Shapes) -> list[tuple[Plan, tuple[int, ...]]]:
+        """The plans that run for arguments of these shapes, in order, each with the slots that it fills.
+
+        Raises:
+            ShapeError: if they do not fit together.
+        """
+        found = self.follow(shapes)[1]
+        pieces: list[tuple[Plan, tuple[int, ...]]] = []
+        for step in self.steps:
+            own = self.plans_of(step, found)
+            pieces += [(own[0], step.results)] if own == [step.plan] else [(p, (slot,)) for p, slot in zip(own, step.results)]
+        return pieces
+
     def follow(self, shapes: Shapes) -> tuple[list[Plan], list[tuple[int, ...]]]:
         """The plans that run for arguments of these shapes, and the shape of every slot.
 
