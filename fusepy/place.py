@@ -5,14 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Generator
+from contextvars import ContextVar
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _APPLICATION = os.path.join(_PACKAGE, "cli", "")  # the demo uses the library as anybody would
 _NOT_THE_USER = (_PACKAGE, contextlib.__file__, "<frozen")
+_said: ContextVar[str | None] = ContextVar("fusepy_line", default=None)
 
 
 def user_line() -> str | None:
-    """``file:line`` of the innermost frame outside of fusepy."""
+    """``file:line`` of the innermost frame outside of fusepy, or what `at_line` says."""
+    said = _said.get()
+    if said is not None:
+        return said
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files, which costs milliseconds
     while frame is not None:
         name = frame.f_code.co_filename
@@ -20,3 +26,19 @@ def user_line() -> str | None:
             return f"{os.path.basename(name)}:{frame.f_lineno}"
         frame = frame.f_back
     return None
+
+
+@contextlib.contextmanager
+def at_line(loc: str | None) -> Generator[None, None, None]:
+    """Says where the user wrote what runs inside: a recorded call that is replayed elsewhere. ``None`` looks at the stack again.
+
+    Example:
+        >>> with at_line("scene.py:3"):
+        ...     user_line()
+        'scene.py:3'
+    """
+    token = _said.set(loc)
+    try:
+        yield
+    finally:
+        _said.reset(token)
