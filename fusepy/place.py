@@ -14,18 +14,34 @@ _NOT_THE_USER = (_PACKAGE, contextlib.__file__, "<frozen")
 _said: ContextVar[str | None] = ContextVar("fusepy_line", default=None)
 
 
+_users: dict[str, bool] = {}  # whether a file is the user's, since this is asked for every recorded call
+
+Place = tuple[str, int]
+
+
 def user_line() -> str | None:
     """``file:line`` of the innermost frame outside of fusepy, or what `at_line` says."""
     said = _said.get()
-    if said is not None:
-        return said
+    return line_of(user_place()) if said is None else said
+
+
+def user_place() -> Place | None:
+    """File and line of the innermost frame outside of fusepy, for whoever will hardly ever need them as text."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files, which costs milliseconds
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_NOT_THE_USER) or name.startswith(_APPLICATION):
-            return f"{os.path.basename(name)}:{frame.f_lineno}"
+        users = _users.get(name)
+        if users is None:
+            users = _users[name] = not name.startswith(_NOT_THE_USER) or name.startswith(_APPLICATION)
+        if users:
+            return name, frame.f_lineno
         frame = frame.f_back
     return None
+
+
+def line_of(place: Place | None) -> str | None:
+    """``file:line`` of a place."""
+    return None if place is None else f"{os.path.basename(place[0])}:{place[1]}"
 
 
 @contextlib.contextmanager

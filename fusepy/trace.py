@@ -30,6 +30,7 @@ from fusepy.mapping import Mapped
 from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
 from fusepy.nested import Tree, check_finite, rebuilt
 from fusepy.place import user_line
+from fusepy.tensor import Tensor
 from fusepy.traced import Traced
 
 if TYPE_CHECKING:
@@ -189,6 +190,8 @@ class Trace:
         """A value of the enclosing scope as an input."""
         found = self._captured.get(id(value))
         if found is None:
+            if isinstance(value, Tensor):  # a program keeps what it has captured, which is to be no recorded call
+                value.compute()
             found = self._captured[id(value)] = self._input(name, value)
             self.captures.append(value)
         return found
