@@ -6,13 +6,12 @@ A call was traced when it was recorded, so it is not traced again: its graph is 
 from __future__ import annotations
 
 import itertools
-import weakref
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.compile import Program, Recording
+from fusepy.errors import FusepyError
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.lazytensor import Call, LazyTensor, Output
@@ -34,9 +33,6 @@ class Joint(Program):
     parts: list[Program]
 
 
-_joints: weakref.WeakKeyDictionary[Device, OrderedDict[Any, Program]] = weakref.WeakKeyDictionary()
-
-
 def run(call: Call) -> None:
     """Runs `call`, what it needs, and whatever else is wanted of the calls that are connected to it: all in one program.
 
@@ -49,27 +45,14 @@ def run(call: Call) -> None:
             return
         before, device.bindings = device.bindings, None  # what is set belongs to the call that is running around this
         token = RECORDER.set(None)
+        group = call.group.whole()
         try:
-            with at_line(line_of(call.place)):
-                _run(device, connected(call))
+            _run(device, [c for c in waiting() if c.group.whole() is group])
+        except FusepyError as error:
+            raise error.at(line_of(call.place)) from None
         finally:
             RECORDER.reset(token)
             device.bindings = before
-
-
-def connected(call: Call) -> list[Call]:
-    """The recorded calls that share results with `call`, by way of others too; each behind those it needs."""
-    calls = [c for c in waiting() if c.program.device is call.program.device]
-    groups: dict[Call, list[Call]] = {}
-    for one in calls:
-        own = groups[one] = [one]
-        for leaf in one.leaves:
-            if leaf.__class__ is Output and (other := groups[leaf.call]) is not own:
-                other += own
-                groups.update(dict.fromkeys(own, other))
-                own = other
-    group = groups[call]
-    return sorted(group, key=lambda c: c.serial)
 
 
 def _run(device: Device, calls: Sequence[Call]) -> None:
@@ -77,7 +60,7 @@ def _run(device: Device, calls: Sequence[Call]) -> None:
     try:
         results = _program(device, key, calls, leaves)(leaves)
     except TrailingMismatch:  # another extent than the program was made for decides about a type
-        del _joints[device][key]
+        del device.joints[key]
         results = _program(device, key, calls, leaves)(leaves)
     if len(wanted) == 1:
         wanted[0].become(results)
@@ -125,13 +108,14 @@ def _structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[
 
 
 def _program(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Program:
-    programs = _joints.setdefault(device, OrderedDict())
+    programs = device.joints
     found = programs.get(key)
     if found is not None:
         device.counters.plan_hits += 1
         programs.move_to_end(key)
         return found
-    made = Joint(_joined(device, key, calls, leaves), "tensor", strict=False)
+    with at_line(line_of(calls[-1].place)):
+        made = Joint(_joined(device, key, calls, leaves), "tensor", strict=False)
     made.parts = [call.program for call in calls]
     made.home = (programs, key)
     device.programs.add(made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from fusepy.backend.block import Block
 from fusepy.delivery import shape_of
-from fusepy.lazytensor import Call, LazyTensor, Output
+from fusepy.lazytensor import Call, Group, LazyTensor, Output
 from fusepy.mapping import Mapped, unmapped
 from fusepy.nested import flat
 from fusepy.pending import PENDING, RECORDER, waiting
@@ -87,10 +87,12 @@ def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Cal
     given: Sequence[Any] = flat(args) if program.nested else args
     if program.captures:
         given = [*given, *program.captures]
-    _compute(known, given)
+    if known.in_memory:  # before any argument is taken as pending, since several may be computed together
+        _compute(given, known.in_memory)
     leaves: list[Any] = []
     shapes: list[tuple[int, ...]] = []
     length = 0
+    group: Group | None = None
     for i, leaf in enumerate(given):
         cls = leaf.__class__
         if cls is Mapped:
@@ -101,6 +103,11 @@ def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Cal
             output: Output = leaf.pending
             length = max(length, output.call.length)
             leaves.append(output)
+            other = output.call.group.whole()
+            if group is None:
+                group = other
+            elif other is not group:
+                other.into = group
         elif cls is Tensor:
             if leaf.block.__class__ is not Block:  # memory of another framework, which may change it at any time
                 return None
@@ -115,19 +122,22 @@ def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Cal
                 return None
             shapes.append(shape_of(kept))
             leaves.append(kept)
+    if length > LENGTH:
+        _compute(given, range(len(given)))
+        return _call(program, known, args)
     if known.numbers:
         known.check_numbers(leaves)
     results = known.results(tuple(shapes))
     if results is None:
         return None
-    return Call(program, leaves, user_place(), length + known.length), results
+    return Call(program, leaves, user_place(), length + known.length, group or Group()), results
 
 
-def _compute(known: Recordable, given: Sequence[Any]) -> None:
-    """Computes arguments that must lie in memory; before any is taken as pending, since they may be computed together."""
-    for i, leaf in enumerate(given):
-        inner = unmapped(leaf)
-        if inner.__class__ is LazyTensor and (i in known.in_memory or inner.pending.call.length > LENGTH):
+def _compute(given: Sequence[Any], places: Iterable[int]) -> None:
+    """Computes some of the arguments."""
+    for place in places:
+        inner = unmapped(given[place])
+        if inner.__class__ is LazyTensor:
             inner.compute()
 
 

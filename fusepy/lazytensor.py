@@ -33,6 +33,22 @@ class Output:
         self.place = place
 
 
+class Group:
+    """Recorded calls that share results, by way of others too, and so run together; groups that meet become one."""
+
+    __slots__ = ("into",)
+
+    def __init__(self) -> None:
+        self.into: Group | None = None
+
+    def whole(self) -> Group:
+        """The group that this one has become a part of."""
+        group = self
+        while group.into is not None:
+            group = group.into
+        return group
+
+
 class Call:
     """A call that was recorded.
 
@@ -42,19 +58,21 @@ class Call:
             another call.
         results: weak references to the tensors that stand for its results, once they are made.
         place: file and line of the user.
+        group: the calls that it runs with.
         over: whether the results are there.
         first: the number of its first result among those of the calls that run together, while they do.
         length: operations on the longest way through the recorded calls that ends here.
     """
 
-    __slots__ = ("__weakref__", "first", "leaves", "length", "over", "place", "program", "results", "serial")
+    __slots__ = ("__weakref__", "first", "group", "leaves", "length", "over", "place", "program", "results", "serial")
 
-    def __init__(self, program: Program, leaves: Sequence[Any], place: tuple[str, int] | None, length: int):
+    def __init__(self, program: Program, leaves: Sequence[Any], place: tuple[str, int] | None, length: int, group: Group):
         self.program = program
         self.leaves = leaves
         self.results: list[weakref.ref[LazyTensor]] = []
         self.place = place
         self.length = length
+        self.group = group
         self.over = False
         self.first = 0
         self.serial = next(_serial)
