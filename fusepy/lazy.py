@@ -58,13 +58,13 @@ def _record(caller: Caller, program: Program, args: Sequence[Any], kwargs: Mappi
     known: Recordable | None = program.recorded
     if known is None:
         known = program.recorded = Recordable.of(program)
-    plain = result is None and caller._setup is None and caller._returns in (None, "tensor")  # pyright: ignore[reportPrivateUsage]
-    if known.fits and plain:
+    unsaid = result is None and caller._returns in (None, "tensor")  # pyright: ignore[reportPrivateUsage]
+    if known.fits and unsaid and caller._setup is None:  # pyright: ignore[reportPrivateUsage]
         with program.device.lock:
             call = _call(program, known, args)
             if call is not None:
                 return _results(program, *call)
-    return _now(caller, args, kwargs, known.container if result is None and plain else result)
+    return _now(caller, args, kwargs, known.container if unsaid else result)
 
 
 def _now(caller: Caller, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
