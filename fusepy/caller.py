@@ -11,6 +11,7 @@ from fusepy.backend.plan import TrailingMismatch
 from fusepy.backend.recorder import is_encoder, misplaced
 from fusepy.backend.targets import Into, into
 from fusepy.binding import Setup, SetUpProgram, run
+from fusepy.cachemiss import nearest
 from fusepy.compile import Program, Recording
 from fusepy.configured import Configured
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
@@ -233,7 +234,22 @@ class Caller(Configured):
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """How a call like this one runs: its kernels, and why each node went where it did."""
-        return explain(*self._inspected(args, kwargs))
+        program, values = self._inspected(args, kwargs)
+        return explain(program, values, self._cached(args, kwargs))
+
+    def _cached(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """Whether a program for these arguments is there; if not, by what the nearest one differs."""
+        target, given, named = self._prepare(args, kwargs)
+        keys = (self._key_of(args, kwargs), target._key_of(given, named))  # a plain call is known by its positions
+        if any(key in target._programs for key in keys):
+            return "a program for such arguments is there"
+        classes = [type(unmapped(v)).__name__ for v in flat((*given, *named.values()))]
+        return nearest(target._record(given, named).graph, classes, [p.recording for p in target._programs.values()])
+
+    def _key_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
+        """The key of a call without ``_result``, as `_run` makes it."""
+        key: Hashable = tuple([self._key(a, i) for i, a in enumerate(args)])
+        return (key, tuple((k, self._key(v, 0, k)) for k, v in kwargs.items())) if kwargs else key
 
     def _inspected(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Program, Sequence[Any]]:
         """The program of a call like this one, and its arguments."""

@@ -114,13 +114,15 @@ class Carries:
         """Lets an open leaf follow what the body gives back for it; whether that tells anything new."""
         if not leaf.open:
             return False
-        if not adapts(leaf.start, output.type):
-            raise self.mismatch(leaf, output)
         if not output.weak:
+            if not adapts(leaf.start, output.type):
+                raise self.mismatch(leaf, output)
             leaf.type, leaf.open = output.type, False
             return True
         scalar = promote([(leaf.type, True), (output.type, True)])
-        wider = output.type if scalar is None else output.type.with_scalar(scalar)
+        if scalar is None or (leaf.type.shape and output.type.shape not in ((), leaf.type.shape)):
+            raise self.mismatch(leaf, output)
+        wider = (output.type if output.type.shape else leaf.type).with_scalar(scalar)
         changed = wider is not leaf.type
         leaf.type = wider
         return changed

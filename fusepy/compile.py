@@ -62,6 +62,7 @@ class Recording:
         keep: for each result whether it is returned.
         names: what the arguments are called, for messages about those that are written to.
         grads: the results that are written to the gradient of their argument.
+        classes: the Python classes of the arguments, kept when these are gone.
     """
 
     graph: Graph
@@ -74,6 +75,20 @@ class Recording:
     names: Sequence[str] = ()
     nested: bool = False
     grads: Sequence[int] = ()
+    classes: Sequence[str] = ()
+
+
+def names_in(plan: Plan, slot: int) -> list[str]:
+    """What the kernel of a plan calls what it reads from a slot."""
+    inputs = [v.name or "" for v in (*plan.region.bodies[0].inputs, *_further(plan.region))]
+    return [name for name, position in zip(inputs, plan.positions) if position == slot]
+
+
+def _further(region: Node) -> Sequence[Value]:
+    """The inputs of an epilogue that are operands, and not what was folded."""
+    if len(region.bodies) == 1:
+        return ()
+    return region.bodies[1].inputs[len(region.bodies[1].inputs) - (len(region.operands) - len(region.bodies[0].inputs)) :]
 
 
 class Program(Delivery):
@@ -127,7 +142,7 @@ class Program(Delivery):
         self.waits = any(in_cuda(unmapped(v)) for v in recording.arguments)
         # the short way, for one tensor that is returned by itself and not in a tuple or dict of one
         self.simple = (
-            isinstance(self.plan, Plan)
+            self.plan is not None
             and self.outs is None
             and self.returns == "tensor"
             and recording.rebuild is hand_back
@@ -137,6 +152,7 @@ class Program(Delivery):
             and not self.waits
         )
         self.readback = self._readback()
+        recording.classes = [type(unmapped(v)).__name__ for v in recording.arguments]
         recording.arguments = ()  # a program outlives its first call, and must not keep what that was called with
         for source in self.sources:
             device.save_facts(source)
@@ -175,10 +191,10 @@ class Program(Delivery):
             self._check_numbers(placed)
         if self.simple:
             if result is None:
-                assert isinstance(self.plan, Plan)
+                assert self.plan is not None
                 return self.plan.run(placed)[0]
             if result.__class__ is Tensor and result.element is self.elements[0]:
-                assert isinstance(self.plan, Plan)
+                assert self.plan is not None
                 self.plan.run(placed, (result,))
                 return result
         elif self.readback is not None and result is None:
@@ -246,6 +262,19 @@ class Program(Delivery):
                 plan.check(shapes)
             return self.split
         return [self.plan]
+
+    def passed_on(self) -> list[tuple[str, int, list[int], int]]:
+        """What kernels of a program leave for later ones: its name, the step that makes it, those that read it, and its slot."""
+        assert isinstance(self.plan, Schedule)
+        steps = self.plan.steps
+        found: list[tuple[str, int, list[int], int]] = []
+        for i, step in enumerate(steps):
+            for slot in step.results:
+                readers = [j for j, other in enumerate(steps) if slot in other.plan.positions]
+                names = [name for j in readers for name in names_in(steps[j].plan, slot)]
+                if readers:
+                    found.append((names[0], i, readers, slot))
+        return found
 
     def slot_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """The shapes of everything that plans read: of the arguments, and of what a program of several kernels stores."""

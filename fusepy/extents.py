@@ -46,6 +46,7 @@ class SizedByResult:
         self.device = cause.program.device
         self.sources = cause.program.sources
         self.graph = cause.program.graph
+        self.recording = cause.program.recording
         self.global_names = cause.program.global_names
         self._caller = caller
         self._cause = cause

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +12,13 @@ from fusepy.argument_tree import argument_lines
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.plan import Plan
 from fusepy.backend.reduce_plan import ReducePlan
+from fusepy.backend.schedule import Schedule
 from fusepy.compile import Program, Recording
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.strides import contiguous_strides
 from fusepy.passes import PIPELINE, run_pipeline
+from fusepy.reasons import Neighbours, label, neighbours
 from fusepy.tensor import Tensor
 
 
@@ -42,6 +45,10 @@ class Explanation:
         variants: for each kernel how it indexes (``linear`` or ``strided``), and why.
         reasons: for each node of the program why it is where it is.
         inputs: for each argument what it arrives as; nested ones as a tree of several lines.
+        neighbours: for each pair of nodes of which one uses what the other computes, whether one kernel runs both, and why.
+        stored: what kernels leave in memory for later ones, with its size for these arguments.
+        peak_bytes: the most memory that values between kernels and results take at one time.
+        cache: whether a program for such arguments is there, and if not, by what the nearest one differs.
     """
 
     name: str
@@ -49,12 +56,23 @@ class Explanation:
     variants: tuple[str, ...]
     reasons: tuple[str, ...]
     inputs: tuple[str, ...] = field(default=())
+    neighbours: tuple[Neighbours, ...] = ()
+    stored: tuple[str, ...] = ()
+    peak_bytes: int = 0
+    cache: str = ""
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.kernels} kernel{'s' * (self.kernels != 1)}"]
         lines += [f"  argument {text}" for text in self.inputs]
         lines += [f"  kernel {i}: {text}" for i, text in enumerate(self.variants)]
         lines += [f"  {text}" for text in self.reasons]
+        if self.kernels > 1:
+            lines += [f"  {pair}" for pair in self.neighbours]
+        lines += [f"  stored: {text}" for text in self.stored]
+        if self.stored:
+            lines.append(f"  memory: {self.peak_bytes:,} bytes at most, for results and values between kernels")
+        if self.cache.startswith("a new program"):
+            lines.append(f"  cache: {self.cache}")
         return "\n".join(lines)
 
 
@@ -64,13 +82,13 @@ def kernel_source(program: Program, args: Sequence[Any]) -> str:
     return "\n".join(program.source(p.region, v).text for p in plans for v in _variants(p, program, args)[0])
 
 
-def explain(program: Program, args: Sequence[Any]) -> Explanation:
+def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanation:
     """The kernels of a call and the reasons for them."""
     before = program.resolved()
     plans = program.plans_for(program.shapes(args))
     variants = [_indexing(p, program, args) for p in plans]
     reasons = list(_dropped(program.recording.graph, before))
-    if len(plans) > 1:
+    if len(plans) > len(program.graph.nodes):
         reasons.append("split: the results have extents that share no grid, so each gets a kernel of its own")
     for plan in plans:
         reasons += _region_reasons(plan.region, before)
@@ -79,7 +97,23 @@ def explain(program: Program, args: Sequence[Any]) -> Explanation:
     if written:
         reasons.append(f"written back: {', '.join(written)}")
     inputs = argument_lines(before, [p.region for p in plans])
-    return Explanation(program.graph.name, len(plans), tuple(variants), tuple(reasons), tuple(inputs))
+    pairs, stored, peak = tuple(neighbours(before, program.oracle)), (), 0
+    if isinstance(program.plan, Schedule):
+        stored, peak = tuple(_stored(program, args)), program.plan.peak_bytes(program.shapes(args))
+    shown = (tuple(variants), tuple(reasons), tuple(inputs), pairs, stored, peak, cache)
+    return Explanation(program.graph.name, len(plans), *shown)
+
+
+def _stored(program: Program, args: Sequence[Any]) -> Iterator[str]:
+    """What kernels leave in memory for later ones, with its size."""
+    schedule = program.plan
+    assert isinstance(schedule, Schedule)
+    shapes = program.slot_shapes(program.shapes(args))
+    for name, maker, readers, slot in program.passed_on():
+        element = schedule.steps[maker].plan.elements[schedule.steps[maker].results.index(slot)]
+        count = math.prod(shapes[slot])
+        size = f"{element.nbytes} bytes for each of {count:,} elements" if count != 1 else f"{element.nbytes} bytes"
+        yield f"{name} by kernel {maker}, {size}, for kernel{'s' * (len(readers) > 1)} {', '.join(map(str, readers))}"
 
 
 def _indexing(plan: Plan, program: Program, args: Sequence[Any]) -> str:
@@ -113,7 +147,7 @@ def _dropped(before: Graph, after: Graph) -> list[str]:
     """Nodes that folding, merging or dead code elimination have removed."""
     left = set(map(_identity, after.nodes))
     return [
-        f"{_label(n)}: not needed (folded, merged with an equal node, or its result is unused)"
+        f"{label(n)}: not needed (folded, merged with an equal node, or its result is unused)"
         for n in before.nodes
         if n.op.name != "const" and _identity(n) not in left
     ]
@@ -131,17 +165,22 @@ def _region_reasons(region: Node, before: Graph) -> list[str]:
         reason = "fused: elementwise on the grid of the results"
         if instances[_identity(node)] > written[_identity(node)] > 0:
             reason += "; computed once for each of the mappings through which its result is read"
-        reasons.append(f"{_label(node)}: {reason}")
+        reasons.append(f"{label(node)}: {reason}")
+        reasons += _inside(node, "  ")
     return reasons
+
+
+def _inside(node: Node, indent: str) -> list[str]:
+    """What the bodies of a loop or branch do."""
+    lines: list[str] = []
+    for body in node.bodies:
+        lines.append(f"{indent}{body.name}:")
+        for inner in body.nodes:
+            if inner.op.name != "const":
+                lines += [f"{indent}  {label(inner)}", *_inside(inner, f"{indent}    ")]
+    return lines
 
 
 def _identity(node: Node) -> tuple[str, object, object]:
     """What tells nodes apart in reasons."""
     return (node.op.name, node.loc, node.attrs.get("function", node.attrs.get("path")))
-
-
-def _label(node: Node) -> str:
-    what = node.text("function") if node.op.name == "slang.call" else node.op.name
-    if node.op.name == "struct":
-        what = f"struct {node.text('path')}"
-    return f"{what} ({node.loc})" if node.loc else what

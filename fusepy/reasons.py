@@ -1,4 +1,4 @@
-"""Why nodes that follow one another are in one kernel, or in two, and what their values cost in between: the answers of `explain`."""
+"""Why nodes that follow one another are in one kernel or in two, and what their values cost in between, for `explain`."""
 
 from __future__ import annotations
 
@@ -57,19 +57,6 @@ def neighbours(resolved: Graph, oracle: Oracle) -> list[Neighbours]:
         for node in reasons.nodes(part):
             answers += reasons.pairs(node, k, part)
     return list(dict.fromkeys(answers))
-
-
-def stored_values(resolved: Graph, oracle: Oracle) -> list[tuple[str, int, list[int]]]:
-    """What kernels leave in memory for later ones: each with the kernel that stores it, and those that load it."""
-    found = partition(resolved, oracle)
-    producer = found.levels.producer
-    answers: list[tuple[str, int, list[int]]] = []
-    for k, part in enumerate(found.parts):
-        for value in (*part.stored, *part.after):
-            readers = [j for j, other in enumerate(found.parts) if value in other.loads]
-            if readers and value in producer:
-                answers.append((label(producer[value]), k, readers))
-    return answers
 
 
 class _Reasons:

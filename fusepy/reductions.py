@@ -12,6 +12,7 @@ from typing import Any, cast, overload
 
 import numpy as np
 
+from fusepy.axes import Axis, axes_from, integers
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.function import Function
 from fusepy.fuse import FusedFunction
@@ -27,7 +28,6 @@ from fusepy.traced import Traced
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "reduce", "scan", "sum"]
 
-Axis = int | Sequence[int] | None
 _MISSING = object()
 
 
@@ -189,7 +189,7 @@ def _way(
     name = _Way(kind, None, function=function, scans=scans).name
     if scans and (axis is None or isinstance(axis, Sequence)):
         raise ArgumentError(f"{name}() runs along one axis", place=user_line(), saw=f"axis={axis!r}", hint="write axis=0")
-    return _Way(kind, _integers(axis, name), bool(keepdims), function, identity, scans, bool(exclusive))
+    return _Way(kind, integers(axis, name), bool(keepdims), function, identity, scans, bool(exclusive))
 
 
 @functools.lru_cache(maxsize=256)
@@ -220,7 +220,7 @@ def _record(trace: Trace, x: Any, way: _Way) -> Traced:
         raise ShapeError(
             f"{way.name}() of a value without extents of its own", place=loc, hint="add it to an array first, or use fp.grid"
         )
-    axes = _axes(way, value.rank)
+    axes = axes_from(way.axis, value.rank, way.name)
     if not axes:
         return _of_one(trace, value, way, loc)
     names = tuple(f"d{a}" for a in axes)
@@ -259,55 +259,6 @@ def _of_one(trace: Trace, value: Value, way: _Way, loc: str | None) -> Traced:
     if want is value.type:
         return Traced(trace, value, loc)
     return Traced(trace, trace.builder.add(OPS["cast"], [value], None, {"type": want.name}, loc)[0], loc)
-
-
-def _axes(way: _Way, rank: int) -> tuple[int, ...]:
-    """The axes that are reduced, in order, counted from the front.
-
-    Raises:
-        ShapeError: for axes that are not there, or named twice.
-    """
-    if way.axis is None:
-        return tuple(range(rank))
-    found: list[int] = []
-    for axis in way.axis:
-        if not -rank <= axis < rank:
-            raise ShapeError(
-                f"{way.name}(): axis {axis} is out of range for an array of rank {rank}",
-                place=user_line(),
-                saw=f"axis {axis}",
-                expected=f"{-rank} to {rank - 1}" if rank else "no axis, for one single value",
-                hint="axes are counted from 0, or from the end with negative numbers",
-            )
-        if axis % rank in found:
-            raise ShapeError(
-                f"{way.name}(): axis {axis} is named twice, for an array of rank {rank}",
-                place=user_line(),
-                saw=f"axes {way.axis}",
-                hint="name each axis once",
-            )
-        found.append(axis % rank)
-    return tuple(sorted(found))
-
-
-def _integers(axis: Axis, name: str) -> tuple[int, ...] | None:
-    """The axes as they were given, ``None`` for all.
-
-    Raises:
-        ArgumentError: for what is no axis.
-    """
-    if axis is None:
-        return None
-    listed: list[Any] = list(axis) if isinstance(axis, Sequence) else [axis]
-    for one in listed:
-        if isinstance(one, bool) or not isinstance(one, (int, np.integer)):
-            raise ArgumentError(
-                f"{name}(): axis {one!r} is not an integer",
-                place=user_line(),
-                expected="an integer, or several in a tuple",
-                hint="count axes from 0",
-            )
-    return tuple(int(one) for one in listed)
 
 
 def _combining(function: Any, identity: Any) -> tuple[Function, tuple[str, ...]]:

@@ -139,6 +139,8 @@ class _Declared:
 class FakeOracle:
     """Implements `fusepy.ir.oracle.Oracle` from `SOURCE`; every module alias means this one module."""
 
+    settled = None  # every question is asked
+
     def __init__(self, source: str = SOURCE):
         interfaces = set(_INTERFACE.findall(source))
         self.functions: dict[str, list[_Declared]] = {}

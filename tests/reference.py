@@ -39,15 +39,24 @@ def settle(graph: Graph, oracle: Oracle = ORACLE) -> Graph:
             answer = node.op.resolution(node, oracle)
             attrs["dirs"] = tuple(p.direction for p in answer.params)
             attrs["returns"] = any(name == "return" for name, _ in answer.results)
-        nodes.append(Node(node.op, [new[v] for v in node.operands], maps, node.results, attrs, node.loc))
+        nodes.append(
+            Node(
+                node.op, [new[v] for v in node.operands], maps, node.results, attrs, node.loc, _settled_node(node, oracle).bodies
+            )
+        )
     return graph.replace(inputs=[new[v] for v in graph.inputs], nodes=nodes, outputs=[new[v] for v in graph.outputs])
 
 
 def run_node(node: Node, arrays: Mapping[Value, Any], functions: Functions, oracle: Oracle) -> list[Any]:
     """The results of one traced node."""
-    settled = Node(node.op, node.operands, _settled(node, oracle), node.results, node.attrs, node.loc)
+    settled = _settled_node(node, oracle)
     inputs = tuple(dict.fromkeys(node.operands))
     return interpret(Graph("one", inputs, [settled], node.results), [arrays[v] for v in inputs], functions)
+
+
+def _settled_node(node: Node, oracle: Oracle) -> Node:
+    bodies = [body.replace(nodes=[_settled_node(n, oracle) for n in body.nodes]) for body in node.bodies]
+    return Node(node.op, node.operands, _settled(node, oracle), node.results, node.attrs, node.loc, bodies)
 
 
 def _settled(node: Node, oracle: Oracle) -> Sequence[ArgMap]:
@@ -58,5 +67,7 @@ def _settled(node: Node, oracle: Oracle) -> Sequence[ArgMap]:
         value, map, want = node.operands[0], node.maps[0], node.results[0].type
         consumed = len(want.shape) if value.container and value.type.kind is Kind.SCALAR else 0
         return [ArgMap(map.dims or tuple(range(value.rank - consumed)), want)]
+    if node.op.nests:
+        return node.op.settled(node, oracle)
     rank = grid_rank(node)
     return [m if m.is_resolved else ArgMap.aligned(v.rank, rank) for v, m in zip(node.operands, node.maps)]

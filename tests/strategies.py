@@ -20,6 +20,7 @@ from fusepy.ir.interpret import Functions
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import OUT, Param
 from fusepy.ir.types import Kind, Type
+from tests.bodies import control
 from tests.fake_oracle import FUNCTIONS, RAY
 from tests.reference import ORACLE, run_node
 
@@ -33,7 +34,8 @@ LIMIT = 4096  # exact in half precision, and far from where a conversion to an i
 LOCATIONS = st.sampled_from([None, "look.py:12", "/tmp/my files/look.py:7"])
 
 _KINDS = ["call"] * 8 + ["componentwise"] * 5 + ["struct"] * 2 + ["cast", "construct", "member", "select", "const", "index"]
-_APART = ("cast", "member", "index", "select", "expand")
+_KINDS += ["control"] * 2
+_APART = ("cond", "while_loop", "cast", "member", "index", "select", "expand")
 _COMPONENTWISE = [op for op in OPS.values() if op.arity and op.spreads and op.name not in _APART]
 
 
@@ -155,11 +157,16 @@ class _Recorder:
             self.add(*proposed)
 
     def add(
-        self, op: str, operands: Sequence[Value], attrs: Mapping[str, Attr] | None = None, maps: Sequence[ArgMap] | None = None
+        self,
+        op: str,
+        operands: Sequence[Value],
+        attrs: Mapping[str, Attr] | None = None,
+        maps: Sequence[ArgMap] | None = None,
+        bodies: Sequence[Graph] = (),
     ) -> tuple[Value, ...]:
         """Records a node if it is valid and its results are tame; the results, or nothing."""
         try:
-            results = self.builder.add(OPS[op], operands, maps, attrs, self.draw(LOCATIONS))
+            results = self.builder.add(OPS[op], operands, maps, attrs, self.draw(LOCATIONS), bodies)
         except FusepyError:
             return ()
         try:
@@ -264,6 +271,12 @@ class _Recorder:
         chosen = [self.draw(st.sampled_from(f)) for f in fitting]
         maps = [ArgMap(self.vmap(value).dims, type) for value, type in chosen]
         return "slang.call", [value for value, _ in chosen], {"module": self.module, "function": name}, maps
+
+    def _control(self) -> Any:
+        name = self.draw(st.sampled_from(["cond", "fori_loop", "while_loop"]))
+        small = [v for v, a in self.arrays.items() if v.type is not INT or np.all(np.abs(a) <= 8)]
+        made = control(self.draw, ORACLE, self.module, small, name)
+        return None if made is None else (name, made[0], made[2], made[1], made[3])
 
     def _struct(self) -> Any:
         type = self.draw(st.sampled_from(_STRUCTS))

@@ -63,6 +63,31 @@ def test_a_computed_value_is_read_whole(lib: Any) -> None:
     np.testing.assert_allclose(graded, image + (light - blurred(light))[..., None], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.req("C16")
+def test_coordinates_of_a_traced_value(lib: Any) -> None:
+    """Sizes are no part of the program: other images run the same kernels."""
+
+    @fp.fuse
+    def twice(a: Any) -> Any:
+        b = a * 2
+        c = lib.blur(fp.grid(b), b)
+        return lib.blur(fp.grid(c), c) + a, fp.grid(fp.sum(b, axis=1)) * 2
+
+    for shape in ((5, 8), (9, 8), (5, 8)):
+        a = np.random.default_rng(2).random(shape, np.float32)
+        soft, rows = twice(a)
+        np.testing.assert_allclose(soft, blurred(blurred(a * 2)) + a, rtol=1e-5)
+        assert rows.tolist() == [2 * i for i in range(shape[0])]
+    assert len(twice._programs) == 1
+
+
+def test_coordinates_of_what_has_no_axes(lib: Any) -> None:
+    with pytest.raises(fp.ShapeError, match="test_programs.py:.*grid of a traced value"):
+        fp.fuse(lambda a: fp.grid(fp.sum(a)))(ramp(3, 4))
+    with pytest.raises(fp.ShapeError, match="compute with the coordinates"):
+        fp.fuse(lambda a: fp.grid(a, offset=(1, 1)))(ramp(3, 4))
+
+
 def test_two_blurs_are_three_kernels(lib: Any) -> None:
     @fp.fuse
     def twice(a: Any) -> Any:

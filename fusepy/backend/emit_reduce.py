@@ -11,18 +11,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from fusepy.backend.arraynames import ArrayNames
-from fusepy.backend.emit import KernelSource, RegionKernel, Target, identifiers
+from fusepy.backend.emit import KernelSource, RegionKernel, Target
+from fusepy.backend.fold_operands import accumulators_of, epilogue_operands, join_graph
 from fusepy.backend.fold_variant import REST, FoldVariant
-from fusepy.backend.folds import Accumulator, Member, accumulator_text
-from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, from_storage, is_split, join, parts, pointee, reach
+from fusepy.backend.folds import accumulator_text
+from fusepy.backend.marshals.base import BLOCK, Access, Field, from_storage, is_split, join, parts, pointee, reach
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.rows import linear_index
 from fusepy.backend.tuning import GROUPS_PER_ROW, Shape
-from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.ops import OPS
+from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.base import declare
-from fusepy.ir.ops.region import fold_at, over_dims, result_dims
+from fusepy.ir.ops.region import over_dims, result_dims
 from fusepy.ir.types import Kind
 
 
@@ -37,35 +36,6 @@ def emit_fold(
 ) -> KernelSource:
     """The kernel of one stage of `region`; see `emit.emit` for the arguments."""
     return FoldKernel(region, variant, target, accesses, imports, taken, options).build()
-
-
-def accumulators_of(region: Node) -> list[Accumulator]:
-    """What the kernels of `region` hold, fold by fold."""
-    assert region.body is not None
-    found = [(j, fold_at(region, j), v.type) for j, v in enumerate(region.body.outputs)]
-    return [Accumulator(j, fold, type) for j, fold, type in found if fold is not None]
-
-
-def members_of(region: Node) -> list[Member]:
-    """The members of an accumulator, each of which has an array of its own in memory."""
-    return [m for a in accumulators_of(region) for m in a.members()]
-
-
-def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False) -> list[Operand]:
-    """The operands that the epilogue reads beside what was folded, as kernels see them."""
-    if len(region.bodies) < 2:
-        return []
-    count = len(first)
-    inner = region.bodies[1].inputs[len(accumulators_of(region)) :]
-    taken = [o.name for o in first]
-    labels = [v.name or f"x{count + i}" for i, v in enumerate(inner)]
-    names = identifiers([*taken, *(f"then.{label}" for label in labels)])[count:]
-    found: list[Operand] = []
-    for i, (value, map, read) in enumerate(zip(region.operands[count:], region.maps[count:], inner)):
-        container = value.container if value.name is not None else "Tensor"
-        said = (labels[i], region.bodies[0].name)
-        found.append(Operand(count + i, names[i], container, value.type, read.type, map.dims or (), value.rank, cuda, *said))
-    return found
 
 
 class FoldKernel(RegionKernel):
@@ -85,7 +55,7 @@ class FoldKernel(RegionKernel):
     ):
         self.accumulators = accumulators_of(region)
         self.members = [m for a in self.accumulators for m in a.members()]
-        self.joins = [_join(a) for a in self.accumulators if a.fold.kind == "call"]
+        self.joins = [join_graph(a) for a in self.accumulators if a.fold.kind == "call"]
         self.bodies = region.bodies
         super().__init__(region, variant, target, accesses, imports, Shape(variant.shape.threads, 1, False), taken, options)
         assert region.body is not None
@@ -412,12 +382,3 @@ class FoldKernel(RegionKernel):
         dims = result_dims(self.region, j)
         along = range(self.variant.rank) if j < self.plain or self.scanning() else self.kept
         return [d for d in along if d not in dims]
-
-
-def _join(a: Accumulator) -> tuple[str, Graph]:
-    """The call that combines two elements, as a graph of its own."""
-    x, y = Value(a.have, name="a"), Value(a.have, name="b")
-    result = Value(a.have)
-    attrs = {"module": a.fold.module, "function": a.fold.function}
-    node = Node(OPS["slang.call"], [x, y], [ArgMap(())] * 2, [result], attrs)
-    return f"fz_join_{a.j}", Graph(f"join_{a.j}", [x, y], [node], [result])

@@ -32,6 +32,9 @@ _UNBUILT = (
 )
 
 
+Launch = tuple["Kernel", Sequence[float], int, "list[int] | None"]  # the arguments of `Kernel.launch`, and whose they were
+
+
 class Kernel:
     """A pipeline with its parameter block.
 
@@ -133,6 +136,8 @@ class Kernel:
         """
         packed = self.packer.pack(*values)
         with device.lock:
+            if device.tape is not None:
+                device.tape.append((self, values, count, by_axis))
             if self.globals is not None and device.bindings is not self.globals.current:
                 self._bind(device, self.globals)
             if count != self._count:

@@ -53,6 +53,7 @@ class SlangOracle:
         self._compiler = compiler
         self._sources = dict(sources)
         self._facts = dict(facts)
+        self.settled: dict[object, Any] | None = {}
 
     def add(self, alias: str, source: ModuleSource, facts: Facts) -> None:
         """Makes one more module known, as a trace meets it."""

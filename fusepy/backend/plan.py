@@ -201,7 +201,7 @@ class Plan:
         except FusepyError:  # about a global: some are TypeErrors, too
             raise
         except (struct.error, OverflowError, TypeError) as error:
-            raise self._bad_number(args, error) from error
+            raise self.bad_number(args, error) from error
         return results
 
     @property
@@ -271,7 +271,7 @@ class Plan:
             except FusepyError:
                 raise
             except (struct.error, OverflowError, TypeError) as error:
-                raise self._bad_number(args, error) from error
+                raise self.bad_number(args, error) from error
         return results
 
     def strided(self, recipe: Recipe) -> tuple[Variant, list[int] | None]:
@@ -400,7 +400,7 @@ class Plan:
                     hint="take a tensor, or compute this result in a call of its own",
                 )
 
-    def _bad_number(self, args: Sequence[Any], error: Exception) -> FusepyError:
+    def bad_number(self, args: Sequence[Any], error: Exception) -> FusepyError:
         """Which Python number did not fit its parameter."""
         for operand, position in zip(self._operands, self.positions):
             if operand.container in ("", "Uniform") and operand.have.dtype is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fusepy.backend.emit_reduce import epilogue_operands, members_of
+from fusepy.backend.fold_operands import epilogue_operands, members_of
 from fusepy.backend.fold_tuning import as_strided, fold_shape, scan_shape
 from fusepy.backend.fold_variant import FoldShape, FoldVariant
 from fusepy.backend.kernel import Kernel
@@ -247,7 +247,7 @@ class ReducePlan(Plan):
         except FusepyError:
             raise
         except (struct.error, OverflowError, TypeError) as error:
-            raise self._bad_number(args, error) from error
+            raise self.bad_number(args, error) from error
         return results
 
     def _launch(

@@ -8,7 +8,8 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import slangpy as spy
@@ -71,6 +72,7 @@ class Device(Spellings):
         self.recorded: list[tuple[Any, list[Any]]] = []  # what calls recorded into users' encoders keep alive
         self.retired: list[Any] = []  # owners of foreign memory that kernels may still read
         self.shares_cuda = shares_cuda  # whether it was opened in torch's CUDA context, so that addresses mean the same
+        self.tape: list[Any] | None = None  # takes down what is launched (`kernel.Launch`), for a program's later calls
         self.lost: str | None = None  # why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
         _open.add(self)
@@ -94,6 +96,17 @@ class Device(Spellings):
     def is_open(self) -> bool:
         """Whether calls can still run here: false after `close`, a fork, or a loss."""
         return self.lost is None
+
+    @contextmanager
+    def taped(self) -> Generator[list[Any], None, None]:
+        """Within, and with the device's lock held, what is launched is listed, for a program's later calls."""
+        before = self.tape
+        tape: list[Any] = []
+        self.tape = tape
+        try:
+            yield tape
+        finally:
+            self.tape = before
 
     def wait(self) -> None:
         """Submits what is recorded and waits until the device is idle."""

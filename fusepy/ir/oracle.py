@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from fusepy.ir.types import Kind, Type
 
@@ -94,7 +94,14 @@ def member_types(oracle: Oracle | None, type: Type) -> dict[str, Type | None] | 
 
 
 class Oracle(Protocol):
-    """Questions about the functions and types of the modules of one graph; a callee is ``(module alias, name)``."""
+    """Questions about the functions and types of the modules of one graph; a callee is ``(module alias, name)``.
+
+    Attributes:
+        settled: what `ir.resolve` has found out about whole calls, which passes and the verifier ask for again and again;
+            ``None`` where nothing is kept.
+    """
+
+    settled: dict[object, Any] | None
 
     def declared(self, module: str, function: str) -> Sequence[Signature]:
         """The overloads as written. Used for names, directions and to skip hopeless questions, never as an answer."""

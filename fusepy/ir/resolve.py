@@ -56,6 +56,23 @@ def resolve_call(
         AmbiguousCallError: several were; names them and the `vmap`/`vcast` that chooses.
         ShapeError: a mapping that does not fit its operand.
     """
+    key = (module, function, tuple((v.type, v.dims, v.container, v.weak, v.name is None) for v in operands), tuple(maps))
+    found = None if oracle.settled is None else oracle.settled.get(key)
+    if found is None:
+        found = _resolve(oracle, module, function, operands, maps, place)
+        if oracle.settled is not None:
+            oracle.settled[key] = found
+    return found
+
+
+def _resolve(
+    oracle: Oracle,
+    module: str,
+    function: str,
+    operands: Sequence[Value],
+    maps: Sequence[ArgMap],
+    place: str | None,
+) -> Resolution:
     declared = [s for s in oracle.declared(module, function) if fill(s, len(operands)) is not None]
     if not declared:
         raise count_error(oracle.declared(module, function), function, len(operands), place)

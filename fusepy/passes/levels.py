@@ -49,6 +49,7 @@ class Levels:
 
     Attributes:
         producer: the node that computes a value.
+        position: of every node in the graph; `readers` are the nodes that use a value.
         level: of every value.
         place: of every node: the level of the kernel that runs it.
         folding: for what a reducing kernel computes besides elements, the reductions; what follows them on their small grid too.
@@ -59,6 +60,11 @@ class Levels:
     def __init__(self, graph: Graph):
         self.graph = graph
         self.producer: dict[Value, Node] = {v: n for n in graph.nodes for v in n.results}
+        self.position = {node: i for i, node in enumerate(graph.nodes)}
+        self.readers: dict[Value, list[Node]] = {}
+        for node in graph.nodes:
+            for value in node.operands:
+                self.readers.setdefault(value, []).append(node)
         self.level: dict[Value, int] = dict.fromkeys(graph.inputs, 0)
         self.place: dict[Node, int] = {}
         self.folding: dict[Value, Folding] = {}
@@ -66,8 +72,10 @@ class Levels:
         self.spread = spread_values(graph)
         self.writers: list[Node] = []  # of arrays, in order
         self._order = _Order()
+        self._leaves: dict[Value, Leaves] = {}
         for node in graph.nodes:
             self._visit(node)
+            self._trace_leaves(node)
 
     def _visit(self, node: Node) -> None:
         if node.op.name == "expand":  # another view of what is there
@@ -134,25 +142,23 @@ class Levels:
 
     def leaves(self, value: Value, map: ArgMap | None = None) -> Leaves:
         """What gives `value` its extents: stored values, each with the dimensions of its grid that its axes run along."""
-        found: set[tuple[Value, tuple[int, ...]]] = set()
-        dims = tuple(range(value.rank)) if map is None or map.dims is None else map.dims
-        seen = {(value, dims)}
-        stack = [(value, dims)]
-        while stack:
-            value, dims = stack.pop()
-            node = self.producer.get(value)
-            if node is None or not node.op.spreads:
-                if dims:
-                    found.add((value, dims))
-                continue
-            for operand, map in zip(node.operands, node.maps):
-                if reads_whole(map, operand) or not map.dims or operand in self.spread:
-                    continue
-                step = (operand, tuple(dims[d] for d in map.dims))
-                if step not in seen:
-                    seen.add(step)
-                    stack.append(step)
-        return frozenset(found)
+        found = self._leaves.get(value)
+        if found is None:  # an argument, or what a reduction has left
+            found = self._leaves[value] = frozenset([(value, tuple(range(value.rank)))] if value.rank else [])
+        if map is None or map.dims is None or map.dims == tuple(range(value.rank)):
+            return found
+        dims = map.dims
+        return frozenset((leaf, tuple(dims[d] for d in along)) for leaf, along in found if all(d < len(dims) for d in along))
+
+    def _trace_leaves(self, node: Node) -> None:
+        """Follows the extents through `node`, whose results are spread over its grid."""
+        if not node.op.spreads and node.op.name != "expand":
+            return
+        found: frozenset[tuple[Value, tuple[int, ...]]] = frozenset()
+        for operand, map in zip(node.operands, node.maps):
+            if map.dims and operand not in self.spread and not reads_whole(map, operand):
+                found = found | self.leaves(operand, map) if found else self.leaves(operand, map)
+        self._leaves.update(dict.fromkeys(node.results, found))
 
     def written_between(self, first: int, last: int) -> bool:
         """Whether an array is written by a kernel of a level from `first` up to before `last`."""

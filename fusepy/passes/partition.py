@@ -83,8 +83,7 @@ class Partition:
             elif node not in found:
                 found[node] = None
                 stack += node.operands
-        place = {n: i for i, n in enumerate(self.graph.nodes)} if len(found) > 1 else dict.fromkeys(found, 0)
-        return sorted(found, key=place.__getitem__), list(starts)
+        return sorted(found, key=self.levels.position.__getitem__), list(starts)
 
 
 def partition(graph: Graph, oracle: Oracle) -> Partition:
@@ -157,8 +156,7 @@ class _Partitioner:
         part = self.new(Part(level)) if writes_array(node) else self.plain(level)
         part.effects[node] = None
         for value in node.results:
-            later = any(value in n.operands and self.levels.place[n] > level for n in self.graph.nodes)
-            if later:
+            if any(self.levels.place[n] > level for n in self.levels.readers.get(value, ())):
                 self.put(value, part)
 
     def plain(self, level: int) -> Part:
@@ -226,12 +224,13 @@ class _Partitioner:
         """Everything that is computed element by element for `values`, down to what lies in memory for certain."""
         found: set[Value] = set()
         stack = list(values)
+        roots = set(stack)
         while stack:
             value = stack.pop()
             if value in found:
                 continue
             found.add(value)
-            if value in self.levels.folding:
+            if value in self.levels.folding or (value in self.home and value not in roots):
                 continue
             stack += [v for v, m in self.operands(value) if not reads_whole(m, v)]
         return found

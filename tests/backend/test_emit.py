@@ -140,6 +140,57 @@ graph @mark(%t: Texture2D<float>[?,?], %at: weak Grid<int2>[?,?], %x: weak float
   return
 }"""
 
+LOOPS = """import @m = "0123"
+import @n = "4567"
+graph @solve(%x: Tensor<float>[?], %p: Tensor<float>[?], %n: weak int) -> (Tensor<float>[?], Tensor<int>[?]) {
+  %0 = const() {type = "int", value = 0} : weak int
+  %1, %2 = while_loop(%x, %0, %p vmap() vcast(Ptr<float>), %n) {max_steps = 64} : Tensor<float>[?], Tensor<int>[?]  // look.py:8
+  body @test(%"c[0]": float, %"c[1]": int, %p: Ptr<float>, %n: weak int) -> (bool) {
+    %0 = lt(%"c[1]", %n) : bool  // look.py:8
+    return %0
+  }
+  body @body(%"c[0]": float, %"c[1]": int, %p: Ptr<float>, %n: weak int) -> (float, int) {
+    %0 = const() {type = "int", value = 0} : weak int
+    %1, %2 = fori_loop(%0, %"c[1]", %"c[0]", %"c[0]", %p) : float, float  // look.py:9
+    body @body(%i: int, %a: float, %b: float, %p: Ptr<float>) -> (float, float) {
+      %0 = slang.call @m.fetch(%p, %i) : float  // look.py:10
+      %1 = slang.call @n.plus(%a, %0) : float  // look.py:11
+      return %b, %1
+    }
+    %3 = const() {type = "int", value = 1} : weak int  // look.py:12
+    %4 = add(%"c[1]", %3) : int  // look.py:12
+    return %1, %4
+  }
+  %3 = gt(%1, %0) : Tensor<bool>[?]
+  %4 = cond(%3, %1) : Tensor<float>[?]  // look.py:14
+  body @if_true(%x: float) -> (float) {
+    %0 = neg(%x) : float  // look.py:14
+    return %0
+  }
+  body @if_false(%x: float) -> (float) {
+    return %x
+  }
+  cond(%3, %4)  // look.py:15
+  body @if_true(%x: float) -> () {
+    slang.call @m.note(%x)  // look.py:15
+    return
+  }
+  body @if_false(%x: float) -> () {
+    return
+  }
+  return %4, %2
+}"""
+UNROLLED = """graph @power(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {
+  %0 = const() {type = "int", value = 0} : weak int
+  %1 = const() {type = "int", value = 4} : weak int
+  %2 = fori_loop(%0, %1, %x, %x) {unroll = true} : Tensor<float>[?]
+  body @body(%i: int, %c: float, %x: float) -> (float) {
+    %0 = mul(%c, %x) : float
+    return %0
+  }
+  return %2
+}"""
+
 
 class Case(NamedTuple):
     text: str
@@ -189,6 +240,8 @@ CASES = {
     "cube_rows": Case(CUBE, "software", Variant(False, 4, rows=True)),
     "buffers_linear": Case(BUFFERS, "vulkan", Variant(True, 1)),
     "marked_strided": Case(MARKED, "vulkan", Variant(False, 2)),
+    "loops": Case(LOOPS, "vulkan", Variant(True, 1)),
+    "unrolled": Case(UNROLLED, "software", Variant(True, 1)),
 }
 
 

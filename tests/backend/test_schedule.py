@@ -185,3 +185,90 @@ def test_a_program_is_one_command_buffer(lib: Any, device: Any, monkeypatch: pyt
     f(x)
     assert seen == [not s.barrier for s in schedule.steps]
     assert not queue.overlaps
+
+
+# ---- later calls ----------------------------------------------------------------------------------------------------
+
+
+def test_later_calls_take_new_numbers_coordinates_and_memory(lib: Any, device: Any) -> None:
+    @fp.fuse
+    def f(p: Any, x: Any, gain: Any) -> Any:
+        return lib.next(p, x * gain) + gain
+
+    rng = np.random.default_rng(0)
+    for i in range(4):
+        a = rng.random(64, np.float32)
+        gain, offset = float(i + 1), 3 * i
+        found = f(fp.grid((8,), offset=(offset,)), fp.Tensor.from_numpy(device, a), gain)
+        expected = np.roll(a * np.float32(gain), -1)[offset : offset + 8] + np.float32(gain)
+        np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-6)
+    program = next(iter(f._programs.values()))
+    assert len(program.plan._replays) == 1
+
+
+def test_later_calls_of_other_shapes_strides_and_alignment(lib: Any, device: Any) -> None:
+    @fp.fuse
+    def f(x: Any) -> Any:
+        return lib.next(fp.grid((8,)), x * 2.0) + 1.0, fp.sum(x)
+
+    base = np.arange(64, dtype=np.float32)
+    t = fp.Tensor.from_numpy(device, base)
+    views = [t[:8], t[8:16], t[1:9], t[::2], t[::-1], t[3:35:4], t]
+    for _ in range(3):
+        for view in views:
+            found, total = f(view)
+            a = view.to_numpy()
+            np.testing.assert_array_equal(found.to_numpy(), np.roll(a * 2, -1)[:8] + 1)
+            assert float(total.to_numpy()) == a.sum()
+
+
+def test_later_calls_refuse_what_the_first_would(lib: Any, device: Any) -> None:
+    module = fp.Module.load_from_source(
+        device, "narrow", "import fusepy; float f(int p, Tensor<float,1> t, int k) { return t[p] + k; }"
+    )
+    program = fp.fuse(lambda x, k: module.f(fp.grid((4,)), x * 1.0, k))
+    x = fp.Tensor.zeros(device, 4)
+    for k in (1, 2, 3):
+        np.testing.assert_array_equal(program(x, k).to_numpy(), np.full(4, k, np.float32))
+    for _ in range(2):
+        with pytest.raises(fp.RangeError, match="'k'"):
+            program(x, 1 << 40)
+    np.testing.assert_array_equal(program(x, 7).to_numpy(), np.full(4, 7, np.float32))
+
+
+def test_given_results_do_not_disturb_later_calls(lib: Any, device: Any) -> None:
+    f = ladder(lib, 2)
+    x = fp.Tensor.from_numpy(device, np.arange(COUNT, dtype=np.float32))
+    expected = f(x).to_numpy()
+    for _ in range(2):
+        out = fp.Tensor.empty_like(x)
+        f(x, _result=out)
+        np.testing.assert_array_equal(out.to_numpy(), expected)
+        np.testing.assert_array_equal(f(x).to_numpy(), expected)
+
+
+def test_kernels_that_were_given_up_come_back(lib: Any, device: Any) -> None:
+    f = ladder(lib, 2)
+    x = fp.Tensor.from_numpy(device, np.arange(COUNT, dtype=np.float32))
+    schedule = schedule_of(f, x)
+    expected = f(x).to_numpy()
+    schedule.evict()
+    for step in schedule.steps:
+        step.plan.evict()
+    np.testing.assert_array_equal(f(x).to_numpy(), expected)
+
+
+def test_a_recorded_program_keeps_its_memory(lib: Any, device: Any) -> None:
+    """What is between the kernels must live until somebody submits the encoder."""
+    f = ladder(lib, 3)
+    x = fp.Tensor.from_numpy(device, np.arange(COUNT, dtype=np.float32))
+    expected = f(x).to_numpy()
+    for _ in range(2):
+        encoder = device.sgl.create_command_encoder()
+        out = fp.Tensor.empty_like(x)
+        f.append_to(encoder, x, _result=out)
+        others = [fp.Tensor.full(device, COUNT, -1.0) for _ in range(8)]
+        device.sgl.submit_command_buffer(encoder.finish())
+        device.wait()
+        np.testing.assert_array_equal(out.to_numpy(), expected)
+        assert all((t.to_numpy() == -1).all() for t in others)

@@ -1,0 +1,62 @@
+"""Which axes a reduction runs along, as its arguments say it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.place import user_line
+
+Axis = int | Sequence[int] | None
+
+
+def axes_from(given: tuple[int, ...] | None, rank: int, name: str) -> tuple[int, ...]:
+    """The axes that are reduced, in order, counted from the front.
+
+    Raises:
+        ShapeError: for axes that are not there, or named twice.
+    """
+    if given is None:
+        return tuple(range(rank))
+    found: list[int] = []
+    for axis in given:
+        if not -rank <= axis < rank:
+            raise ShapeError(
+                f"{name}(): axis {axis} is out of range for an array of rank {rank}",
+                place=user_line(),
+                saw=f"axis {axis}",
+                expected=f"{-rank} to {rank - 1}" if rank else "no axis, for one single value",
+                hint="axes are counted from 0, or from the end with negative numbers",
+            )
+        if axis % rank in found:
+            raise ShapeError(
+                f"{name}(): axis {axis} is named twice, for an array of rank {rank}",
+                place=user_line(),
+                saw=f"axes {given}",
+                hint="name each axis once",
+            )
+        found.append(axis % rank)
+    return tuple(sorted(found))
+
+
+def integers(axis: Axis, name: str) -> tuple[int, ...] | None:
+    """The axes as they were given, ``None`` for all.
+
+    Raises:
+        ArgumentError: for what is no axis.
+    """
+    if axis is None:
+        return None
+    listed: list[Any] = list(axis) if isinstance(axis, Sequence) else [axis]
+    for one in listed:
+        if isinstance(one, bool) or not isinstance(one, (int, np.integer)):
+            raise ArgumentError(
+                f"{name}(): axis {one!r} is not an integer",
+                place=user_line(),
+                expected="an integer, or several in a tuple",
+                hint="count axes from 0",
+            )
+    return tuple(int(one) for one in listed)

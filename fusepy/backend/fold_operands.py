@@ -1,0 +1,51 @@
+"""What the kernels of a region that folds hold and read: accumulators, and the operands of the epilogue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.backend.emit import identifiers
+from fusepy.backend.folds import Accumulator, Member
+from fusepy.backend.marshals.base import Operand
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.region import fold_at
+
+
+def accumulators_of(region: Node) -> list[Accumulator]:
+    """What the kernels of `region` hold, fold by fold."""
+    assert region.body is not None
+    found = [(j, fold_at(region, j), v.type) for j, v in enumerate(region.body.outputs)]
+    return [Accumulator(j, fold, type) for j, fold, type in found if fold is not None]
+
+
+def members_of(region: Node) -> list[Member]:
+    """The members of an accumulator, each of which has an array of its own in memory."""
+    return [m for a in accumulators_of(region) for m in a.members()]
+
+
+def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False) -> list[Operand]:
+    """The operands that the epilogue reads beside what was folded, as kernels see them."""
+    if len(region.bodies) < 2:
+        return []
+    count = len(first)
+    inner = region.bodies[1].inputs[len(accumulators_of(region)) :]
+    taken = [o.name for o in first]
+    labels = [v.name or f"x{count + i}" for i, v in enumerate(inner)]
+    names = identifiers([*taken, *(f"then.{label}" for label in labels)])[count:]
+    found: list[Operand] = []
+    for i, (value, map, read) in enumerate(zip(region.operands[count:], region.maps[count:], inner)):
+        container = value.container if value.name is not None else "Tensor"
+        said = (labels[i], region.bodies[0].name)
+        found.append(Operand(count + i, names[i], container, value.type, read.type, map.dims or (), value.rank, cuda, *said))
+    return found
+
+
+def join_graph(a: Accumulator) -> tuple[str, Graph]:
+    """The call that combines two elements, as a graph of its own."""
+    x, y = Value(a.have, name="a"), Value(a.have, name="b")
+    result = Value(a.have)
+    attrs = {"module": a.fold.module, "function": a.fold.function}
+    node = Node(OPS["slang.call"], [x, y], [ArgMap(())] * 2, [result], attrs)
+    return f"fz_join_{a.j}", Graph(f"join_{a.j}", [x, y], [node], [result])

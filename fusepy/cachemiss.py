@@ -1,0 +1,41 @@
+"""Why a call needs a program of its own: by what its arguments differ from those of the nearest program that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fusepy.ir.graph import Graph
+from fusepy.ir.printer import value_type
+
+if TYPE_CHECKING:
+    from fusepy.compile import Recording
+
+
+def nearest(given: Graph, classes: Sequence[str], known: Sequence[Recording]) -> str:
+    """The difference between arguments and those of the nearest known call.
+
+    Args:
+        given: the call as it is traced.
+        classes: the Python classes of its arguments, nested ones as their leaves.
+        known: the calls for which there are programs.
+    """
+    if not known:
+        return "no program is there yet; the first call compiles one"
+    wanted = arguments_of(given, classes)
+    best = min((_differences(wanted, arguments_of(r.graph, r.classes)) for r in known), key=len)
+    if not best:
+        return "a program for such arguments is there, but not for how this call is mapped or what it returns"
+    return "a new program: " + "; ".join(best)
+
+
+def arguments_of(graph: Graph, classes: Sequence[str]) -> dict[str, str]:
+    """What each argument arrives as, by name: the Python class, and what a trace knows of it."""
+    found = {v.name or "": value_type(v) for v in graph.inputs}
+    return {name: f"{cls} {type}" for (name, type), cls in zip(found.items(), (*classes, *[""] * len(found)))}
+
+
+def _differences(wanted: dict[str, str], other: dict[str, str]) -> list[str]:
+    changed = [f"argument {n!r} is {t}, and was {other[n]}" for n, t in wanted.items() if n in other and other[n] != t]
+    more = [f"argument {n!r} is new" for n in wanted if n not in other]
+    return changed + more + [f"argument {n!r} is not there" for n in other if n not in wanted]
