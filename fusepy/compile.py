@@ -374,6 +374,8 @@ class Program(Delivery):
                 axes = node.attrs["axes"]
                 assert isinstance(axes, tuple)
                 views[node.results[0]] = slot[node.operands[0]], tuple(int(d.removeprefix("d")) for d in axes)
+                slot[node.results[0]] = count
+                count += 1
                 continue
             for value in node.results:
                 slot[value] = count
@@ -383,6 +385,7 @@ class Program(Delivery):
             assert node.body is not None
             acts = not all(map(is_pure, node.body.nodes))
             step = Step(plan, tuple(slot[v] for v in node.results), acts, "over" in node.attrs)
+            step.views = tuple((slot[v], *views[v]) for v in dict.fromkeys(node.operands) if v in views)
             step.textures = self._between(node, [slot[v] for v in node.results])
             steps.append(step)
         outputs = [views.get(v) or (slot[v], ()) for v in graph.outputs]

@@ -73,16 +73,25 @@ class Partition:
         producer = self.levels.producer
         found: dict[Node, None] = {}
         starts: dict[Value, None] = {}
-        stack = [*roots, *(v for n in part.effects for v in (*n.operands, *n.results))]
-        found.update(part.effects)
+        stack = [*roots, *(v for n in part.effects for v in n.results)]
+
+        def enter(node: Node) -> None:
+            found[node] = None
+            for operand, map in zip(node.operands, node.maps):
+                if reads_whole(map, operand):
+                    starts[operand] = None  # it lies in memory, be it a view
+                else:
+                    stack.append(operand)
+
+        for node in part.effects:
+            enter(node)
         while stack:
             value = stack.pop()
             node = producer.get(value)
             if node is None or value in ends or (value in part.loads and value not in part.stored):
                 starts[value] = None
             elif node not in found:
-                found[node] = None
-                stack += node.operands
+                enter(node)
         return sorted(found, key=self.levels.position.__getitem__), list(starts)
 
 
