@@ -22,7 +22,7 @@ from fusepy.backend.readback import Readback
 from fusepy.backend.reduce_plan import make_plan
 from fusepy.backend.schedule import Schedule, Step
 from fusepy.backend.shims import used_names
-from fusepy.backend.sinks import with_sinks, without_sinks
+from fusepy.backend.sinks import sinks_of, with_sinks, without_sinks
 from fusepy.backend.targets import Into, Target, sinks_for
 from fusepy.backend.texture import is_texture, kind_of
 from fusepy.delivery import Delivery, shape_of
@@ -127,6 +127,9 @@ class Program(Delivery):
         self._refuse_copies(values)
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
+        self.acts = not all(map(is_pure, self.graph.nodes))
+        self.writes = self.acts or self.outs is not None
+        self.recorded: Any = None  # what `lazy` knows of it, once it has recorded a call of it
         self.targets: dict[int, Target] = {}
         self.plan = self._planned()
         if self.plan is not None and (self.plan.open or self._all_open(values)):
@@ -384,9 +387,19 @@ class Program(Delivery):
             plan = self._plan(node, [slot[v] for v in node.operands], wanted)
             assert node.body is not None
             acts = not all(map(is_pure, node.body.nodes))
-            steps.append(Step(plan, tuple(slot[v] for v in node.results), acts, "over" in node.attrs))
+            step = Step(plan, tuple(slot[v] for v in node.results), acts, "over" in node.attrs)
+            step.textures = self._between(node, [slot[v] for v in node.results])
+            steps.append(step)
         outputs = [views.get(v) or (slot[v], ()) for v in graph.outputs]
         return Schedule(self.device, graph.name, len(self.places), steps, outputs, self._split)
+
+    def _between(self, region: Node, slots: Sequence[int]) -> dict[int, Target]:
+        """The textures that results of a region go into on their way to later ones."""
+        found: dict[int, Target] = {}
+        for j in sinks_of(region):
+            result = region.results[j]
+            found[slots[j]] = Target.made_for(result, (), (), self.graph.name)
+        return found
 
     def _plan(self, region: Node, positions: Sequence[int], results: Sequence[int | None]) -> Plan:
         """The plan of one region.
