@@ -276,12 +276,6 @@ class Program(Delivery):
             return [(plans[0], tuple(range(first, first + len(self.elements))))]
         return [(plan, (first + j,)) for j, plan in enumerate(plans)]
 
-    @property
-    def acts(self) -> bool:
-        """Whether it writes memory that is no result of its own, so that running it twice may differ from running it once."""
-        bodies = [body for node in self.graph.nodes for body in node.bodies]
-        return not all(is_pure(node) for body in bodies for node in body.nodes)
-
     def passed_on(self) -> list[tuple[str, int, list[int], int]]:
         """What kernels of a program leave for later ones: its name, the step that makes it, those that read it, and its slot."""
         assert isinstance(self.plan, Schedule)
