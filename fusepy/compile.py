@@ -127,7 +127,8 @@ class Program(Delivery):
         self._refuse_copies(values)
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
-        self.acts = not all(map(is_pure, self.graph.nodes))
+        # whether it writes memory that is no result of its own, so that running it twice may differ from running it once
+        self.acts = not all(is_pure(n) for region in self.graph.nodes for body in region.bodies for n in body.nodes)
         self.writes = self.acts or self.outs is not None
         self.recorded: Any = None  # what `lazy` knows of it, once it has recorded a call of it
         self.targets: dict[int, Target] = {}
