@@ -98,7 +98,6 @@ def view(tensor: fp.Tensor, layout: str) -> fp.Tensor:
 
 @given(cases())
 @settings(max_examples=40, deadline=None)
-@pytest.mark.req("G2")
 def test_every_kind_is_numpys(case: tuple[fp.Tensor, Any, bool, str, str]) -> None:
     tensor, axis, keepdims, kind, dtype = case
     found = getattr(fp, kind)(tensor, axis=axis, keepdims=keepdims).to_numpy()
@@ -248,7 +247,6 @@ def test_containers_and_numbers() -> None:
 # ---- with what is around them ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("G2")
 def test_what_feeds_and_what_follows_is_one_kernel(m: fp.Module) -> None:
     @fp.fuse
     def rms(x: Any, k: Any) -> Any:
