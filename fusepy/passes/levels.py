@@ -132,7 +132,7 @@ class Levels:
         leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
         for folding in self.foldings:
             alike = folding.level == level and folding.over == over and folding.rank == rank
-            if alike and folding.nodes[0].op is node.op and folding.leaves & leaves:
+            if alike and folding.nodes[0].op is node.op and share_grid(folding.leaves, leaves):
                 break
         else:
             folding = Folding(level, over, rank, leaves)
@@ -163,6 +163,18 @@ class Levels:
     def written_between(self, first: int, last: int) -> bool:
         """Whether an array is written by a kernel of a level from `first` up to before `last`."""
         return any(first <= self.place[n] < last for n in self.writers)
+
+
+def share_grid(a: Leaves, b: Leaves) -> bool:
+    """Whether values with these leaves may be taken to have the same extents, until those are known.
+
+    What ``expand`` has put an axis into has extent 1 there, and no leaf: it is not like what has one.
+    """
+    return bool(a & b) and _covered(a) == _covered(b)
+
+
+def _covered(leaves: Leaves) -> set[int]:
+    return {d for _, along in leaves for d in along}
 
 
 class _Order:

@@ -15,7 +15,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.cost import compute_bytes, element_bytes
 from fusepy.passes.effects import is_pure, writes_array
-from fusepy.passes.levels import Folding, Leaves, Levels, reads_whole
+from fusepy.passes.levels import Folding, Leaves, Levels, reads_whole, share_grid
 
 
 @dataclass(eq=False)
@@ -211,7 +211,7 @@ class _Partitioner:
 
     def shares_grid(self, part: Part, value: Value, leaves: Leaves) -> bool:
         folding = part.folding
-        return folding is not None and value.rank == folding.rank and bool(folding.leaves & leaves)
+        return folding is not None and value.rank == folding.rank and share_grid(folding.leaves, leaves)
 
     # ---- what is loaded, and what is computed again -------------------------------------------------------------
 
