@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusepy as fp
-from fusepy.backend import reduce_plan
+from fusepy.backend import fold_stages
 from fusepy.backend.fold_variant import FoldShape
 
 KINDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")
@@ -125,10 +125,10 @@ WAYS = [  # how many chunks, the shape for results whose elements are neighbours
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     chunks, inner, outer = request.param
 
-    def shape(kind: str, outputs: int, reduced: int, within: bool, partials: bool = False) -> tuple[FoldShape, int]:
+    def shape(kind: str, outputs: int, reduced: int, within: bool, *, partials: bool = False, light: bool = True) -> Any:
         return inner if within else outer, 1 if partials else chunks
 
-    monkeypatch.setattr(reduce_plan, "fold_shape", shape)
+    monkeypatch.setattr(fold_stages, "fold_shape", shape)
     return request.param
 
 
