@@ -19,7 +19,9 @@ from fusepy.generators import (
     check_seed,
     check_warmup,
 )
+from fusepy.place import user_line
 from fusepy.trace import current_trace
+from fusepy.traced import Traced
 
 SEED = 2640457667  # slangpy's
 
@@ -39,6 +41,8 @@ def grid(shape: Any, *, offset: Sequence[int] | None = None, stride: Sequence[in
         offset: added to the index of each dimension; 0 by default.
         stride: factor of the index of each dimension; 1 by default.
 
+    Inside a fused function a traced value stands for the grid that it is spread over: ``m.blur(grid(image), image)``.
+
     A vector parameter gets the last dimension as ``.x``, so ``grid((height, width))`` gives pixel coordinates ``int2(x, y)``.
     An array parameter (``int[2]``) gets them in the order of the dimensions.
 
@@ -49,6 +53,8 @@ def grid(shape: Any, *, offset: Sequence[int] | None = None, stride: Sequence[in
         >>> grid((4, 6))
         grid((4, 6), offset=(0, 0), stride=(1, 1))
     """
+    if isinstance(shape, Traced):
+        return _along(shape, offset is None and stride is None)
     extents = check_extents((-1,) * shape if isinstance(shape, int) else shape, "grid", open=True)
     offsets = tuple(int(n) for n in offset) if offset is not None else (0,) * len(extents)
     strides = tuple(int(n) for n in stride) if stride is not None else (1,) * len(extents)
@@ -58,6 +64,22 @@ def grid(shape: Any, *, offset: Sequence[int] | None = None, stride: Sequence[in
                 f"grid: {name} has another length than shape", saw=given, expected=extents, hint="one number per dimension"
             )
     return _handed(Grid(extents, offsets, strides), "grid")
+
+
+def _along(value: Traced, plain: bool) -> Traced:
+    """The coordinates of the elements of a traced value."""
+    trace = current_trace()
+    rank = value.rank
+    if trace is None or not plain or not 1 <= rank <= 4:
+        raise ShapeError(
+            "grid of a traced value",
+            place=user_line(),
+            saw=f"{rank} axes" if plain else "an offset or stride",
+            expected="a value over one to four axes of the function that is traced, and nothing else",
+            hint="compute with the coordinates instead: grid(x) * 2 + 1" if not plain else "see its ir()",
+        )
+    value.check(trace)
+    return trace.record("along", [trace.captured(CallId(rank, ()), "grid"), value])
 
 
 def call_id(dims: int | Sequence[int] = -1) -> Any:

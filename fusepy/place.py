@@ -5,18 +5,44 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Generator
+from contextvars import ContextVar
+from types import FrameType
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _APPLICATION = os.path.join(_PACKAGE, "cli", "")  # the demo uses the library as anybody would
 _NOT_THE_USER = (_PACKAGE, contextlib.__file__, "<frozen")
+_said: ContextVar[tuple[FrameType, str] | None] = ContextVar("fusepy_line", default=None)
 
 
 def user_line() -> str | None:
-    """``file:line`` of the innermost frame outside of fusepy."""
+    """``file:line`` of the innermost frame outside of fusepy; inside of `at_line`, what that says where there is none."""
+    said = _said.get()
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files, which costs milliseconds
     while frame is not None:
+        if said is not None and frame is said[0]:
+            return said[1]
         name = frame.f_code.co_filename
         if not name.startswith(_NOT_THE_USER) or name.startswith(_APPLICATION):
             return f"{os.path.basename(name)}:{frame.f_lineno}"
         frame = frame.f_back
     return None
+
+
+@contextlib.contextmanager
+def at_line(loc: str | None) -> Generator[None, None, None]:
+    """Says where the user wrote what runs inside: a recorded call that is replayed elsewhere. ``None`` says nothing.
+
+    Python code of the user's that is run by it, such as a fused function, has lines of its own, which are nearer.
+
+    Example:
+        >>> with at_line("scene.py:3"):
+        ...     user_line()
+        'scene.py:3'
+    """
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # of the `with`, behind this one and that of contextlib
+    token = _said.set((frame, loc) if loc is not None else _said.get())
+    try:
+        yield
+    finally:
+        _said.reset(token)

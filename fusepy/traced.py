@@ -33,6 +33,12 @@ class Traced:
         said = self._trace.maps.get(self._value)  # an argument under vcast becomes that type when it is first used
         return said.type if said is not None and said.type is not None else self._value.type
 
+    @property
+    def rank(self) -> int:
+        """Over how many axes it is spread, those that a vcast takes as components left out."""
+        said = self._trace.maps.get(self._value)
+        return self._value.rank if said is None or said.dims is None else len(said.dims)
+
     def check(self, trace: Trace) -> None:
         """Raises `LeakedTracerError` unless `trace` or one around it has made this value, and that is still recorded."""
         if not self._trace.active or self._trace not in trace.chain:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import slangpy as spy
 
 import fusepy as fp
 from tests.functions import ramp, same
@@ -63,6 +64,31 @@ def test_a_computed_value_is_read_whole(lib: Any) -> None:
     np.testing.assert_allclose(graded, image + (light - blurred(light))[..., None], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.req("C16")
+def test_coordinates_of_a_traced_value(lib: Any) -> None:
+    """Sizes are no part of the program: other images run the same kernels."""
+
+    @fp.fuse
+    def twice(a: Any) -> Any:
+        b = a * 2
+        c = lib.blur(fp.grid(b), b)
+        return lib.blur(fp.grid(c), c) + a, fp.grid(fp.sum(b, axis=1)) * 2
+
+    for shape in ((5, 8), (9, 8), (5, 8)):
+        a = np.random.default_rng(2).random(shape, np.float32)
+        soft, rows = twice(a)
+        np.testing.assert_allclose(soft, blurred(blurred(a * 2)) + a, rtol=1e-5)
+        assert rows.tolist() == [2 * i for i in range(shape[0])]
+    assert len(twice._programs) == 1
+
+
+def test_coordinates_of_what_has_no_axes(lib: Any) -> None:
+    with pytest.raises(fp.ShapeError, match=r"test_programs.py:.*grid of a traced value"):
+        fp.fuse(lambda a: fp.grid(fp.sum(a)))(ramp(3, 4))
+    with pytest.raises(fp.ShapeError, match="compute with the coordinates"):
+        fp.fuse(lambda a: fp.grid(a, offset=(1, 1)))(ramp(3, 4))
+
+
 def test_two_blurs_are_three_kernels(lib: Any) -> None:
     @fp.fuse
     def twice(a: Any) -> Any:
@@ -71,6 +97,62 @@ def test_two_blurs_are_three_kernels(lib: Any) -> None:
     a = ramp(3, 5)
     assert twice.explain(a).kernels == 3
     np.testing.assert_allclose(twice(a), blurred(blurred(a * 2)) + a, rtol=1e-5)
+
+
+# ---- textures -------------------------------------------------------------------------------------------------------
+
+SAMPLED = """
+float3 expose(float3 c, float k) { return c * k; }
+float3 look(float2 uv, Texture2D<float3> t, SamplerState s) { return t.SampleLevel(s, uv, 0); }
+float4 texel(int2 p, Texture2D<float4> t) { return t[p]; }
+float red(int2 p, Texture2D<float> t) { return t[p]; }
+float2 uv(int2 p, float2 size) { return (float2(p) + 0.5) / size; }
+"""
+
+
+@pytest.mark.req("T19", "G5")
+def test_a_computed_image_is_sampled(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "sampled", SAMPLED)
+    linear = spy.TextureFilteringMode.linear
+    sampler = device.sgl.create_sampler(min_filter=linear, mag_filter=linear)
+
+    @fp.fuse
+    def f(image: Any, k: Any, size: Any) -> Any:
+        light = m.expose(image, k)
+        p = fp.grid(light)
+        return m.look(m.uv(p, fp.vcast(size, "float2")), light, sampler), m.texel(p, light), light
+
+    rng = np.random.default_rng(3)
+    for shape in ((6, 7), (6, 7), (9, 4)):
+        for k in (2.0, 3.0):
+            image = rng.random((*shape, 3), np.float32)
+            sampled, texels, light = f(image, k, [float(shape[1]), float(shape[0])])
+            np.testing.assert_allclose(light, image * np.float32(k))
+            np.testing.assert_allclose(sampled, light, rtol=1e-5)
+            np.testing.assert_array_equal(texels[..., :3], light)
+            assert (texels[..., 3] == 1).all()
+    assert f.explain(image, 2.0, [7.0, 6.0]).kernels == 2
+
+
+def test_what_a_reduction_leaves_is_sampled(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "sampled_sums", SAMPLED)
+
+    @fp.fuse
+    def f(x: Any) -> Any:
+        sums = fp.sum(x, axis=2)
+        return m.red(fp.grid(sums), sums) + 1, fp.max(x * 2, axis=2)
+
+    x = ramp(3, 4, 5)
+    first, second = f(x)
+    np.testing.assert_allclose(first, x.sum(2) + 1)
+    np.testing.assert_array_equal(second, x.max(2) * 2)
+
+
+def test_a_computed_value_that_no_texture_holds(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "unsampled", SAMPLED)
+    for x in (ramp(3, 4, 2), ramp(3, 4).astype(np.int32), ramp(3, 4)):  # three axes, integers, one channel where four are read
+        with pytest.raises(fp.NoMatchError, match="'t'"):
+            fp.fuse(lambda x: m.texel(fp.grid((3, 4)), x * 2))(x)
 
 
 # ---- writes ---------------------------------------------------------------------------------------------------------

@@ -77,7 +77,8 @@ class Replay:
         # for each step its results: slot, bytes, and what makes a tensor of it where somebody wants one
         self.makes: list[list[tuple[int, int, Element | None, tuple[int, ...]]]] = []
         for step in schedule.steps:
-            made = [(slot, e, shapes[slot]) for slot, e in zip(step.results, step.plan.elements)]
+            plain = [(slot, e) for slot, e in zip(step.results, step.plan.elements) if slot not in step.textures]
+            made = [(slot, e, shapes[slot]) for slot, e in plain]
             self.makes.append([(slot, _nbytes(e, s), e if slot in tensors else None, s) for slot, e, s in made])
         self.count = max((slot for step in schedule.steps for slot in step.results), default=len(args) - 1) + 1
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fusepy.backend.kernel import Launch
     from fusepy.backend.plan import Plan
     from fusepy.backend.runtime import Device
+    from fusepy.backend.targets import Target
 
 Shapes = Sequence[tuple[int, ...]]
 CHECKED = 256
@@ -38,6 +39,7 @@ class Step:
         temporary: whether it uses memory of its own, which is given back when it has run.
         barrier: whether it waits for what ran before it.
         release: slots that nobody reads any more when it starts.
+        textures: of its results those that go into textures, which the program keeps from call to call.
     """
 
     plan: Plan
@@ -47,6 +49,7 @@ class Step:
     barrier: bool = True
     release: tuple[int, ...] = ()
     split: list[Plan] | None = field(default=None, repr=False)
+    textures: dict[int, Target] = field(default_factory=dict[int, "Target"])
 
 
 def place_barriers(steps: Sequence[Step], kept: frozenset[int]) -> None:
@@ -103,6 +106,7 @@ class Schedule:
         self._slots = max((slot for step in steps for slot in step.results), default=count - 1) + 1
         place_barriers(self.steps, frozenset((*range(count), *(slot for slot, _ in outputs))))
         self._checked: set[Shapes] = set()  # shapes of arguments that fit together
+        self._kept: dict[int, Bound] = {}  # textures between steps: a new one costs more than a kernel
         self._replays: dict[Any, Replay] = {}  # by what calls have in common
         self._output_of = {slot: j for j, (slot, _) in enumerate(outputs)}
 
@@ -178,6 +182,8 @@ class Schedule:
 
     def run_step(self, step: Step, slots: list[Any], outs: Sequence[Any] | None) -> None:
         """Runs one step, its results in `outs` where that says so; a plan per result where their extents share no grid."""
+        if step.textures:
+            outs = self._with_textures(step, slots, outs)
         try:
             made = step.plan.run(slots, outs)
         except ShapeError:
@@ -187,6 +193,20 @@ class Schedule:
             made = [p.run(slots, None if outs is None else [outs[j]])[0] for j, p in enumerate(plans)]
         for slot, result in zip(step.results, made):
             slots[slot] = result
+
+    def _with_textures(self, step: Step, slots: Sequence[Any], outs: Sequence[Any] | None) -> list[Any]:
+        """The destinations of a step, with the textures that results of it go into."""
+        shapes = step.plan.check([_shape(v) for v in slots]).out_shapes
+        given: list[Any] = list(outs) if outs is not None else [None] * len(step.results)
+        for j, (slot, shape) in enumerate(zip(step.results, shapes)):
+            target = step.textures.get(slot)
+            if target is None:
+                continue
+            kept = self._kept.get(slot)
+            if kept is None or kept.shape != shape:
+                kept = self._kept[slot] = target.create(self.device, shape)
+            given[j] = kept
+        return given
 
     def _given(self, slot: int, given: Sequence[Any]) -> Any:
         """What a step writes a slot to, where the caller said so."""
@@ -240,6 +260,19 @@ class Schedule:
                 plan.check(shapes)
             return step.split
         return [step.plan]
+
+    def pieces(self, shapes: Shapes) -> list[tuple[Plan, tuple[int, ...]]]:
+        """The plans that run for arguments of these shapes, in order, each with the slots that it fills.
+
+        Raises:
+            ShapeError: if they do not fit together.
+        """
+        found = self.follow(shapes)[1]
+        pieces: list[tuple[Plan, tuple[int, ...]]] = []
+        for step in self.steps:
+            own = self.plans_of(step, found)
+            pieces += [(own[0], step.results)] if own == [step.plan] else [(p, (slot,)) for p, slot in zip(own, step.results)]
+        return pieces
 
     def follow(self, shapes: Shapes) -> tuple[list[Plan], list[tuple[int, ...]]]:
         """The plans that run for arguments of these shapes, and the shape of every slot.

@@ -256,4 +256,20 @@ class Select(Op):
         return f"select({mask}, {convert(args[1], a.type, type)}, {convert(args[2], b.type, type)})"
 
 
-STRUCTURE_OPS: list[Op] = [Const(), Cast(), Construct(), Member(), Index(), Select()]
+class Along(Op):
+    """The first operand, a generator, over the grid of the second, of which nothing but the extents is used."""
+
+    name = "along"
+    arity = 2
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        return [computed(node, node.operands[0].type, weak=True)]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        return [args[0]]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        return args[0]
+
+
+STRUCTURE_OPS: list[Op] = [Along(), Const(), Cast(), Construct(), Member(), Index(), Select()]
