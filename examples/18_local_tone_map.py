@@ -37,9 +37,10 @@ m = fp.Module.load_from_source(fp.default_device(), "local_tone_map_example", SO
 @fp.fuse
 def local_tone_map(picture, weights, contrast, detail):
     light = m.stops(picture)
-    rows = m.blur(fp.call_id(), m.int2(1, 0), light, weights)
-    base = m.blur(fp.call_id(), m.int2(0, 1), rows, weights)
-    return m.tone_map(picture, light, base, fp.mean(light), contrast, detail)
+    grey = fp.mean(light)
+    rows = m.blur(fp.grid(light), m.int2(1, 0), light, weights)
+    base = m.blur(fp.grid(light), m.int2(0, 1), rows, weights)
+    return m.tone_map(picture, light, base, grey, contrast, detail)
 
 
 picture = photograph.read()
@@ -50,6 +51,7 @@ weights /= weights.sum()
 mapped = local_tone_map(picture, weights, 0.5, 1.6)
 explanation = local_tone_map.explain(picture, weights, 0.5, 1.6)
 print(explanation)
+assert explanation.kernels == 3  # the light and its mean; rows; columns and the tone map
 
 
 def blurred(image, axis):

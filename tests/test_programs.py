@@ -89,6 +89,26 @@ def test_coordinates_of_what_has_no_axes(lib: Any) -> None:
         fp.fuse(lambda a: fp.grid(a, offset=(1, 1)))(ramp(3, 4))
 
 
+@pytest.mark.parametrize("mean_first", [True, False])
+@pytest.mark.parametrize("components", [True, False])
+def test_what_is_added_up_is_stored_by_the_same_kernel(lib: Any, device: Any, mean_first: bool, components: bool) -> None:
+    """Whichever comes first, and whether colours are elements or the last axis of an array."""
+
+    @fp.fuse
+    def around_the_mean(image: Any) -> Any:
+        light = lib.luminance(image)
+        if mean_first:
+            mean = fp.mean(light)
+            return lib.blur(fp.grid(light), light) - mean
+        return lib.blur(fp.grid(light), light) - fp.mean(light)
+
+    image = np.random.default_rng(1).random((6, 8, 3), np.float32)
+    given = image if components else fp.Tensor.from_numpy(device, image, "float3")
+    assert around_the_mean.explain(given).kernels == 2
+    light = image @ np.array([0.2126, 0.7152, 0.0722], np.float32)
+    np.testing.assert_allclose(around_the_mean(given, _result="numpy"), blurred(light) - light.mean(), rtol=1e-4, atol=1e-5)
+
+
 def test_two_blurs_are_three_kernels(lib: Any) -> None:
     @fp.fuse
     def twice(a: Any) -> Any:
