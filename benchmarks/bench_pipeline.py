@@ -53,7 +53,9 @@ struct Light { float* values; int2 size; };
 int2 size(Light light) { return light.size; }
 float at(Light light, int2 p) { return light.values[p.y * light.size.x + p.x]; }
 """
-FIELDS = "float3* a; float* light; float3* r; float3* sums; uint count; int width; int height; uint groups; float edge; float amount;"
+FIELDS = (
+    "float3* a; float* light; float3* r; float3* sums; uint count; int width; int height; uint groups; float edge; float amount;"
+)
 LAYOUT = "<QQQQIiiIff"
 PIXEL = """
             float own = p.light[i];
@@ -97,7 +99,10 @@ def rows(threads: int, count: int) -> tuple[int, int, str]:
 
 
 PICTURES = {f"rows {k}x{g}": rows(g, k) for g in (8, 16, 32, 64, 128, 256) for k in (4, 8, 16, 32)}
-LAST = added(64, "\n    for (uint i = lane; i < p.groups; i += 64)\n        sum += p.sums[i];", "p.sums[p.groups] = shared[0] / p.count")
+ADD = """
+    for (uint i = lane; i < p.groups; i += 64)
+        sum += p.sums[i];"""
+LAST = added(64, ADD, "p.sums[p.groups] = shared[0] / p.count")
 SEARCHED = [*LIGHTS, *PICTURES]
 _search: dict[str, list[float]] = {}
 

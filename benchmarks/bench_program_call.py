@@ -26,7 +26,7 @@ CASE = "program_call"
 PEERS = ["fusepy", "fusepy result given", "fusepy undeferred", "sgl", "sgl allocating"]
 BLOCKS = 15
 N = 1024
-CALLS = 100
+CALLS = 50
 KERNELS = 10
 NEXT = "import fusepy; float next(int i, Tensor<float,1> x) { return x[(i + 1) % int(x.shape[0])] * 1.5; }"
 

@@ -1,4 +1,4 @@
-"""The photograph of the cat Chelsea that comes with scikit-image: by Stefan van der Walt, CC0. Examples read and write it here."""
+"""The cat Chelsea, photograph by Stefan van der Walt, CC0, from scikit-image: for examples that want a picture."""
 
 import importlib.util
 from pathlib import Path
