@@ -175,6 +175,22 @@ def test_a_computed_value_that_no_texture_holds(device: Any) -> None:
             fp.fuse(lambda x: m.texel(fp.grid((3, 4)), x * 2))(x)
 
 
+def test_a_program_is_one_submission_without_deferral(monkeypatch: pytest.MonkeyPatch) -> None:
+    undeferred = fp.init_device(deferred=False)
+    module = fp.Module.load_from_source(undeferred, "programs", SOURCE)
+    image = fp.Tensor.from_numpy(undeferred, ramp(3, 5))
+    twice = fp.fuse(lambda a: module.blur(G, module.blur(G, a * 2)))
+    submitted: list[int] = []
+    submit = type(undeferred.queue)._submit
+    monkeypatch.setattr(type(undeferred.queue), "_submit", lambda self: (submitted.append(self._count), submit(self))[1])
+    for _ in range(3):  # the first, and what is replayed of it
+        submitted.clear()
+        soft = twice(image)
+        assert submitted == [3]
+    np.testing.assert_allclose(soft.to_numpy(), blurred(blurred(ramp(3, 5) * 2)), rtol=1e-5)
+    undeferred.close()
+
+
 # ---- writes ---------------------------------------------------------------------------------------------------------
 
 
