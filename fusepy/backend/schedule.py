@@ -138,10 +138,11 @@ class Schedule:
         """
         device = self.device
         with device.lock:
+            device.queue.begin_program()
             try:
                 slots = self._replayed(args) if outs is None else self._written(args, outs)
             finally:
-                device.queue.overlaps = False
+                device.queue.end_program()
         return [_shown(slots[slot], axes) for slot, axes in self.outputs]
 
     def _replayed(self, args: Sequence[Any]) -> list[Any]:

@@ -122,6 +122,8 @@ class _Partitioner:
         self.position = {v: i for i, v in enumerate(graph.values())}
 
     def run(self) -> Partition:
+        for folding in self.levels.foldings:  # before all else, which may join them
+            self.fold_part[folding] = self.new(Part(folding.level, folding=folding))
         for node in self.graph.nodes:
             self.place_node(node)
         for value in dict.fromkeys(base(self.levels, v) for v in self.graph.outputs):
@@ -149,9 +151,6 @@ class _Partitioner:
             crosses = value in levels.folding and (levels.folding[value] is not after or not node.op.spreads)
             if (whole or crosses) and node.op.name != "expand":
                 self.store(base(levels, value))
-        folding = levels.folding.get(node.results[0]) if node.results else None
-        if folding is not None and folding not in self.fold_part:
-            self.fold_part[folding] = self.new(Part(folding.level, folding=folding))
         if not is_pure(node):
             self.act(node)
 
@@ -179,8 +178,7 @@ class _Partitioner:
             return
         folding = self.levels.folding.get(value)
         if folding is not None:
-            part = self.fold_part.get(folding) or self.new(Part(folding.level, folding=folding))
-            self.fold_part[folding] = part
+            part = self.fold_part[folding]
             part.after.append(value)
             self.home[value] = part
             return
