@@ -131,6 +131,7 @@ class _Partitioner:
                 self.store(value, last=True)
             else:
                 self.store(value)
+        self.join_reductions()
         for part in sorted(self.parts, key=lambda p: p.level, reverse=True):
             self.slice(part)
         return Partition(self.graph, tuple(sorted(self.parts, key=self.order)), self.levels, tuple(self.decisions))
@@ -206,6 +207,19 @@ class _Partitioner:
             if found:
                 return min(found, key=lambda p: p.level)
         return self.plain(level)
+
+    def join_reductions(self) -> None:
+        """Moves stored values to reductions over their grid: one kernel reads what both need."""
+        for part in [p for p in self.parts if p.folding is None and not p.effects]:
+            for value in list(part.stored):
+                leaves = self.levels.leaves(value)
+                for other in self.parts:
+                    pure = value in self.levels.producer
+                    if pure and other.level == part.level and self.shares_grid(other, value, leaves):
+                        part.stored.remove(value)
+                        self.put(value, other)
+                        break
+        self.parts = [p for p in self.parts if p.stored or p.effects or p.folding is not None]
 
     def shares_grid(self, part: Part, value: Value, leaves: Leaves) -> bool:
         folding = part.folding
