@@ -16,11 +16,13 @@ from fusepy.errors import (
     ArgumentError,
     CacheWarning,
     CompileError,
+    CycleError,
     DeviceError,
     DeviceLostError,
     ExportError,
     FusepyError,
     GradientError,
+    GraphError,
     InvalidNameError,
     IRSyntaxError,
     LeakedTracerError,
@@ -41,6 +43,7 @@ from fusepy.function import Function
 from fusepy.fuse import FusedFunction, fuse
 from fusepy.generate import call_id, grid, linspace, rand_float, thread_id, wang_hash
 from fusepy.generators import Shape
+from fusepy.graph import Graph
 from fusepy.inspection import Explanation
 from fusepy.instance_list import InstanceList
 from fusepy.ir.types import Type
@@ -88,6 +91,8 @@ from fusepy.math import (
 )
 from fusepy.module import Module, SlangType, get_function, load
 from fusepy.ndbuffer import NDBuffer, NDDifferentiableBuffer
+from fusepy.node_library import NodeLibrary
+from fusepy.nodes import GraphValue, Node
 from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
 from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
@@ -114,6 +119,7 @@ __all__ = [
     "CacheWarning",
     "CallContext",
     "CompileError",
+    "CycleError",
     "Description",
     "Device",
     "DeviceError",
@@ -126,6 +132,9 @@ __all__ = [
     "FusedFunction",
     "FusepyError",
     "GradientError",
+    "Graph",
+    "GraphError",
+    "GraphValue",
     "IRSyntaxError",
     "InstanceList",
     "InstanceTensor",
@@ -137,6 +146,8 @@ __all__ = [
     "NDBuffer",
     "NDDifferentiableBuffer",
     "NoMatchError",
+    "Node",
+    "NodeLibrary",
     "OutOfDeviceMemory",
     "RangeError",
     "ResolveError",

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from fusepy.anatomy import anatomy
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.backend.recorder import is_encoder, misplaced
 from fusepy.backend.targets import Into, into
 from fusepy.binding import Setup, SetUpProgram, run
 from fusepy.cachemiss import nearest
+from fusepy.chart import Chart
 from fusepy.compile import Program, Recording
 from fusepy.configured import Configured
+from fusepy.dot import dot
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
 from fusepy.extents import NoExtents, SizedByResult
 from fusepy.handout import container_named
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.mapping import plain_spec, spec_of, unmapped
+from fusepy.measuring import seconds_per_kernel
 from fusepy.nested import flat, too_deep
+from fusepy.nodes import Node, Use
+from fusepy.page import page
 from fusepy.pending import PENDING, RECORDER
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
@@ -217,6 +225,24 @@ class Caller(Configured):
             return self._named_specs[name]
         return self._specs[position] if position < len(self._specs) else UNSAID
 
+    # ---- graphs -------------------------------------------------------------------------------------------------
+
+    def node(self, outputs: int | None = None) -> Node:
+        """This function as a node of a `Graph`: called with values of the graph, it records the call.
+
+        Args:
+            outputs: how many results it has. A Slang function and a graph tell it themselves; for a fused function it is 1
+                unless it is said, and that one may be a structure, whose parts are taken by index.
+
+        Raises:
+            GraphError: for anything but a number.
+        """
+        return Node(self, outputs)
+
+    def _node_results(self, use: Use, outputs: int | None) -> Any:
+        """The structure of what a call as a node returns."""
+        raise NotImplementedError
+
     # ---- inspecting: pure, nothing is run -----------------------------------------------------------------------
 
     def ir(self, *args: Any, after: str | None = None, **kwargs: Any) -> str:
@@ -250,6 +276,29 @@ class Caller(Configured):
         """The key of a call without ``_result``, as `_run` makes it."""
         key: Hashable = tuple([self._key(a, i) for i, a in enumerate(args)])
         return (key, tuple((k, self._key(v, 0, k)) for k, v in kwargs.items())) if kwargs else key
+
+    def to_dot(self, *args: Any, **kwargs: Any) -> str:
+        """How a call like this one runs, in the language of Graphviz: its kernels are clusters of nodes."""
+        return dot(anatomy(*self._inspected(args, kwargs)).chart)
+
+    def to_html(self, path: str | os.PathLike[str], *args: Any, _measure: bool = True, **kwargs: Any) -> None:
+        """Writes a page that shows how a call like this one runs: kernels, nodes, mappings, reasons, Slang, bytes and times.
+
+        The page is one file that loads nothing. Its kernels are run several times to measure them, on memory of their own; a call
+        that would write to its arguments is not run.
+
+        Args:
+            path: where to write it.
+            _measure: whether to run the kernels at all.
+        """
+        program, values = self._inspected(args, kwargs)
+        target, given, named = self._prepare(args, kwargs)
+        seconds, why = seconds_per_kernel(target, self._setup, program, given, named) if _measure else ([], "not measured")
+        Path(path).write_text(page(anatomy(program, values, seconds, why), self._built()), encoding="utf-8")
+
+    def _built(self) -> Chart | None:
+        """What the user has put together, where that is more than code."""
+        return None
 
     def _inspected(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Program, Sequence[Any]]:
         """The program of a call like this one, and its arguments."""

@@ -22,7 +22,7 @@ from fusepy.backend.readback import Readback
 from fusepy.backend.reduce_plan import make_plan
 from fusepy.backend.schedule import Schedule, Step
 from fusepy.backend.shims import used_names
-from fusepy.backend.sinks import with_sinks, without_sinks
+from fusepy.backend.sinks import sinks_of, with_sinks, without_sinks
 from fusepy.backend.targets import Into, Target, sinks_for
 from fusepy.backend.texture import is_texture, kind_of
 from fusepy.delivery import Delivery, shape_of
@@ -127,7 +127,8 @@ class Program(Delivery):
         self._refuse_copies(values)
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
-        self.acts = not all(map(is_pure, self.graph.nodes))
+        # whether it writes memory that is no result of its own, so that running it twice may differ from running it once
+        self.acts = not all(is_pure(n) for region in self.graph.nodes for body in region.bodies for n in body.nodes)
         self.writes = self.acts or self.outs is not None
         self.recorded: Any = None  # what `lazy` knows of it, once it has recorded a call of it
         self.targets: dict[int, Target] = {}
@@ -263,6 +264,19 @@ class Program(Delivery):
             return self.split
         return [self.plan]
 
+    def pieces(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[Plan, tuple[int, ...]]]:
+        """The plans that run arguments of these shapes, each with the slots that it fills: those behind the arguments.
+
+        Raises:
+            ShapeError: if not even each result by itself has a grid.
+        """
+        if isinstance(self.plan, Schedule):
+            return self.plan.pieces(shapes)
+        plans, first = self.plans_for(shapes), len(self.places)
+        if len(plans) == 1:
+            return [(plans[0], tuple(range(first, first + len(self.elements))))]
+        return [(plan, (first + j,)) for j, plan in enumerate(plans)]
+
     def passed_on(self) -> list[tuple[str, int, list[int], int]]:
         """What kernels of a program leave for later ones: its name, the step that makes it, those that read it, and its slot."""
         assert isinstance(self.plan, Schedule)
@@ -278,7 +292,7 @@ class Program(Delivery):
 
     def slot_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """The shapes of everything that plans read: of the arguments, and of what a program of several kernels stores."""
-        return self.plan.follow(shapes)[1] if isinstance(self.plan, Schedule) else list(shapes)
+        return self.plan.follow(shapes)[1] if isinstance(self.plan, Schedule) else [*shapes, *self.out_shapes(shapes)]
 
     def out_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """The shapes of the results for arguments of these shapes, without the components of an element."""
@@ -360,6 +374,8 @@ class Program(Delivery):
                 axes = node.attrs["axes"]
                 assert isinstance(axes, tuple)
                 views[node.results[0]] = slot[node.operands[0]], tuple(int(d.removeprefix("d")) for d in axes)
+                slot[node.results[0]] = count
+                count += 1
                 continue
             for value in node.results:
                 slot[value] = count
@@ -368,9 +384,20 @@ class Program(Delivery):
             plan = self._plan(node, [slot[v] for v in node.operands], wanted)
             assert node.body is not None
             acts = not all(map(is_pure, node.body.nodes))
-            steps.append(Step(plan, tuple(slot[v] for v in node.results), acts, "over" in node.attrs))
+            step = Step(plan, tuple(slot[v] for v in node.results), acts, "over" in node.attrs)
+            step.views = tuple((slot[v], *views[v]) for v in dict.fromkeys(node.operands) if v in views)
+            step.textures = self._between(node, [slot[v] for v in node.results])
+            steps.append(step)
         outputs = [views.get(v) or (slot[v], ()) for v in graph.outputs]
         return Schedule(self.device, graph.name, len(self.places), steps, outputs, self._split)
+
+    def _between(self, region: Node, slots: Sequence[int]) -> dict[int, Target]:
+        """The textures that results of a region go into on their way to later ones."""
+        found: dict[int, Target] = {}
+        for j in sinks_of(region):
+            result = region.results[j]
+            found[slots[j]] = Target.made_for(result, (), (), self.graph.name)
+        return found
 
     def _plan(self, region: Node, positions: Sequence[int], results: Sequence[int | None]) -> Plan:
         """The plan of one region.

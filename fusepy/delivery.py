@@ -172,6 +172,10 @@ class Delivery:
             )
         return None
 
+    def fresh_textures(self, placed: Sequence[Any]) -> list[Bound | None]:
+        """A texture for each result that goes into one."""
+        return [self._texture(j, None, placed) if j in self.targets else None for j in range(len(self.elements))]
+
     def _texture(self, j: int, given: Any, placed: Sequence[Any]) -> Bound:
         """The texture that a result goes into, given or created."""
         target = self.targets[j]

@@ -17,6 +17,8 @@ expect in its place, so that ``except TypeError`` keeps working::
     ├── UnknownNameError (AttributeError)       no such Slang function, type or field
     ├── InvalidNameError (ValueError)           text that cannot be a name in Slang
     ├── CompileError (RuntimeError)             Slang rejected a source; carries its own words
+    ├── GraphError (ValueError)                 a render graph that is built or used wrongly
+    │   └── CycleError                          a graph that would contain itself
     ├── GradientError (TypeError)
     ├── OutOfDeviceMemory (MemoryError)
     ├── ExportError (BufferError)               memory that cannot be shared with another framework
@@ -135,6 +137,14 @@ class InvalidNameError(FusepyError, ValueError):
 
 class CompileError(FusepyError, RuntimeError):
     """Slang could not compile a source; the message carries the compiler's own diagnostics."""
+
+
+class GraphError(FusepyError, ValueError):
+    """A `Graph` that is built or used wrongly: values of two graphs, outputs set twice or never, another number of results."""
+
+
+class CycleError(GraphError):
+    """A graph that is a node of itself, directly or inside another one."""
 
 
 class GradientError(FusepyError, TypeError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from fusepy.arity import result_counts
 from fusepy.backend.options import NO_OPTIONS
 from fusepy.backend.raw import RawKernel
 from fusepy.backend.runtime import Device
@@ -13,11 +14,12 @@ from fusepy.caller import Caller
 from fusepy.choices import constants_of
 from fusepy.compile import Recording
 from fusepy.entry_point import Dispatch, dispatch, thread_count
-from fusepy.errors import ArgumentError
+from fusepy.errors import ArgumentError, GraphError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.mapping import Mapped
 from fusepy.nested import check_finite, is_nested, leaves_of, naming
+from fusepy.nodes import Use, several, wrong_count
 from fusepy.reload import Loaded
 from fusepy.resolution import Resolved, call_answer, resolved_call
 from fusepy.results import hand_back
@@ -135,6 +137,20 @@ class Function(Caller):
         trace = Trace(self.__name__, self._device)
         alias = trace.module(self._source, self._device)
         return [p.name for s in trace.oracle.declared(alias, self.__name__) for p in s.params]
+
+    def _node_results(self, use: Use, outputs: int | None) -> Any:
+        trace = Trace(self.__name__, self._device)
+        alias = trace.module(self._source, self._device)
+        counts = result_counts(trace.oracle, alias, use)
+        if outputs is None and len(counts) > 1:
+            raise GraphError(
+                f"{use.name} has overloads with {' and '.join(map(str, counts))} results",
+                place=use.loc,
+                hint=f"say which: {use.name}.node(outputs={counts[0]})",
+            )
+        if outputs is not None and outputs not in counts:
+            raise wrong_count(use, outputs, f"{' or '.join(map(str, counts))} result{'s' * (counts != [1])}")
+        return several(counts[0] if outputs is None else outputs)
 
     # ---- raw dispatch -------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.refusals import none_error
 from fusepy.mapping import unmapped
 from fusepy.nested import flat, is_nested, leaves_of, naming
+from fusepy.nodes import Use, several
 from fusepy.results import flatten
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace, entered, user_line
@@ -152,6 +153,10 @@ class FusedFunction(Caller):
         inputs = {n: range(s, s + count) for n, s, count in zip([*names[: len(args)], *kwargs], starts, counts)}
         positions = [i for n in passed for i in inputs[n]]
         return Recording(graph, trace, flat(order), positions, rebuild, nested=any(map(is_nested, order)))
+
+    def _node_results(self, use: Use, outputs: int | None) -> Any:
+        self._bind(use.args, use.kwargs)
+        return several(1 if outputs is None else outputs)
 
     def _device_of(self, leaves: Sequence[Any]) -> Device | None:
         """The given device, else that of the first tensor among the arguments; ``None`` leaves it to the modules called."""

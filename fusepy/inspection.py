@@ -78,8 +78,12 @@ class Explanation:
 
 def kernel_source(program: Program, args: Sequence[Any]) -> str:
     """The Slang of every kernel of a call."""
-    plans = program.plans_for(program.shapes(args))
-    return "\n".join(program.source(p.region, v).text for p in plans for v in _variants(p, program, args)[0])
+    return "\n".join(plan_source(plan, program, args) for plan in program.plans_for(program.shapes(args)))
+
+
+def plan_source(plan: Plan, program: Program, args: Sequence[Any]) -> str:
+    """The Slang of the kernel of a plan; of a reduction that of each stage."""
+    return "\n".join(program.source(plan.region, variant).text for variant in _variants(plan, program, args)[0])
 
 
 def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanation:

@@ -29,6 +29,7 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.refusals import implementing, say_struct
 from fusepy.ir.types import Type
 from fusepy.mapping import Mapped
+from fusepy.nodes import GraphValue
 from fusepy.traced import Traced
 
 Fields = Mapping[str, Any]
@@ -59,7 +60,7 @@ def _under_name(accessor: Callable[[Any], Fields], name: str) -> Callable[[Any],
 
 ACCESSORS: dict[type, Callable[[Any], Fields]] = {dict: _of_dict}
 DEPTH = 64  # levels of a nested argument; what is deeper contains itself, or makes new objects as it is read
-_OPAQUE = (str, bytes, type, ModuleType, np.ndarray, np.generic, BaseException, Mapped, Traced)
+_OPAQUE = (str, bytes, type, ModuleType, np.ndarray, np.generic, BaseException, Mapped, Traced, GraphValue)
 
 
 def fields_of(value: Any) -> Callable[[Any], Fields] | None:

@@ -7,34 +7,36 @@ import os
 import sys
 from collections.abc import Generator
 from contextvars import ContextVar
+from types import FrameType
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _APPLICATION = os.path.join(_PACKAGE, "cli", "")  # the demo uses the library as anybody would
 _NOT_THE_USER = (_PACKAGE, contextlib.__file__, "<frozen")
-_said: ContextVar[str | None] = ContextVar("fusepy_line", default=None)
-
-
 _users: dict[str, bool] = {}  # whether a file is the user's, since this is asked for every recorded call
+_said: ContextVar[tuple[FrameType, str] | None] = ContextVar("fusepy_line", default=None)
 
 Place = tuple[str, int]
 
 
 def user_line() -> str | None:
-    """``file:line`` of the innermost frame outside of fusepy, or what `at_line` says."""
+    """``file:line`` of the innermost frame outside of fusepy; inside of `at_line`, what that says where there is none."""
     said = _said.get()
-    return line_of(user_place()) if said is None else said
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files, which costs milliseconds
+    while frame is not None:
+        if said is not None and frame is said[0]:
+            return said[1]
+        if _is_users(frame.f_code.co_filename):
+            return line_of((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return None
 
 
 def user_place() -> Place | None:
     """File and line of the innermost frame outside of fusepy, for whoever will hardly ever need them as text."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files, which costs milliseconds
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
-        name = frame.f_code.co_filename
-        users = _users.get(name)
-        if users is None:
-            users = _users[name] = not name.startswith(_NOT_THE_USER) or name.startswith(_APPLICATION)
-        if users:
-            return name, frame.f_lineno
+        if _is_users(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
 
@@ -44,16 +46,26 @@ def line_of(place: Place | None) -> str | None:
     return None if place is None else f"{os.path.basename(place[0])}:{place[1]}"
 
 
+def _is_users(name: str) -> bool:
+    known = _users.get(name)
+    if known is None:
+        known = _users[name] = not name.startswith(_NOT_THE_USER) or name.startswith(_APPLICATION)
+    return known
+
+
 @contextlib.contextmanager
 def at_line(loc: str | None) -> Generator[None, None, None]:
-    """Says where the user wrote what runs inside: a recorded call that is replayed elsewhere. ``None`` looks at the stack again.
+    """Says where the user wrote what runs inside: a recorded call that is replayed elsewhere. ``None`` says nothing.
+
+    Python code of the user's that is run by it, such as a fused function, has lines of its own, which are nearer.
 
     Example:
         >>> with at_line("scene.py:3"):
         ...     user_line()
         'scene.py:3'
     """
-    token = _said.set(loc)
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # of the `with`, behind this one and that of contextlib
+    token = _said.set((frame, loc) if loc is not None else _said.get())
     try:
         yield
     finally:

@@ -14,6 +14,7 @@ from fusepy.errors import ArgumentError, FusepyError
 from fusepy.handout import LEADS
 from fusepy.mapping import Mapped
 from fusepy.nested import ACCESSORS, TYPE, fields_of
+from fusepy.nodes import GraphValue, misplaced
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced, leaked
 
@@ -30,7 +31,16 @@ def _of_traced(value: Traced) -> Hashable:
     raise leaked(value)  # no trace is being recorded, or the call would not ask for a key
 
 
-KEYS: dict[type, Callable[[Any], Hashable]] = {Tensor: _of_tensor, Mapped: _of_mapped, Traced: _of_traced}
+def _of_graph_value(value: GraphValue) -> Hashable:
+    raise misplaced(value)
+
+
+KEYS: dict[type, Callable[[Any], Hashable]] = {
+    Tensor: _of_tensor,
+    Mapped: _of_mapped,
+    Traced: _of_traced,
+    GraphValue: _of_graph_value,
+}
 
 
 def signature(value: Any) -> Hashable:

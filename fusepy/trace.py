@@ -29,6 +29,7 @@ from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.mapping import Mapped
 from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
 from fusepy.nested import Tree, check_finite, rebuilt
+from fusepy.nodes import GraphValue, misplaced
 from fusepy.place import user_line
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced
@@ -171,11 +172,14 @@ class Trace:
 
         Raises:
             LeakedTracerError: for a value of another trace.
+            GraphError: for a value of a graph.
             UnsupportedArgumentError: for what cannot be an argument.
         """
         if isinstance(value, Traced):
             value.check(self)
             return self.own(value)
+        if isinstance(value, GraphValue):
+            raise misplaced(value)
         number = cast("Any", value.item() if isinstance(value, np.generic) else value)
         if isinstance(number, (bool, int, float)):
             plain = type(number) in (bool, int, float)  # and not a subclass, such as a member of an IntEnum

@@ -21,7 +21,7 @@ def test_a_said_line_stands_until_it_is_left() -> None:
         with at_line("other.py:7"):
             assert user_line() == "other.py:7"
         with at_line(None):
-            assert user_line() == f"test_place.py:{here()}"
+            assert user_line() == "scene.py:3"
         assert user_line() == "scene.py:3"
     assert user_line() == f"test_place.py:{here()}"
 
@@ -33,3 +33,11 @@ def test_a_said_line_is_left_by_an_exception() -> None:
     except ValueError:
         pass
     assert user_line() == f"test_place.py:{here()}"
+
+
+def test_code_of_the_user_that_is_run_inside_is_nearer() -> None:
+    def inside() -> str | None:
+        return user_line()
+
+    with at_line("scene.py:3"):
+        assert inside() == f"test_place.py:{inside.__code__.co_firstlineno + 1}"

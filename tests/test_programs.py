@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import slangpy as spy
 
 import fusepy as fp
 from tests.functions import ramp, same
@@ -82,10 +83,30 @@ def test_coordinates_of_a_traced_value(lib: Any) -> None:
 
 
 def test_coordinates_of_what_has_no_axes(lib: Any) -> None:
-    with pytest.raises(fp.ShapeError, match="test_programs.py:.*grid of a traced value"):
+    with pytest.raises(fp.ShapeError, match=r"test_programs.py:.*grid of a traced value"):
         fp.fuse(lambda a: fp.grid(fp.sum(a)))(ramp(3, 4))
     with pytest.raises(fp.ShapeError, match="compute with the coordinates"):
         fp.fuse(lambda a: fp.grid(a, offset=(1, 1)))(ramp(3, 4))
+
+
+@pytest.mark.parametrize("mean_first", [True, False])
+@pytest.mark.parametrize("components", [True, False])
+def test_what_is_added_up_is_stored_by_the_same_kernel(lib: Any, device: Any, mean_first: bool, components: bool) -> None:
+    """Whichever comes first, and whether colours are elements or the last axis of an array."""
+
+    @fp.fuse
+    def around_the_mean(image: Any) -> Any:
+        light = lib.luminance(image)
+        if mean_first:
+            mean = fp.mean(light)
+            return lib.blur(fp.grid(light), light) - mean
+        return lib.blur(fp.grid(light), light) - fp.mean(light)
+
+    image = np.random.default_rng(1).random((6, 8, 3), np.float32)
+    given = image if components else fp.Tensor.from_numpy(device, image, "float3")
+    assert around_the_mean.explain(given).kernels == 2
+    light = image @ np.array([0.2126, 0.7152, 0.0722], np.float32)
+    np.testing.assert_allclose(around_the_mean(given, _result="numpy"), blurred(light) - light.mean(), rtol=1e-4, atol=1e-5)
 
 
 def test_two_blurs_are_three_kernels(lib: Any) -> None:
@@ -96,6 +117,78 @@ def test_two_blurs_are_three_kernels(lib: Any) -> None:
     a = ramp(3, 5)
     assert twice.explain(a).kernels == 3
     np.testing.assert_allclose(twice(a), blurred(blurred(a * 2)) + a, rtol=1e-5)
+
+
+# ---- textures -------------------------------------------------------------------------------------------------------
+
+SAMPLED = """
+float3 expose(float3 c, float k) { return c * k; }
+float3 look(float2 uv, Texture2D<float3> t, SamplerState s) { return t.SampleLevel(s, uv, 0); }
+float4 texel(int2 p, Texture2D<float4> t) { return t[p]; }
+float red(int2 p, Texture2D<float> t) { return t[p]; }
+float2 uv(int2 p, float2 size) { return (float2(p) + 0.5) / size; }
+"""
+
+
+@pytest.mark.req("T19", "G5")
+def test_a_computed_image_is_sampled(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "sampled", SAMPLED)
+    linear = spy.TextureFilteringMode.linear
+    sampler = device.sgl.create_sampler(min_filter=linear, mag_filter=linear)
+
+    @fp.fuse
+    def f(image: Any, k: Any, size: Any) -> Any:
+        light = m.expose(image, k)
+        p = fp.grid(light)
+        return m.look(m.uv(p, fp.vcast(size, "float2")), light, sampler), m.texel(p, light), light
+
+    rng = np.random.default_rng(3)
+    for shape in ((6, 7), (6, 7), (9, 4)):
+        for k in (2.0, 3.0):
+            image = rng.random((*shape, 3), np.float32)
+            sampled, texels, light = f(image, k, [float(shape[1]), float(shape[0])])
+            np.testing.assert_allclose(light, image * np.float32(k))
+            np.testing.assert_allclose(sampled, light, rtol=1e-5)
+            np.testing.assert_array_equal(texels[..., :3], light)
+            assert (texels[..., 3] == 1).all()
+    assert f.explain(image, 2.0, [7.0, 6.0]).kernels == 2
+
+
+def test_what_a_reduction_leaves_is_sampled(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "sampled_sums", SAMPLED)
+
+    @fp.fuse
+    def f(x: Any) -> Any:
+        sums = fp.sum(x, axis=2)
+        return m.red(fp.grid(sums), sums) + 1, fp.max(x * 2, axis=2)
+
+    x = ramp(3, 4, 5)
+    first, second = f(x)
+    np.testing.assert_allclose(first, x.sum(2) + 1)
+    np.testing.assert_array_equal(second, x.max(2) * 2)
+
+
+def test_a_computed_value_that_no_texture_holds(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "unsampled", SAMPLED)
+    for x in (ramp(3, 4, 2), ramp(3, 4).astype(np.int32), ramp(3, 4)):  # three axes, integers, one channel where four are read
+        with pytest.raises(fp.NoMatchError, match="'t'"):
+            fp.fuse(lambda x: m.texel(fp.grid((3, 4)), x * 2))(x)
+
+
+def test_a_program_is_one_submission_without_deferral(monkeypatch: pytest.MonkeyPatch) -> None:
+    undeferred = fp.init_device(deferred=False)
+    module = fp.Module.load_from_source(undeferred, "programs", SOURCE)
+    image = fp.Tensor.from_numpy(undeferred, ramp(3, 5))
+    twice = fp.fuse(lambda a: module.blur(G, module.blur(G, a * 2)))
+    submitted: list[int] = []
+    submit = type(undeferred.queue)._submit
+    monkeypatch.setattr(type(undeferred.queue), "_submit", lambda self: (submitted.append(self._count), submit(self))[1])
+    for _ in range(3):  # the first, and what is replayed of it
+        submitted.clear()
+        soft = twice(image)
+        assert submitted == [3]
+    np.testing.assert_allclose(soft.to_numpy(), blurred(blurred(ramp(3, 5) * 2)), rtol=1e-5)
+    undeferred.close()
 
 
 # ---- writes ---------------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from fusepy.ir.printer import value_type
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
-EMITTER_VERSION = 15  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 16  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,14 @@ def region_operands(region: Node, cuda: bool = False) -> list[Operand]:
         shared = next((j for j, sink in sinks.items() if inner.name in sink.shared), None)
         count = 0 if shared is None else channels(sinks[shared].element)
         said = (label, region.body.name, shared, count)
-        container = value.container if value.name is not None else "Tensor"  # what another region has stored
+        container = value.container if value.name is not None else _lying(inner.type)
         found.append(Operand(i, names[i], container, value.type, inner.type, dims, value.rank, cuda, *said))
     return found
+
+
+def _lying(type: Type) -> str:
+    """How what another region has stored arrives."""
+    return type.head if type.kind is Kind.RESOURCE and type.head.startswith("Texture") else "Tensor"
 
 
 def identifiers(labels: Sequence[str]) -> list[str]:

@@ -1,48 +1,70 @@
-"""How the threads of kernels that fold are shaped, per device kind.
+"""How the threads of kernels that fold are shaped, per device kind; decision 011 has the measurements.
 
-Lavapipe runs a group on one CPU thread: small groups whose threads have several runs under way keep its vector units busy, and a
-group should see 16 k elements or more (a sum of 16 M floats: 0.9 of copy speed with groups of 8, 0.3 to 0.8 with 64 or more).
-A GPU wants enough groups to fill it, and 16 or more elements a thread.
+Lavapipe runs a group as loops of 8 lanes on one CPU thread, and loads what lanes read one by one, wherever it lies. So each lane
+has a stretch of memory of its own, which misses the caches in 8 places at a time, and some elements are spelled out one after the
+other, since what a loop changes is masked in each round. Columns are the exception: lanes side by side walk down rows a KiB wide.
+A GPU wants neighbouring threads at neighbouring elements, enough groups to fill it, and 16 or more elements a thread.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from fusepy.backend.fold_variant import FoldShape
+from fusepy.ir.graph import Node
 
 GROUPS = {"software": 64}  # that fill a device; a GPU of 132 multiprocessors takes 8 of 256 threads on each
 GROUPS_OF_GPU = 1056
+LANES = 8
+LIGHT_NODES = 12  # of a body that is spelled out for 16 elements, or for 4 in each of 32 columns
 
 
-def fold_shape(kind: str, outputs: int, reduced: int, inner: bool, partials: bool = False) -> tuple[FoldShape, int]:
-    """The shape for `outputs` results of `reduced` elements each, and into how many chunks these are cut.
+def is_light(region: Node) -> bool:
+    """Whether the body is a few operations: a call of the user's may be any amount of code, and a loop takes long anyway."""
+    assert region.body is not None
+    nodes = region.body.nodes
+    return len(nodes) <= LIGHT_NODES and not any(n.bodies or n.op.name == "slang.call" for n in nodes)
+
+
+def fold_shape(
+    kind: str, outputs: int, reduced: int, inner: bool, *, partials: bool = False, light: bool = True
+) -> tuple[FoldShape, int]:
+    """The shape for `outputs` results of `reduced` elements each, and into how many chunks these are cut at most.
 
     Args:
         inner: the elements of one result are neighbours in memory, and not those of one place in neighbouring results.
         partials: the elements are accumulators, of which there are few.
+        light: the body may be spelled out often.
     """
-    software = kind == "software"
-    few = 32 if software else 256
-    if reduced < few if inner else outputs >= (64 if software else 1024) or reduced < few:
-        shape = _by_thread(software, outputs, inner)
-        across = -(-outputs // (shape.threads * shape.columns))
-        least = 512 if software else 64
-    else:
-        shape = FoldShape(True, inner, 8, 4, 16) if software else FoldShape(True, inner, _power(reduced // 8, 32, 256), 4, 4)
-        across = outputs
-        least = 1 << 17 if software else 4096
+    make = _software if kind == "software" else _gpu
+    shape, across, least = make(outputs, reduced, inner, partials, light)
     groups = GROUPS.get(kind, GROUPS_OF_GPU)
-    chunks = 1 if partials else max(1, min(-(-reduced // least), -(-groups // max(across, 1))))
+    chunks = 1 if partials else max(1, min(-(-reduced // least), math.ceil(groups / max(across, 1 / 8))))
     return shape, chunks
 
 
-def _by_thread(software: bool, outputs: int, inner: bool) -> FoldShape:
+def _software(outputs: int, reduced: int, inner: bool, partials: bool, light: bool) -> tuple[FoldShape, float, int]:
+    """The shape, how many groups there are for each chunk, and the fewest elements that are worth a chunk."""
+    alone = outputs < LANES and reduced >= 32  # too few results for lanes
     if inner:
-        return FoldShape(False, True, 64 if software else 256)
-    if software:
-        return FoldShape(False, False, 8, 1, 16, 32 if outputs >= 256 else 8)
-    return FoldShape(False, False, 256, 4, 4)
+        if alone and (partials or reduced < 1 << 17):
+            return FoldShape(True, True, LANES, 4, 16), outputs, 1 << 17
+        threads = _power(outputs // 64, LANES, 256)
+        return FoldShape(False, True, threads, 16 if light and not partials else 4, 16), outputs / threads, 1024
+    if alone:
+        return FoldShape(True, False, LANES, 4, 16), outputs, 1 << 17
+    columns = 1 if partials or outputs < 16 else 2 if outputs < 64 else 8 if outputs < 256 else 32
+    unroll = 4 if light or columns == 1 else 1
+    return FoldShape(False, False, LANES, unroll, 16, columns), -(-outputs // (LANES * columns)), 512
+
+
+def _gpu(outputs: int, reduced: int, inner: bool, partials: bool, light: bool) -> tuple[FoldShape, float, int]:
+    """See `_software`."""
+    if reduced < 256 if inner else outputs >= 1024 or reduced < 256:
+        shape = FoldShape(False, True, 256) if inner else FoldShape(False, False, 256, 4, 16)
+        return shape, -(-outputs // 256), 64
+    return FoldShape(True, inner, _power(reduced // 8, 32, 256), 4, 16), outputs, 4096
 
 
 def scan_shape(kind: str, outputs: int, reduced: int, inner: bool) -> tuple[FoldShape, int]:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from fusepy.backend.marshals.base import Variant
 
-REST = 16  # elements that are added before their sum goes to the accumulator, where a run is cut short
-
 
 @dataclass(frozen=True)
 class FoldShape:
@@ -17,8 +15,8 @@ class FoldShape:
         group: the threads of a group share a chunk of one result; else each has chunks of its own.
         inner: the dimensions that are folded are the last ones, so that the elements of a result are neighbours.
         threads: of a group.
-        unroll: elements that a thread has under way at a time, in runs of their own.
-        run: elements of a run, which are added before their sum goes to the accumulator.
+        unroll: elements of a run that are spelled out one after the other, so that their loads are under way together.
+        run: elements that are added before their sum goes to the accumulator; a multiple of `unroll`.
         columns: results that one thread works on side by side.
     """
 

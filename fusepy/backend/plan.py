@@ -132,6 +132,11 @@ class Plan:
         """For each result the operands that it is computed from."""
         return output_feeds(self.region)
 
+    @property
+    def operands(self) -> Sequence[Operand]:
+        """What its kernels load, those of an epilogue included."""
+        return self._operands
+
     # ---- the hot path -------------------------------------------------------------------------------------------
 
     def run(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None = None) -> list[Tensor]:

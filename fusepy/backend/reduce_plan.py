@@ -1,8 +1,6 @@
 """`ReducePlan`: runs a region that folds or scans, as the one to several kernels that its sizes ask for.
 
-Sizes are no part of a kernel; they choose among the few shapes of `fold_tuning` and the stages: one kernel where there are enough
-results to fill the device, else one that leaves accumulators in memory and one that combines them. A scan combines its chunks
-first, scans what they come to, in several levels where there are many, and goes along each chunk then.
+Sizes are no part of a kernel; they choose among the few shapes of `fold_tuning` and the stages of `fold_stages`.
 """
 
 from __future__ import annotations
@@ -10,19 +8,19 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from fusepy.backend.fold_operands import epilogue_operands, members_of
-from fusepy.backend.fold_tuning import as_strided, fold_shape, scan_shape
-from fusepy.backend.fold_variant import FoldShape, FoldVariant
+from fusepy.backend.fold_stages import Stage, Work, fold_stages, scan_stages
+from fusepy.backend.fold_tuning import is_light
+from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import Field, Operand, Variant, reach
 from fusepy.backend.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, output_feeds
-from fusepy.backend.tuning import GROUPS_PER_ROW
 from fusepy.element import Element
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.graph import Node, Value
@@ -33,22 +31,6 @@ from fusepy.tensor import Tensor
 
 ALIGNMENT = 256  # of the arrays of partials in one block
 SLACK = 1 << 24  # how far past the last element the arithmetic of a kernel may go
-TOP = 64  # chunks of a scan that one thread goes along without a level above
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One dispatch.
-
-    Attributes:
-        sizes: the values of the fields that say how much work there is.
-        reads: which array of partials it reads or replaces; `writes` which it fills, or starts from; ``-1`` is none.
-    """
-
-    variant: FoldVariant
-    sizes: dict[str, int]
-    reads: int = -1
-    writes: int = -1
 
 
 @dataclass(frozen=True)
@@ -63,7 +45,7 @@ class FoldRecipe(Recipe):
 class ReducePlan(Plan):
     """The compiled form of a region that folds; see `Plan`."""
 
-    __slots__ = ("_contiguous", "_kept", "_members", "_over", "_own", "_plain", "_scans")
+    __slots__ = ("_contiguous", "_kept", "_light", "_members", "_over", "_own", "_plain", "_scans")
 
     def __init__(
         self,
@@ -87,6 +69,7 @@ class ReducePlan(Plan):
         self._members = [Element.of(type) for _, type in members_of(region)]
         self._own = output_feeds(region)[self._plain :]  # of the folded values
         self._contiguous = self._may_be_linear()
+        self._light = is_light(region)
 
     def _listed(self) -> list[Operand]:
         first = super()._listed()
@@ -145,9 +128,10 @@ class ReducePlan(Plan):
         order = [d in self._over for d in long]
         linear = self._contiguous and order in (sorted(order), sorted(order, reverse=True))
         linear = linear and self._lies_contiguous(grid, shapes, strides)
-        make = self._scan_stages if self._scans else self._fold_stages
-        strided, counts = make(outputs, reduced, inner, Variant(False, self.rank, wide))
-        stages = make(outputs, reduced, inner, Variant(True, self.rank, wide))[0] if linear else ()
+        make = scan_stages if self._scans else fold_stages
+        kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._light)
+        strided, counts = make(kind, work, Variant(False, self.rank, wide))
+        stages = make(kind, work, Variant(True, self.rank, wide))[0] if linear else ()
         return FoldRecipe(grid, plain.count, plain.strides, plain.out_shapes, wide, tuple(stages), tuple(strided), tuple(counts))
 
     def _check_extents(self, grid: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
@@ -175,44 +159,6 @@ class ReducePlan(Plan):
             if shapes[i][: len(o.dims)] != want or not is_contiguous(shapes[i], strides[i]):
                 return False
         return True
-
-    def _fold_stages(self, outputs: int, reduced: int, inner: bool, variant: Variant) -> tuple[list[Stage], list[int]]:
-        kind = self.device.target.kind
-        shape, chunks = fold_shape(kind, outputs, reduced, inner)
-        if not variant.linear:
-            shape = as_strided(shape)
-        sizes = _sizes(outputs, reduced, chunks, reduced)
-        if chunks == 1:
-            return [Stage(_variant(variant, shape), sizes)], []
-        first = Stage(_variant(variant, shape, writes="partials"), sizes, writes=0)
-        shape, _ = fold_shape(kind, outputs, chunks, inner, partials=True)
-        if not variant.linear:
-            shape = as_strided(shape)
-        second = Stage(_variant(variant, shape, reads="partials"), _sizes(outputs, chunks, 1, reduced), reads=0)
-        return [first, second], [outputs * chunks]
-
-    def _scan_stages(self, outputs: int, reduced: int, inner: bool, variant: Variant) -> tuple[list[Stage], list[int]]:
-        kind = self.device.target.kind
-        inside = replace(variant, linear=True)  # partials lie as they were written
-        shape, chunks = scan_shape(kind, outputs, reduced, inner)
-        down = [
-            Stage(_variant(variant, shape, scans=True, carried=chunks > 1), _sizes(outputs, reduced, chunks, reduced), writes=0)
-        ]
-        if chunks == 1:
-            return [replace(down[0], writes=-1)], []
-        up = [Stage(_variant(variant, shape, writes="partials"), down[0].sizes, writes=0)]
-        counts = [outputs * chunks]
-        while True:
-            level, count = len(counts) - 1, chunks
-            shape, chunks = scan_shape(kind, outputs, count, inner) if count > TOP else (shape, 1)
-            sizes = _sizes(outputs, count, chunks, reduced)
-            over = _variant(inside, shape, reads="partials", writes="partials")
-            if chunks == 1:
-                down.append(Stage(replace(over, scans=True), sizes, reads=level))
-                return [*up, *reversed(down)], counts
-            up.append(Stage(over, sizes, reads=level, writes=level + 1))
-            down.append(Stage(replace(over, scans=True, carried=True), sizes, reads=level, writes=level + 1))
-            counts.append(outputs * chunks)
 
     # ---- running ------------------------------------------------------------------------------------------------
 
@@ -265,7 +211,7 @@ class ReducePlan(Plan):
             else:
                 values.append(self._value(field, args, results, recipe))
         bound = [self._bound(f, args, results) for f in kernel.resources]
-        kernel.launch_bound(self.device, values, 0, bound, _groups(stage))
+        kernel.launch_bound(self.device, values, 0, bound, stage.groups())
 
     def _value(self, field: Field, args: Sequence[Any], results: Sequence[Tensor], recipe: Recipe) -> Any:
         if field.role == "zero":
@@ -278,26 +224,6 @@ class ReducePlan(Plan):
 
     def _unaligned(self, args: Sequence[Any]) -> bool:
         return any(args[position].address & mask for position, _, _, mask in self._steps if mask)
-
-
-def _variant(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:
-    return FoldVariant(base.linear, base.rank, base.wide, shape=shape, **stage)
-
-
-def _sizes(outputs: int, reduced: int, chunks: int, total: int) -> dict[str, int]:
-    return {"outputs": outputs, "reduced": reduced, "chunks": chunks, "chunk": -(-reduced // chunks), "total": total}
-
-
-def _groups(stage: Stage) -> list[int]:
-    """How many groups a stage takes along each axis."""
-    shape, sizes = stage.variant.shape, stage.sizes
-    if shape.group:
-        groups = sizes["outputs"] * sizes["chunks"]
-    elif shape.inner:
-        groups = -(-sizes["outputs"] * sizes["chunks"] // shape.threads)
-    else:
-        groups = -(-sizes["outputs"] // (shape.threads * shape.columns)) * sizes["chunks"]
-    return [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
 
 
 def _aligned(nbytes: int) -> int:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fusepy.backend.kernel import Launch
     from fusepy.backend.plan import Plan
     from fusepy.backend.runtime import Device
+    from fusepy.backend.targets import Target
 
 Shapes = Sequence[tuple[int, ...]]
 CHECKED = 256
@@ -38,6 +39,8 @@ class Step:
         temporary: whether it uses memory of its own, which is given back when it has run.
         barrier: whether it waits for what ran before it.
         release: slots that nobody reads any more when it starts.
+        textures: of its results those that go into textures, which the program keeps from call to call.
+        views: slots that show another one with axes of extent 1: the slot, the other one, and the axes.
     """
 
     plan: Plan
@@ -47,6 +50,14 @@ class Step:
     barrier: bool = True
     release: tuple[int, ...] = ()
     split: list[Plan] | None = field(default=None, repr=False)
+    textures: dict[int, Target] = field(default_factory=dict[int, "Target"])
+    views: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The slots in whose memory it reads."""
+        source = {slot: other for slot, other, _ in self.views}
+        return tuple(source.get(slot, slot) for slot in self.plan.positions)
 
 
 def place_barriers(steps: Sequence[Step], kept: frozenset[int]) -> None:
@@ -58,13 +69,13 @@ def place_barriers(steps: Sequence[Step], kept: frozenset[int]) -> None:
     Args:
         kept: slots that are arguments or results of the program, which are not given back.
     """
-    last = {slot: i for i, step in enumerate(steps) for slot in (*step.plan.positions, *step.results)}
+    last = {slot: i for i, step in enumerate(steps) for slot in (*step.reads, *step.results)}
     filled: set[int] = set()
     unsafe = False
     free_from = 0  # slots whose last use is before this step are not in use any more
     pending = sorted((i, slot) for slot, i in last.items() if slot not in kept)
     for i, step in enumerate(steps):
-        step.barrier = i == 0 or unsafe or step.acts or any(p in filled for p in step.plan.positions)
+        step.barrier = i == 0 or unsafe or step.acts or any(p in filled for p in step.reads)
         if step.barrier:
             free_from = i
             filled.clear()
@@ -100,9 +111,10 @@ class Schedule:
         self.steps = list(steps)
         self.outputs = list(outputs)
         self._split = split
-        self._slots = max((slot for step in steps for slot in step.results), default=count - 1) + 1
+        self.slots = max((slot for step in steps for slot in (*step.results, *step.plan.positions)), default=count - 1) + 1
         place_barriers(self.steps, frozenset((*range(count), *(slot for slot, _ in outputs))))
         self._checked: set[Shapes] = set()  # shapes of arguments that fit together
+        self._kept: dict[int, Bound] = {}  # textures between steps: a new one costs more than a kernel
         self._replays: dict[Any, Replay] = {}  # by what calls have in common
         self._output_of = {slot: j for j, (slot, _) in enumerate(outputs)}
 
@@ -126,10 +138,11 @@ class Schedule:
         """
         device = self.device
         with device.lock:
+            device.queue.begin_program()
             try:
                 slots = self._replayed(args) if outs is None else self._written(args, outs)
             finally:
-                device.queue.overlaps = False
+                device.queue.end_program()
         return [_shown(slots[slot], axes) for slot, axes in self.outputs]
 
     def _replayed(self, args: Sequence[Any]) -> list[Any]:
@@ -139,7 +152,7 @@ class Schedule:
         if replay is not None:
             return replay.run(args)
         self._check_shapes(args)
-        slots: list[Any] = [*args, *[None] * (self._slots - self.count)]
+        slots: list[Any] = [*args, *[None] * (self.slots - self.count)]
         launches: list[list[Launch]] = []
         shapes: dict[int, tuple[int, ...]] = {}
         for step in self.steps:
@@ -163,7 +176,7 @@ class Schedule:
         self._check_shapes(args)
         given = list(outs)
         late = self._late(args, given)
-        slots: list[Any] = [*args, *[None] * (self._slots - self.count)]
+        slots: list[Any] = [*args, *[None] * (self.slots - self.count)]
         for step in self.steps:
             for slot in step.release:
                 slots[slot] = None
@@ -178,6 +191,10 @@ class Schedule:
 
     def run_step(self, step: Step, slots: list[Any], outs: Sequence[Any] | None) -> None:
         """Runs one step, its results in `outs` where that says so; a plan per result where their extents share no grid."""
+        for slot, other, axes in step.views:
+            slots[slot] = _shown(slots[other], axes)
+        if step.textures:
+            outs = self._with_textures(step, slots, outs)
         try:
             made = step.plan.run(slots, outs)
         except ShapeError:
@@ -187,6 +204,20 @@ class Schedule:
             made = [p.run(slots, None if outs is None else [outs[j]])[0] for j, p in enumerate(plans)]
         for slot, result in zip(step.results, made):
             slots[slot] = result
+
+    def _with_textures(self, step: Step, slots: Sequence[Any], outs: Sequence[Any] | None) -> list[Any]:
+        """The destinations of a step, with the textures that results of it go into."""
+        shapes = step.plan.check([_shape(v) for v in slots]).out_shapes
+        given: list[Any] = list(outs) if outs is not None else [None] * len(step.results)
+        for j, (slot, shape) in enumerate(zip(step.results, shapes)):
+            target = step.textures.get(slot)
+            if target is None:
+                continue
+            kept = self._kept.get(slot)
+            if kept is None or kept.shape != shape:
+                kept = self._kept[slot] = target.create(self.device, shape)
+            given[j] = kept
+        return given
 
     def _given(self, slot: int, given: Sequence[Any]) -> Any:
         """What a step writes a slot to, where the caller said so."""
@@ -241,13 +272,28 @@ class Schedule:
             return step.split
         return [step.plan]
 
+    def pieces(self, shapes: Shapes) -> list[tuple[Plan, tuple[int, ...]]]:
+        """The plans that run for arguments of these shapes, in order, each with the slots that it fills.
+
+        Raises:
+            ShapeError: if they do not fit together.
+        """
+        found = self.follow(shapes)[1]
+        pieces: list[tuple[Plan, tuple[int, ...]]] = []
+        for step in self.steps:
+            for slot, other, axes in step.views:
+                found[slot] = _with_ones(found[other], axes)
+            own = self.plans_of(step, found)
+            pieces += [(own[0], step.results)] if own == [step.plan] else [(p, (slot,)) for p, slot in zip(own, step.results)]
+        return pieces
+
     def follow(self, shapes: Shapes) -> tuple[list[Plan], list[tuple[int, ...]]]:
         """The plans that run for arguments of these shapes, and the shape of every slot.
 
         Raises:
             ShapeError: if they do not fit together.
         """
-        found: list[tuple[int, ...]] = [*shapes, *[()] * (self._slots - self.count)]
+        found: list[tuple[int, ...]] = [*shapes, *[()] * (self.slots - self.count)]
         plans: list[Plan] = []
         for step in self.steps:
             own = self.plans_of(step, found)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 
-from fusepy.ir.containers import BUFFER, HANDLE, MEMORY, TEXTURES
+from fusepy.ir.containers import BUFFER, HANDLE, MEMORY, TEXTURES, is_stored
 from fusepy.ir.graph import Value
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import BOOL, TEXTURE_RANKS, Kind, Type
 
+_PLAIN = ("Texture1D", "Texture2D", "Texture3D")
 BYTES = Type.parse("ByteAddressBuffer")
 
 
@@ -43,6 +44,8 @@ def same_class(a: Type, b: Type) -> bool:
 def takes(value: Value, type: Type) -> bool:
     """Whether a parameter of the resource type `type` takes `value` as a whole."""
     held = type.element
+    if is_stored(value):
+        return held is not None and texture_of(value, type) is not None
     if value.container == HANDLE:
         return type.head == "DescriptorHandle" and held is not None and _refers(value.type.name.removesuffix("Handle"), held)
     if value.container in TEXTURES:
@@ -55,6 +58,22 @@ def takes(value: Value, type: Type) -> bool:
     if value.container == BUFFER:
         return True
     return value.container in MEMORY and (held is None or sees(value.type, held))
+
+
+def texture_of(value: Value, type: Type) -> Type | None:
+    """The texture that a computed value is stored into to be passed as `type`, which reads it; ``None`` if it cannot be.
+
+    Three components take four channels, the last of which reads 1.
+    """
+    held, scalar = type.element, value.type.scalar
+    plain = TEXTURE_RANKS.get(type.head.removeprefix("Texture")) == value.rank and type.head in _PLAIN
+    if held is None or scalar is None or scalar.dtype is None or not plain or len(value.type.shape) > 1:
+        return None
+    count = channels(value.type)
+    count = 4 if count == 3 else count
+    if scalar is BOOL or scalar.dtype.itemsize > 4 or not same_class(held, value.type) or channels(held) > count:
+        return None
+    return Type.resource(f"RW{type.head}", Type.vector(scalar, count))
 
 
 def _refers(kind: str, resource: Type) -> bool:

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.resources import texture_of
+from fusepy.ir.types import Kind, Type
 from fusepy.passes.effects import check_writes, is_pure
 from fusepy.passes.partition import Part, Partition, base, partition
 from fusepy.passes.regions import RegionBuilder
@@ -44,6 +47,7 @@ class _Fuser:
         self.found = found
         self.producer = found.levels.producer
         self.stored: dict[Value, Value] = {}  # what the regions so far have put into memory
+        self.textures: dict[Value, Value] = {}  # and into textures, for user code that samples them
         self.repeated: dict[int, Value] = {}  # results of their own for outputs that are returned twice
         self.nodes: list[Node] = []
 
@@ -74,11 +78,33 @@ class _Fuser:
         outputs = list(part.stored)
         again = [j for j, v in enumerate(self.graph.outputs) if v in outputs and v in self.graph.outputs[:j]]
         outputs += [self.graph.outputs[j] for j in again]
+        sampled = self.sampled(part)
+        outputs = [v for v in outputs if v not in sampled or sampled[v][1]] + list(sampled)
         graph = self.cut(part, outputs)
         effects = {n: None for n in part.effects if n in unneeded_effects(graph)}
         region = RegionBuilder(graph, outputs, effects, names=self.names(graph)).region()
-        self.add(region, part.stored)
-        self.repeated.update(zip(again, self.nodes[-1].results[len(part.stored) :]))
+        first = len(outputs) - len(sampled)
+        attrs: dict[str, Attr] = {f"into_{first + j}": (type.name,) for j, (type, _) in enumerate(sampled.values())}
+        attrs.update(region.attrs)
+        stored = first - len(again)
+        region = Node(region.op, region.operands, region.maps, region.results, attrs, None, region.bodies)
+        self.add(region, outputs[:stored])
+        self.repeated.update(zip(again, self.nodes[-1].results[stored:first]))
+        self.textures.update(zip(sampled, self.nodes[-1].results[first:]))
+
+    def sampled(self, part: Part) -> dict[Value, tuple[Type, bool]]:
+        """The values that user code reads as textures: of which type, and whether they are needed in memory as well."""
+        found: dict[Value, tuple[Type, bool]] = {}
+        levels = self.found.levels
+        for value in part.stored:
+            reads = [(n, m) for n in levels.readers.get(value, ()) for v, m in zip(n.operands, n.maps) if v is value]
+            wanted = [m.type for _, m in reads if m.type is not None and m.type.kind is Kind.RESOURCE]
+            type = texture_of(value, wanted[0]) if wanted else None
+            if type is not None:
+                others = [n for n, m in reads if m.type is None or m.type.kind is not Kind.RESOURCE]
+                later = any(levels.place[n] > part.level for n in others)
+                found[value] = type, later or value in self.graph.outputs
+        return found
 
     def folding(self, part: Part) -> None:
         folding = part.folding
@@ -136,9 +162,34 @@ class _Fuser:
                 found[value] = "".join(c if c.isalnum() else "_" for c in made)
         return found
 
+    def lying(self, value: Value, map: ArgMap) -> Value:
+        """What an earlier region has stored for an operand."""
+        if value not in self.producer:
+            return value
+        below = base(self.found.levels, value)
+        if below is not value:  # an array with axes of extent 1, which user code reads whole
+            node, shown = self.producer[value], Value(value.type, value.dims)
+            self.nodes.append(Node(node.op, [self.stored[below]], node.maps, [shown], node.attrs, node.loc))
+            return shown
+        if map.type is None or map.type.kind is not Kind.RESOURCE:
+            return self.stored[value]
+        if value not in self.textures:
+            self.textures[value] = self.copied(value, map.type)
+        return self.textures[value]
+
+    def copied(self, value: Value, wanted: Type) -> Value:
+        """What a reduction has left in memory as a texture, by a region that copies it."""
+        type, dims = texture_of(value, wanted), tuple(range(value.rank))
+        assert type is not None, wanted
+        inner, result = Value(value.type, (), name="texel"), Value(value.type, (None,) * value.rank)
+        attrs: dict[str, Attr] = {"out_0": tuple(f"d{d}" for d in dims), "into_0": (type.name,)}
+        body = Graph(self.graph.name, [inner], [], [inner])
+        self.nodes.append(Node(OPS["region"], [self.stored[value]], [ArgMap(dims)], [result], attrs, None, [body]))
+        return result
+
     def add(self, region: Node, values: Sequence[Value]) -> None:
         """Appends a region whose results are `values`, reading what earlier ones have stored."""
-        operands = [self.stored.get(v, v) if v in self.producer else v for v in region.operands]
+        operands = [self.lying(v, m) for v, m in zip(region.operands, region.maps)]
         self.nodes.append(Node(region.op, operands, region.maps, region.results, region.attrs, None, region.bodies))
         self.stored.update(zip(values, region.results))
 

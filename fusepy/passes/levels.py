@@ -141,14 +141,18 @@ class Levels:
         return folding
 
     def leaves(self, value: Value, map: ArgMap | None = None) -> Leaves:
-        """What gives `value` its extents: stored values, each with the dimensions of its grid that its axes run along."""
+        """What gives `value` its extents: stored values, each with the dimensions of its grid that its axes run along.
+
+        An axis that has become the components of a vector runs along none: ``-1``.
+        """
         found = self._leaves.get(value)
         if found is None:  # an argument, or what a reduction has left
             found = self._leaves[value] = frozenset([(value, tuple(range(value.rank)))] if value.rank else [])
         if map is None or map.dims is None or map.dims == tuple(range(value.rank)):
             return found
         dims = map.dims
-        return frozenset((leaf, tuple(dims[d] for d in along)) for leaf, along in found if all(d < len(dims) for d in along))
+        mapped = ((leaf, tuple(dims[d] if 0 <= d < len(dims) else -1 for d in along)) for leaf, along in found)
+        return frozenset((leaf, along) for leaf, along in mapped if max(along) >= 0)
 
     def _trace_leaves(self, node: Node) -> None:
         """Follows the extents through `node`, whose results are spread over its grid."""

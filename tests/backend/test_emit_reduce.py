@@ -186,8 +186,8 @@ def test_transposed_results_and_middle_dimensions() -> None:
 
 
 def test_a_scan_beside_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusepy.backend.reduce_plan.TOP", 2)
-    monkeypatch.setattr("fusepy.backend.reduce_plan.scan_shape", lambda kind, outputs, reduced, inner: (THREAD, -(-reduced // 4)))
+    monkeypatch.setattr("fusepy.backend.fold_stages.TOP", 2)
+    monkeypatch.setattr("fusepy.backend.fold_stages.scan_shape", lambda kind, outputs, reduced, inner: (THREAD, -(-reduced // 4)))
     for x in (X, fp.Tensor.from_numpy(fp.default_device(), X).transpose()):
         found, expected = run(SCAN, x)
         np.testing.assert_array_equal(found[0], expected[0])
@@ -199,7 +199,9 @@ def test_barriers_stand_between_the_stages_of_one_plan(monkeypatch: pytest.Monke
     device = fp.default_device()
     seen: list[bool] = []
     dispatch = type(device.queue).dispatch
-    monkeypatch.setattr("fusepy.backend.reduce_plan.fold_shape", lambda *_, partials=False: (GROUP, 1 if partials else 4))
+    monkeypatch.setattr(
+        "fusepy.backend.fold_stages.fold_shape", lambda *_, partials=False, light=True: (GROUP, 1 if partials else 4)
+    )
     graph = parse_graph(PLAIN)
     plan = plan_of(graph.nodes[0], [0, 1])
     args = [fp.Tensor.from_numpy(device, X), fp.Tensor.from_numpy(device, K)]

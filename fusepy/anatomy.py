@@ -1,0 +1,197 @@
+"""The anatomy of a call: its kernels with what they load, compute and store, what flows between them, and what that costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fusepy.backend.schedule import Schedule
+from fusepy.backend.traffic import bytes_moved
+from fusepy.chart import Box, Chart, described, draw_region
+from fusepy.compile import Program
+from fusepy.inspection import Explanation, explain, plan_source
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.ops.region import result_dims
+from fusepy.reasons import label
+
+NAMED = 6  # nodes that the box of a kernel lists
+
+
+@dataclass(frozen=True)
+class Row:
+    """An array or number that a kernel loads or stores."""
+
+    name: str
+    what: str
+    mapping: str
+
+
+@dataclass(frozen=True)
+class KernelView:
+    """One kernel.
+
+    Attributes:
+        nodes: the names of what it computes, in order.
+        chart: the same as boxes.
+        indexing: how it indexes, and why.
+        nbytes: of what it reads and writes.
+        seconds: measured; ``None`` where it was not.
+    """
+
+    number: int
+    nodes: tuple[str, ...]
+    chart: Chart
+    loads: tuple[Row, ...]
+    stores: tuple[Row, ...]
+    indexing: str
+    reasons: tuple[str, ...]
+    source: str
+    nbytes: int
+    seconds: float | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it computes, each with how often: ``("scale ×3", "tone")``."""
+        return tuple(name if count == 1 else f"{name} ×{count}" for name, count in Counter(self.nodes).items())
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """A call.
+
+    Attributes:
+        chart: all boxes, those of kernels in groups.
+        overview: one box for each kernel.
+        reasons: those that belong to no single kernel.
+        unmeasured: why there are no times; empty where there are.
+    """
+
+    name: str
+    device: str
+    chart: Chart
+    overview: Chart
+    kernels: tuple[KernelView, ...]
+    explanation: Explanation
+    reasons: tuple[str, ...]
+    unmeasured: str
+
+
+def anatomy(program: Program, args: Sequence[Any], seconds: Sequence[float] = (), unmeasured: str = "") -> Anatomy:
+    """Takes a call apart.
+
+    Args:
+        seconds: what each kernel takes, if it was measured; else `unmeasured` says why not.
+    """
+    explanation = explain(program, args)
+    slots = _Slots(program, args)
+    chart, overview = slots.chart(), slots.chart()
+    views: list[KernelView] = []
+    for i, (plan, results) in enumerate(slots.pieces):
+        view = _view(slots, i, explanation, seconds[i] if seconds else None, plan_source(plan, program, args))
+        views.append(view)
+        sources = [slots.source(p) for p in plan.positions]
+        for slot, (box, _) in zip(results, draw_region(chart, plan.region, i, sources)):
+            slots.inside[slot] = box
+        box = overview.add(Box("kernel", _summary(view), group=i), [slots.outside_source(p) for p in plan.positions])
+        slots.outside.update(dict.fromkeys(results, box))
+    for (slot, name), shape in zip(slots.outputs, program.out_shapes(program.shapes(args))):
+        lines = (name, slots.text(slot, shape))
+        chart.add(Box("result", lines), [slots.source(slot)])
+        overview.add(Box("result", lines), [slots.outside_source(slot)])
+    taken = {reason for view in views for reason in view.reasons}
+    left = [r for r in _whole(explanation.reasons) if r not in taken]
+    left += [f"stored: {text}" for text in explanation.stored]
+    if explanation.stored:
+        left.append(f"memory: {explanation.peak_bytes:,} bytes at most, for results and values between kernels")
+    device = program.device.name
+    return Anatomy(program.graph.name, device, chart, overview, tuple(views), explanation, tuple(left), unmeasured)
+
+
+def _view(slots: _Slots, number: int, explanation: Explanation, seconds: float | None, source: str) -> KernelView:
+    plan, results = slots.pieces[number]
+    region = plan.region
+    chart = Chart(f"kernel {number}")
+    drawn = draw_region(chart, region, number, [None] * len(plan.positions))
+    names = {*(n for body in region.bodies for n in map(label, body.nodes))}
+    nodes = tuple(box.lines[0] for box in chart.boxes if box.kind == "node")
+    loads = [Row(slots.name(p), slots.text(p), described(m)) for p, m in zip(plan.positions, region.maps)]
+    stores: list[Row] = []
+    for j, (slot, (box, type)) in enumerate(zip(results, drawn)):
+        row = Row(slots.name(slot), slots.text(slot), described(ArgMap(result_dims(region, j))))
+        chart.add(Box("result", (row.name, row.what), group=number), [(box, type)])
+        stores.append(row)
+    reasons = [r for r in _whole(explanation.reasons) if any(name in r for name in names)]
+    reasons += [str(pair) for pair in explanation.neighbours if pair.kernel == number]
+    moved = bytes_moved(plan, slots.shapes, slots.program.oracle)
+    said = explanation.variants[number]
+    return KernelView(
+        number, nodes, chart, tuple(dict.fromkeys(loads)), tuple(stores), said, tuple(reasons), source, moved, seconds
+    )
+
+
+def _whole(reasons: Sequence[str]) -> list[str]:
+    """Reasons with the lines below them, which say what is inside of a loop or branch."""
+    found: list[str] = []
+    for line in reasons:
+        if line.startswith(" ") and found:
+            found[-1] += f"\n{line}"
+        else:
+            found.append(line)
+    return found
+
+
+def _summary(view: KernelView) -> tuple[str, ...]:
+    """What the box of a kernel says."""
+    names = view.names
+    more = len(names) - NAMED
+    return (f"kernel {view.number}", *(names if more <= 1 else (*names[:NAMED], f"and {more} more")))
+
+
+class _Slots:
+    """What kernels read and fill, by slot: names, types, and the boxes in which it was drawn."""
+
+    def __init__(self, program: Program, args: Sequence[Any]):
+        self.program = program
+        self.shapes = program.slot_shapes(program.shapes(args))
+        self.pieces = program.pieces(program.shapes(args))
+        self.types: dict[int, str] = {}
+        self.names: dict[int, str] = {}
+        for value, position in zip(program.graph.inputs, program.positions):
+            self.types[position], self.names[position] = str(value.type), value.name or ""
+        self.arguments = list(self.names)
+        plan, first = program.plan, len(self.arguments)
+        found = [s for s, _ in plan.outputs] if isinstance(plan, Schedule) else [first + j for j in range(len(program.elements))]
+        several = len(found) > 1
+        self.outputs = [(slot, f"result {j}" if several else "result") for j, slot in enumerate(found)]
+        for slot, name in self.outputs:
+            self.names.setdefault(slot, name)
+        for plan, results in self.pieces:
+            self.types.update((slot, str(e.type)) for slot, e in zip(results, plan.elements))
+            inputs = [v.name or "" for v in plan.region.bodies[0].inputs]
+            for position, name in zip(plan.positions, inputs):  # a value in between is called after what computes it
+                self.names.setdefault(position, name)
+        self.inside: dict[int, int] = {}
+        self.outside: dict[int, int] = {}
+
+    def chart(self) -> Chart:
+        """A chart with the arguments in it."""
+        chart = Chart(self.program.graph.name)
+        for slot in self.arguments:
+            self.inside[slot] = self.outside[slot] = chart.add(Box("argument", (self.name(slot), self.text(slot))))
+        return chart
+
+    def name(self, slot: int) -> str:
+        return self.names.get(slot, f"value {slot}")
+
+    def text(self, slot: int, shape: tuple[int, ...] | None = None) -> str:
+        """The type and extents of a slot."""
+        extents = self.shapes[slot] if shape is None else shape
+        return f"{self.types[slot]}{list(extents)}" if extents else self.types[slot]
+
+    def source(self, slot: int) -> tuple[int, str]:
+        return self.inside[slot], self.text(slot)
+
+    def outside_source(self, slot: int) -> tuple[int, str]:
+        return self.outside[slot], self.text(slot)

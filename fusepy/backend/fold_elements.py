@@ -1,0 +1,200 @@
+"""What a kernel that folds sees: its parameter block, the user's program on one element, accumulators in memory, and the end.
+
+Everything here is about one element or one result; which thread has which is written in `emit_reduce`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from fusepy.backend.arraynames import ArrayNames
+from fusepy.backend.emit import RegionKernel, Target
+from fusepy.backend.fold_operands import accumulators_of, epilogue_operands, join_graph
+from fusepy.backend.fold_variant import FoldVariant
+from fusepy.backend.folds import accumulator_text
+from fusepy.backend.marshals.base import BLOCK, Access, Field, from_storage, is_split, join, parts, pointee, reach
+from fusepy.backend.options import Options
+from fusepy.backend.rows import linear_index
+from fusepy.backend.tuning import Shape
+from fusepy.ir.graph import Graph, Node
+from fusepy.ir.ops.base import declare
+from fusepy.ir.ops.region import over_dims, result_dims
+from fusepy.ir.types import Kind
+
+
+class FoldElements(RegionKernel):
+    """What the kernels of all stages share; `emit_reduce.FoldKernel` adds the loops."""
+
+    variant: FoldVariant
+
+    def __init__(
+        self,
+        region: Node,
+        variant: FoldVariant,
+        target: Target,
+        accesses: Mapping[str, Access],
+        imports: Mapping[str, Sequence[str]],
+        taken: Collection[str],
+        options: Options,
+    ):
+        self.accumulators = accumulators_of(region)
+        self.members = [m for a in self.accumulators for m in a.members()]
+        self.joins = [join_graph(a) for a in self.accumulators if a.fold.kind == "call"]
+        self.bodies = region.bodies
+        super().__init__(region, variant, target, accesses, imports, Shape(variant.shape.threads, 1, False), taken, options)
+        assert region.body is not None
+        self.then = epilogue_operands(region, self.operands, self.cuda)
+        self.over = over_dims(region)
+        self.kept = [d for d in range(variant.rank) if d not in self.over]
+        self.plain = len(self.body.outputs) - len(self.accumulators)  # results that are stored element by element
+        self.element_wise = variant.reads == "elements"
+        self.finishes = variant.writes == "results"
+        whole = [o.want for o in (*self.operands, *self.then) if o.want.kind is Kind.WHOLE]
+        self.arrays = ArrayNames(whole, self.shims, imports)
+        # a run of elements is put together before it is added; accumulators are merged one by one
+        self.run, self.start, gather = ("FzRun", "fz_start", "gather") if self.element_wise else ("FzAcc", "fz_none", "merge")
+        self.gather = f"fz_{gather}({{}}, {{}}, {BLOCK}.zero);"
+
+    def calls(self) -> Graph:
+        nodes = [n for g in (*self.bodies, *(join for _, join in self.joins)) for n in g.nodes]
+        values = [v for g in (*self.bodies, *(join for _, join in self.joins)) for v in g.inputs]
+        return Graph("all", values, nodes, ())
+
+    # ---- the parameter block ------------------------------------------------------------------------------------
+
+    def listed(self) -> list[Field]:
+        used = [*(self.operands if self.element_wise else ()), *(self.then if self.finishes else ())]
+        return [f for o in used for f in self.accesses[o.container].fields(o, self.variant)]
+
+    def stored(self) -> list[int]:
+        """The results that this kernel writes."""
+        first = 0 if self.element_wise and (self.finishes or not self.scanning()) else self.plain
+        return list(range(first, len(self.types) if self.finishes else self.plain))
+
+    def scanning(self) -> bool:
+        """Whether the region scans: its elementwise results are then written by the last kernel, and not by the first."""
+        return any(a.fold.scans for a in self.accumulators)
+
+    def resources(self) -> tuple[Field, ...]:
+        into = (sink.field(j) for j, sink in self.sinks.items() if j in self.stored())
+        return (*(f for f in self.listed() if f.role == "resource"), *into)
+
+    def fields(self) -> tuple[Field, ...]:
+        index = self.variant.index
+        listed = [f for f in self.listed() if f.role != "resource"]
+        stored = [j for j in self.stored() if j not in self.sinks]
+        fields = [f for f in listed if f.role == "pointer"] + self.out_fields(stored)
+        for prefix, role in (("q", "from"), ("p", "into")):
+            if self.reaches(role):
+                fields += [Field(f"{pointee(t, self.cuda)}*", f"{prefix}_{n}", role, k) for k, (n, t) in enumerate(self.members)]
+        fields += [Field(index, role, role) for role in ("outputs", "reduced", "chunks", "chunk", "total")]
+        fields.append(Field("uint", "zero", "zero"))
+        if not self.variant.linear:
+            fields += [Field(index, f"extent{d}", "extent", d) for d in range(self.variant.rank)]
+        return (*fields, *(f for f in listed if f.role != "pointer"), *self.out_strides(stored))
+
+    def reaches(self, role: str) -> bool:
+        """Whether this kernel reads partials ``"from"`` memory, or has those of its chunks there: ``"into"``."""
+        v = self.variant
+        return v.reads == "partials" if role == "from" else v.carried or (v.writes == "partials" and not v.scans)
+
+    # ---- text ---------------------------------------------------------------------------------------------------
+
+    def trampoline(self) -> list[str]:
+        lines: list[str] = []
+        for a, (name, combine) in zip((a for a in self.accumulators if a.fold.kind == "call"), self.joins):
+            lines += [*self.program(name, combine, [f"a{a.j}", f"b{a.j}"]), ""]
+        lines += accumulator_text(self.accumulators)
+        if self.variant.shape.group:
+            lines += [*(f"groupshared {declare(t, f'fz_s_{n}')}[{self.variant.shape.threads}];" for n, t in self.members), ""]
+        if self.element_wise:
+            lines += super().trampoline()
+        if self.finishes and len(self.bodies) > 1:
+            folded = [f"f{a.j}" for a in self.accumulators]
+            lines += ["", *self.program(f"fz_{self.name}_then", self.bodies[1], [*folded, *(f"a_{o.name}" for o in self.then)])]
+        return lines
+
+    # ---- one element --------------------------------------------------------------------------------------------
+
+    def taken_at(self, e: str, out: str, run: str) -> list[str]:
+        """Takes element `e` of a result into a run."""
+        if self.element_wise:
+            given = "".join(f"r_{a.j}, " for a in self.accumulators)
+            return ["{", *(f"    {line}" for line in self.computed_at(e, out)), f"    fz_take({run}, {given}int(e));", "}"]
+        merge = f"fz_merge({run}, found, {BLOCK}.zero);"
+        return ["{", *(f"    {line}" for line in (*self.partial_at(e, out), merge)), "}"]
+
+    def computed_at(self, e: str, out: str) -> list[str]:
+        """Loads and computes one element, and stores what is stored of each."""
+        index = self.variant.index
+        lines = [f"{index} e = {e};"]
+        if self.variant.linear:
+            lines.append(f"{index} i = {self.place('e', out, 'reduced')};")
+        else:
+            lines += self.decoded(self.over, "e")
+            if any(reach(self.accesses[o.container], o) == "index" for o in self.operands):
+                lines.append(linear_index(self.variant))
+        lines += [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.loaded]
+        lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(self.body.outputs)]
+        lines.append(self.call(lambda name: name))
+        return lines + [self.store(j, f"r_{j}") for j in self.stored() if j < self.plain]
+
+    def place(self, e: str, out: str, count: str) -> str:
+        """Where element `e` of a result lies among those of all."""
+        return f"{out} * {BLOCK}.{count} + {e}" if self.variant.shape.inner else f"{e} * {BLOCK}.outputs + {out}"
+
+    def decoded(self, dims: Sequence[int], number: str) -> list[str]:
+        """Coordinates from a number in C order, where they are needed."""
+        if self.variant.linear or not dims or not (self.element_wise or self.finishes):
+            return []
+        index, rest, lines = self.variant.index, number, list[str]()
+        for d in reversed(dims[1:]):
+            lines += [f"{index} d{d} = {rest} % {BLOCK}.extent{d};", f"{index} rest{d} = {rest} / {BLOCK}.extent{d};"]
+            rest = f"rest{d}"
+        return [*lines, f"{index} d{dims[0]} = {rest};"]
+
+    # ---- accumulators in memory ---------------------------------------------------------------------------------
+
+    def partial_at(self, e: str, out: str) -> list[str]:
+        index = self.variant.index
+        at = self.place("e", out, "reduced")
+        return [f"{index} e = {e};", f"{index} at = {at};", *self.loaded_from("q", "at")]
+
+    def loaded_from(self, prefix: str, at: str, name: str = "found") -> list[str]:
+        lines = [f"FzAcc {name};"]
+        for member, type in self.members:
+            pointer = f"{BLOCK}.{prefix}_{member}"
+            if is_split(type, self.cuda) and type.scalar is not None:
+                value = join(type, type.scalar, iter(parts(pointer, at, type)))
+            else:
+                value = from_storage(f"{pointer}[{at}]", type)
+            lines.append(f"{name}.{member} = {value};")
+        return lines
+
+    def stored_into(self, prefix: str, at: str, name: str) -> list[str]:
+        return [self.assign(f"{BLOCK}.{prefix}_{member}", at, f"{name}.{member}", type) for member, type in self.members]
+
+    # ---- the end ------------------------------------------------------------------------------------------------
+
+    def finish(self, acc: str, out: str) -> list[str]:
+        """What becomes of a result's accumulator: it is kept for the next kernel, or goes through the epilogue."""
+        index = self.variant.index
+        if not self.finishes:
+            at = self.place("fz_chunk", out, "chunks")
+            return [f"{index} at = {at};", *self.stored_into("p", "at", acc)]
+        lines = [f"{index} i = {out};"] if self.variant.linear else []
+        for a in self.accumulators:
+            lines.append(f"{declare(a.want, f'f{a.j}')} = {a.result(acc)};")
+        small = range(self.plain, len(self.types))
+        if len(self.bodies) == 1:
+            return lines + [self.store(j, f"f{a.j}") for j, a in zip(small, self.accumulators)]
+        lines += [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.then if not o.is_resource]
+        lines += [f"{declare(self.types[j], f't_{j}')};" for j in small]
+        names = [*(f"f{a.j}" for a in self.accumulators), *(o.resource if o.is_resource else f"a_{o.name}" for o in self.then)]
+        lines.append(f"fz_{self.name}_then({', '.join([*names, *(f't_{j}' for j in small)])});")
+        return lines + [self.store(j, f"t_{j}") for j in small]
+
+    def repeated(self, j: int) -> list[int]:
+        dims = result_dims(self.region, j)
+        along = range(self.variant.rank) if j < self.plain or self.scanning() else self.kept
+        return [d for d in along if d not in dims]

@@ -1,0 +1,169 @@
+"""Charts: boxes and what flows between them, as they are drawn by `to_dot` and `to_html`; made of graphs and kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops.folds import folds_of
+from fusepy.ir.ops.region import over_dims
+from fusepy.nodes import GraphValue, Use, name_of, origin_of
+from fusepy.reasons import label
+from fusepy.skeleton import spots
+from fusepy.wiring import Wiring
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box.
+
+    Attributes:
+        kind: ``"argument"``, ``"node"``, ``"kernel"`` or ``"result"``.
+        lines: what is written in it, the most important first.
+        loc: the user's ``file:line``.
+        group: the number of the kernel that it is drawn in, or leads to; ``None`` outside of all.
+    """
+
+    kind: str
+    lines: tuple[str, ...]
+    loc: str | None = None
+    group: int | None = None
+
+
+@dataclass
+class Chart:
+    """Boxes, and links between them by position: from, to, and what flows. Boxes come before those that read them."""
+
+    name: str
+    boxes: list[Box] = field(default_factory=list[Box])
+    links: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
+
+    def add(self, box: Box, reads: Sequence[tuple[int, str]] = ()) -> int:
+        """A new box that reads these ones; equal links are drawn once."""
+        self.boxes.append(box)
+        at = len(self.boxes) - 1
+        self.links += [(source, at, said) for source, said in dict.fromkeys(reads)]
+        return at
+
+
+def described(map: ArgMap) -> str:
+    """A mapping in words: ``vmap(d0,d1) vcast(float3)``, or "one for all" for what every thread sees."""
+    return str(map).replace("vmap()", "one for all")
+
+
+# ---- of a graph that has not been called ----------------------------------------------------------------------------
+
+
+def wiring_chart(wiring: Wiring) -> Chart:
+    """The inputs of a graph, its nodes, and its outputs."""
+    chart = Chart(wiring.name)
+    at: dict[GraphValue, int] = {}
+    for value in wiring.inputs:
+        at[value] = chart.add(Box("argument", (name_of(value),)))
+    for use in wiring.order():
+        given = [(at[v], "") for v in spots([use.args, use.kwargs]) if isinstance(v, GraphValue)]
+        box = chart.add(Box("node", (use.name, *_constants(use)), use.loc), given)
+        at.update(dict.fromkeys(use.results, box))
+    outputs = list(spots(wiring.outputs))
+    for j, value in enumerate(outputs):
+        name = "result" if len(outputs) == 1 else f"result {j}"
+        if isinstance(value, GraphValue):
+            chart.add(Box("result", (name,)), [(at[value], _which(value))])
+        else:
+            chart.add(Box("result", (name, _short(value))))
+    return chart
+
+
+def _constants(use: Use) -> tuple[str, ...]:
+    """The arguments of a call that are known."""
+    given = {**{f"#{i}": v for i, v in enumerate(use.args)}, **use.kwargs}
+    known = [f"{name} = {_short(v)}" for name, v in given.items() if not any(isinstance(s, GraphValue) for s in spots([v]))]
+    return (", ".join(known),) if known else ()
+
+
+def _which(value: GraphValue) -> str:
+    """Which of several results of its node a value is."""
+    use = origin_of(value)
+    return "" if use is None or len(use.results) < 2 else f"[{next(i for i, v in enumerate(use.results) if v is value)}]"
+
+
+def _short(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"{type(value).__name__}{list(shape)}"  # pyright: ignore[reportUnknownArgumentType]
+    text = repr(value)
+    return text if len(text) <= 24 else f"{text[:23]}…"
+
+
+# ---- of a kernel ----------------------------------------------------------------------------------------------------
+
+
+def draw_region(chart: Chart, region: Node, group: int, sources: Sequence[tuple[int, str] | None]) -> list[tuple[int, str]]:
+    """Draws what a kernel computes, and returns the box and type of each of its results.
+
+    Args:
+        sources: for each operand the box that it comes from, and what it is there; ``None`` where that is not drawn.
+    """
+    first = len(region.bodies[0].inputs)
+
+    def loaded(inputs: Sequence[Value], skipped: int) -> list[int]:
+        operands = zip(inputs, region.maps[skipped:], sources[skipped:])
+        boxes = [(Box("argument", (v.name or "", _loaded(v, m)), group=group), source) for v, m, source in operands]
+        return [chart.add(box, [source] if source is not None else []) for box, source in boxes]
+
+    at = loaded(region.bodies[0].inputs, 0)
+    found = _draw_body(chart, region.bodies[0], at, group)
+    folds = folds_of(region)
+    plain = len(found) - len(folds)
+    over = ", ".join(f"d{d}" for d in over_dims(region))
+    for i, fold in enumerate(folds):
+        what = fold.function or fold.kind
+        lines = (f"scan {what}" if fold.scans else what, f"{'along' if fold.scans else 'over'} {over}")
+        value = region.bodies[0].outputs[plain + i]
+        box = chart.add(Box("node", lines, group=group), [found[plain + i]])
+        found[plain + i] = (box, str(value.type) if fold.scans else str(fold.type(value.type)))
+    if len(region.bodies) > 1:
+        then = region.bodies[1]
+        further = loaded(then.inputs[len(folds) :], first)
+        found[plain:] = _draw_body(chart, then, [*(box for box, _ in found[plain:]), *further], group)
+    return found
+
+
+def _loaded(value: Value, map: ArgMap) -> str:
+    return f"{value.type}  {described(ArgMap(map.dims))}".rstrip()
+
+
+def _draw_body(chart: Chart, body: Graph, inputs: Sequence[int], group: int) -> list[tuple[int, str]]:
+    at: dict[Value, int] = dict(zip(body.inputs, inputs))
+    known: dict[Value, str] = {}
+    for node in body.nodes:
+        if node.op.name == "const":
+            number = node.attrs["value"]
+            known[node.results[0]] = f"{number:.6g}" if isinstance(number, float) else str(number)
+            continue
+        reads = [(at[v], str(v.type)) for v in node.operands if v in at]
+        box = chart.add(Box("node", _node_lines(node, known), node.loc, group), reads)
+        at.update(dict.fromkeys(node.results, box))
+    for value in body.outputs:
+        if value in known:  # a kernel that stores a number
+            at[value] = chart.add(Box("node", (known[value],), group=group))
+    return [(at[v], str(v.type)) for v in body.outputs]
+
+
+def _node_lines(node: Node, known: dict[Value, str]) -> tuple[str, ...]:
+    name = title(node)
+    if any(v in known for v in node.operands):
+        name += f"({', '.join(known.get(v, '·') for v in node.operands)})"
+    inside = sum(1 for body in node.bodies for _ in body.walk())
+    types = ", ".join(str(v.type) for v in node.results)
+    return (name, *([f"{inside} nodes inside"] if inside else []), *([types] if types else []))
+
+
+def title(node: Node) -> str:
+    """What a node is called without its line."""
+    if node.op.name == "member":
+        return f".{node.text('name')}"
+    return label(node).removesuffix(f" ({node.loc})")

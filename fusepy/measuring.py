@@ -1,0 +1,52 @@
+"""Running a call to see how long each of its kernels takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from fusepy.backend.schedule import Schedule
+from fusepy.backend.timing import can_time, time_pieces
+from fusepy.binding import NO_SETUP, Setup, after_hooks, bound
+from fusepy.compile import Program
+from fusepy.nested import flat
+
+
+def seconds_per_kernel(
+    caller: Any, setup: Setup | None, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[list[float], str]:
+    """How long each kernel of a call takes, in order; or nothing, and why it was not measured.
+
+    The kernels are run several times, on memory of their own for results; what would write to memory of the caller's is not run.
+    """
+    device = program.device
+    if program.acts:
+        return [], "not measured, since the call writes to its arguments"
+    if not can_time(device):
+        return [], f"not measured, since {device.name} has no timestamps"
+    values = flat([*args, *kwargs.values()])
+    with ExitStack() as stack:
+        for asked in (setup or NO_SETUP, program.recording.trace.setup):
+            if asked is not None:
+                stack.enter_context(bound(device, after_hooks(asked, caller, device, args, kwargs), program))
+        placed = program.placed(values)
+        if program.detours is not None:
+            placed = program.detours.enter([*values, *program.captures], placed, [])
+        given = _textures(program, placed, program.slot_shapes(program.shapes(values)))
+        return time_pieces(device, program.pieces(program.shapes(values)), placed, given), ""
+
+
+def _textures(program: Program, placed: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """For each slot the texture that is to be written there, if any."""
+    slots: list[Any] = [None] * len(shapes)
+    results: list[Any] = [*program.fresh_textures(placed)]
+    if not isinstance(program.plan, Schedule):
+        slots[len(shapes) - len(results) :] = results
+        return slots
+    for step in program.plan.steps:
+        for slot, target in step.textures.items():
+            slots[slot] = target.create(program.device, shapes[slot])
+    for (slot, _), texture in zip(program.plan.outputs, results):
+        slots[slot] = slots[slot] if texture is None else texture
+    return slots

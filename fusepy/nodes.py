@@ -1,0 +1,279 @@
+"""Nodes of a `Graph`: functions as nodes, the calls of them that were recorded, and the values that stand for their results."""
+
+from __future__ import annotations
+
+import dis
+import itertools
+import operator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from fusepy.errors import GraphError
+from fusepy.place import user_line
+from fusepy.skeleton import fill, leaves_like, spots
+
+if TYPE_CHECKING:
+    from fusepy.wiring import Wiring
+
+Function = Callable[..., Any]
+_serial = itertools.count()
+
+
+class Use:
+    """One recorded call of a node.
+
+    Attributes:
+        number: where it stands in the order of recording.
+        wiring: the graph that it belongs to; ``None`` where no argument is a value of a graph, and any graph may take it.
+        reads: the calls whose results are among its arguments.
+        skeleton: the structure of its results.
+        results: the values that stand for them.
+    """
+
+    __slots__ = ("args", "function", "kwargs", "loc", "name", "number", "reads", "results", "skeleton", "wiring")
+
+    def __init__(self, function: Function, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], loc: str | None):
+        self.function = function
+        self.name = name
+        self.args = tuple(args)
+        self.kwargs = dict(kwargs)
+        self.loc = loc
+        self.number = next(_serial)
+        given = [leaf for leaf in spots([self.args, self.kwargs]) if isinstance(leaf, GraphValue)]
+        self.wiring = self._owner(given)
+        self.reads = list(dict.fromkeys(origin for v in given if (origin := origin_of(v)) is not None))
+        self.skeleton: Any = None
+        self.results: list[GraphValue] = []
+
+    def _owner(self, given: Sequence[GraphValue]) -> Wiring | None:
+        wirings = list(dict.fromkeys(w for v in given if (w := wiring_of(v)) is not None))
+        if len(wirings) > 1:
+            raise GraphError(
+                f"{self.name}: its arguments are values of two graphs",
+                place=self.loc,
+                saw=" and ".join(w.name for w in wirings),
+                hint="pass the value in as an input, or take one graph as a node of the other: g.node()",
+            )
+        return wirings[0] if wirings else None
+
+    def returning(self, skeleton: Any) -> Any:
+        """What the call returns to the user, who is told `skeleton`: a value for each leaf."""
+        self.skeleton = skeleton
+        self.results = [GraphValue(self.wiring, self, self.name, self.loc) for _ in spots(skeleton)]
+        made: Any = fill(skeleton, iter(self.results))
+        return Results(self.name, made) if type(made) is tuple else made  # pyright: ignore[reportUnknownArgumentType]
+
+    def replay(self, values: dict[GraphValue, Any]) -> None:
+        """Calls the function with what its arguments are in this call of the graph."""
+
+        def now(leaf: Any) -> Any:
+            return values[leaf] if isinstance(leaf, GraphValue) else leaf
+
+        def filled(argument: Any) -> Any:
+            """The argument as it is where nothing in it is a value of the graph: arrays of the user's are inputs by identity."""
+            leaves = list(spots(argument))
+            known = not any(isinstance(leaf, GraphValue) for leaf in leaves)
+            return argument if known else fill(argument, map(now, leaves))
+
+        made = self.function(*map(filled, self.args), **{k: filled(v) for k, v in self.kwargs.items()})
+        for value, found in zip(self.results, leaves_like(self.skeleton, made, self.name)):
+            values[value] = found
+
+
+class GraphValue:
+    """A value of a `Graph`: an input, or what a node returns. Operators, members and indices of it are nodes, too."""
+
+    __slots__ = ("_loc", "_name", "_use", "_wiring")
+    __hash__ = object.__hash__
+    __array_ufunc__ = None  # arrays leave their operators to it
+
+    def __init__(self, wiring: Wiring | None, use: Use | None, name: str, loc: str | None):
+        self._wiring = wiring
+        self._use = use
+        self._name = name
+        self._loc = loc
+
+    def __getattr__(self, name: str) -> GraphValue:
+        if name.startswith("_"):  # protocols that look for special methods must not record a member
+            raise AttributeError(name)
+        return _apply(getattr, f".{name}", self, name)
+
+    def __getitem__(self, index: Any) -> GraphValue:
+        return _apply(operator.getitem, "[]", self, index)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise GraphError(
+            f"{self._name} is one value of the graph, and cannot be unpacked",
+            place=user_line(),
+            saw=f"made at {self._loc}",
+            hint="its parts are taken by index; a fused function that returns several says how many: f.node(outputs=2)",
+        )
+
+    def __bool__(self) -> bool:
+        raise GraphError(
+            f"the truth of a value of the graph {self._wiring.name if self._wiring else ''}".rstrip(),
+            place=user_line(),
+            saw=f"{self._name} made at {self._loc}",
+            hint="it is computed when the graph is called; choose in Slang, or in a fused function with fusepy.where",
+        )
+
+    def __pos__(self) -> GraphValue:
+        return self
+
+    def __repr__(self) -> str:
+        return f"GraphValue({self._name}, made at {self._loc})"
+
+
+def wiring_of(value: GraphValue) -> Wiring | None:
+    """The graph that a value belongs to."""
+    return value._wiring  # pyright: ignore[reportPrivateUsage]
+
+
+def origin_of(value: GraphValue) -> Use | None:
+    """The call that returns a value; ``None`` for an input."""
+    return value._use  # pyright: ignore[reportPrivateUsage]
+
+
+def name_of(value: GraphValue) -> str:
+    """What an input is called, or the node that returns a value."""
+    return value._name  # pyright: ignore[reportPrivateUsage]
+
+
+def misplaced(value: GraphValue) -> GraphError:
+    """The error for a value of a graph that is passed to a function, and not to its node."""
+    return GraphError(
+        "a value of a graph is passed to a function that is called now",
+        place=user_line(),
+        saw=repr(value),
+        hint="call the node of the function: f.node()(value)",
+    )
+
+
+class Results(tuple[object, ...]):
+    """The results of a node with several; says so where another number of them is unpacked."""
+
+    def __new__(cls, name: str, values: Sequence[Any]) -> Results:
+        made = super().__new__(cls, values)
+        made._name = name
+        return made
+
+    _name: str
+
+    def __iter__(self) -> Iterator[Any]:
+        wanted = _unpacked(2)
+        if wanted is not None and wanted != len(self):
+            raise GraphError(
+                f"{self._name} has {len(self)} results, {wanted} are unpacked",
+                place=user_line(),
+                expected=", ".join(["_"] * len(self)) + f" = {self._name}.node()(…)",
+                hint="take as many as there are",
+            )
+        return super().__iter__()
+
+
+def _unpacked(depth: int) -> int | None:
+    """Into how many names the caller unpacks; ``None`` where it does something else."""
+    frame = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
+    code = frame.f_code.co_code
+    at = frame.f_lasti
+    return code[at + 1] if 0 <= at < len(code) - 1 and dis.opname[code[at]] == "UNPACK_SEQUENCE" else None
+
+
+class Node:
+    """A function as a node of graphs; made by the ``node`` method of functions and graphs, and called with values of a graph.
+
+    Example:
+        >>> import fusepy as fp
+        >>> source = "float twice(float x) { return 2 * x; }"
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_node", source)
+        >>> twice = m.twice.node()
+        >>> g = fp.Graph(inputs=["x"])
+        >>> (x,) = g.get_inputs()
+        >>> g.set_outputs(twice(twice(x)) + 1)
+        >>> g([1.0, 2.0])
+        [5.0, 9.0]
+    """
+
+    def __init__(self, function: Any, outputs: int | None = None):
+        self.__name__: str = function.__name__
+        if outputs is not None and (type(outputs) is not int or outputs < 0):
+            raise GraphError(
+                f"{self.__name__}.node(): outputs is how many results the node has",
+                place=user_line(),
+                saw=repr(outputs),
+                expected="a number, 0 or more",
+                hint="leave it away for a Slang function or a graph, which tell it themselves",
+            )
+        self.function = function
+        self.outputs = outputs
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Records a call, and returns a value of the graph for each result: none, one, or a tuple of them.
+
+        Args:
+            args: values of one graph, and whatever the function takes beside them: numbers, arrays, tensors, structures.
+
+        Raises:
+            ArgumentError: if the function does not take so many arguments, or has no parameter of a name.
+            GraphError: for values of two graphs, a graph inside of itself, or another number of results than was said.
+        """
+        use = Use(self.function, self.__name__, args, kwargs, user_line())
+        skeleton = self.function._node_results(use, self.outputs)
+        if use.wiring is not None:
+            use.wiring.add(use)
+        elif skeleton is None:
+            raise GraphError(
+                f"{self.__name__}: a node that returns nothing must be given a value of the graph",
+                place=use.loc,
+                hint="without one there is no telling which graph it belongs to",
+            )
+        return use.returning(skeleton)
+
+    def __repr__(self) -> str:
+        return f"<node {self.__name__}>"
+
+
+def several(count: int) -> Any:
+    """The structure of so many results."""
+    return None if count == 0 else 0 if count == 1 else (0,) * count
+
+
+def wrong_count(use: Use, said: int, has: str) -> GraphError:
+    """The error for a node that was said to have another number of results than it has."""
+    return GraphError(
+        f"{use.name}.node(outputs={said}) has {has}",
+        place=use.loc,
+        expected=f"outputs={has.split()[0]}",
+        hint="leave outputs away for a Slang function or a graph, which tell it themselves",
+    )
+
+
+def _apply(function: Function, name: str, *args: Any) -> GraphValue:
+    return Use(function, name, args, {}, user_line()).returning(0)
+
+
+_BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+}  # fmt: skip
+_COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_UNARY = {"neg": "-", "invert": "~", "abs": "abs"}
+
+
+def _operator(name: str, sign: str, *, swapped: bool = False) -> Function:
+    function = cast("Function", getattr(operator, f"__{name}__"))
+
+    def unary(self: GraphValue) -> GraphValue:
+        return _apply(function, sign, self)
+
+    def binary(self: GraphValue, other: Any) -> GraphValue:
+        return _apply(function, sign, other, self) if swapped else _apply(function, sign, self, other)
+
+    return unary if name in _UNARY else binary
+
+
+for _name, _sign in {**_BINARY, **_COMPARISONS, **_UNARY}.items():
+    setattr(GraphValue, f"__{_name}__", _operator(_name, _sign))
+for _name, _sign in _BINARY.items():
+    setattr(GraphValue, f"__r{_name}__", _operator(_name, _sign, swapped=True))

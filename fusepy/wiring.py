@@ -1,0 +1,141 @@
+"""What is recorded for a `Graph`: its inputs, the calls of nodes in order, and its outputs; and how a call of it runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fusepy.errors import CycleError, GraphError
+from fusepy.nodes import GraphValue, Use, origin_of, wiring_of
+from fusepy.place import at_line, user_line
+from fusepy.skeleton import fill, spots
+
+
+class Wiring:
+    """The recording of one graph, shared by all that is configured from it.
+
+    Attributes:
+        calls: the calls of nodes, in order. Operators are found through what uses them.
+        outputs: the structure of what the graph returns, `settled` at this line; ``None`` before.
+    """
+
+    def __init__(self, name: str, inputs: Sequence[str]):
+        loc = user_line()
+        self.name = name
+        self.inputs = tuple(GraphValue(self, None, input, loc) for input in inputs)
+        self.names = tuple(inputs)
+        self.calls: list[Use] = []
+        self.outputs: Any = None
+        self.settled: str | None = None
+        self._order: list[Use] | None = None
+
+    def add(self, use: Use) -> None:
+        """Takes in a call of a node.
+
+        Raises:
+            GraphError: if the outputs are set.
+            CycleError: if the node is a graph that contains this one.
+        """
+        if self.settled is not None:
+            raise GraphError(
+                f"{use.name} is called with a value of {self.name}, whose outputs are set",
+                place=use.loc,
+                saw=f"set_outputs() at {self.settled}",
+                hint="call all nodes before set_outputs()",
+            )
+        self.check_cycle(use)
+        self.calls.append(use)
+
+    def finish(self, outputs: Any) -> None:
+        """Sets the outputs.
+
+        Raises:
+            GraphError: if they are set, or none of this graph is among them.
+            CycleError: if a graph among the nodes contains this one.
+        """
+        loc = user_line()
+        if self.settled is not None:
+            raise GraphError(
+                f"{self.name}: the outputs are set twice",
+                place=loc,
+                saw=f"set_outputs() at {self.settled}",
+                hint="return several as set_outputs(a, b), or make another graph",
+            )
+        values = [v for v in spots(outputs) if isinstance(v, GraphValue)]
+        strange = [w for v in values if (w := wiring_of(v)) is not None and w is not self]
+        if strange or not values:
+            raise GraphError(
+                f"{self.name}: an output is a value of another graph" if strange else f"{self.name}: no output is a value of it",
+                place=loc,
+                saw=strange[0].name if strange else repr(outputs)[:60],
+                expected=f"values that nodes of {self.name} return",
+                hint="call nodes with what get_inputs() returns",
+            )
+        self.outputs = outputs
+        for use in self.order():
+            self.check_cycle(use)
+        self.settled = loc or "an unknown line"
+
+    def check_cycle(self, use: Use) -> None:
+        """Raises `CycleError` if a node is this graph, or a graph that contains it."""
+        path = _path(use, self, ())
+        if path is not None:
+            raise CycleError(
+                f"{self.name} is inside of itself",
+                place=use.loc,
+                saw=" -> ".join(w.name for w in (self, *path)),
+                hint="a loop on the device is fusepy.fori_loop or while_loop in a fused function, which is a node",
+            )
+
+    def order(self) -> list[Use]:
+        """The calls, and the operators that they and the outputs use, as they were recorded."""
+        if self._order is not None:
+            return self._order
+        found: dict[Use, None] = {}
+        outputs = [origin_of(v) for v in spots(self.outputs) if isinstance(v, GraphValue)]
+        stack = [*self.calls, *(use for use in outputs if use is not None)]
+        while stack:
+            use = stack.pop()
+            if use not in found:
+                found[use] = None
+                stack += use.reads
+        order = sorted(found, key=lambda use: use.number)
+        if self.settled is not None:
+            self._order = order
+        return order
+
+    def replay(self, given: Mapping[str, Any]) -> Any:
+        """Calls all nodes in order, with these inputs.
+
+        Raises:
+            GraphError: if no outputs are set.
+        """
+        if self.settled is None:
+            raise GraphError(
+                f"{self.name}: it has no outputs yet",
+                place=user_line(),
+                hint="say what it returns with set_outputs(…) before it is called",
+            )
+        values: dict[GraphValue, Any] = {value: given[name] for value, name in zip(self.inputs, self.names)}
+        for use in self.order():
+            with at_line(use.loc):
+                try:
+                    use.replay(values)
+                except GraphError as error:
+                    raise error.at(use.loc) from None
+        leaves = (values[v] if isinstance(v, GraphValue) else v for v in spots(self.outputs))
+        return fill(self.outputs, leaves)
+
+
+def _path(use: Use, goal: Wiring, seen: tuple[Wiring, ...]) -> tuple[Wiring, ...] | None:
+    """The graphs that lead from a call to `goal`, if it is in one of them."""
+    wiring = getattr(use.function, "wiring", None)
+    if not isinstance(wiring, Wiring) or wiring in seen:
+        return None
+    if wiring is goal:
+        return (wiring,)
+    for inner in wiring.order():
+        found = _path(inner, goal, (*seen, wiring))
+        if found is not None:
+            return (wiring, *found)
+    return None
