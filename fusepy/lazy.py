@@ -156,7 +156,7 @@ def _kept(program: Program, position: int, value: Any) -> Any:
         return place(value)
     if cls is list or cls is tuple:
         return _copied(value)
-    return value if isinstance(value, (bool, np.generic)) else None
+    return cast("Any", value) if isinstance(value, (bool, np.generic)) else None
 
 
 def _copied(value: Any) -> Any:
