@@ -47,6 +47,7 @@ from fusepy.graph import Graph
 from fusepy.inspection import Explanation
 from fusepy.instance_list import InstanceList
 from fusepy.ir.types import Type
+from fusepy.lazy import lazy
 from fusepy.mapping import vcast, vdim, vmap, vmapping
 from fusepy.math import (
     abs,
@@ -194,6 +195,7 @@ __all__ = [
     "grid",
     "init_device",
     "is_batchable_like",
+    "lazy",
     "length",
     "lerp",
     "linspace",

@@ -29,6 +29,7 @@ from fusepy.measuring import seconds_per_kernel
 from fusepy.nested import flat, too_deep
 from fusepy.nodes import Node, Use
 from fusepy.page import page
+from fusepy.pending import PENDING, RECORDER
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
 from fusepy.trace import user_line
@@ -125,6 +126,7 @@ class Caller(Configured):
         if kwargs:
             key = (key, tuple((k, self._key(v, 0, k)) for k, v in kwargs.items()))
             args = (*args, *kwargs.values())
+        asked = result
         if result is not None and result.__class__ is not Tensor:
             returns, result = _wanted(result, args)
             key = (key, returns)
@@ -136,6 +138,11 @@ class Caller(Configured):
                 program = self._program(key, args, kwargs, returns)
             else:
                 program.device.counters.plan_hits += 1
+            recorder = RECORDER.get()
+            if recorder is not None:
+                return recorder(self, program, args, kwargs, asked)
+            if PENDING and (result is not None or program.writes):
+                program.before(args, result)
             try:
                 if self._setup is None:
                     return program(flat(args) if program.nested else args, result)
@@ -307,4 +314,6 @@ def _wanted(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, Any]:
     """``_result=`` as the container that it names, or the destinations that it is; textures among these decide about code."""
     if isinstance(result, (str, type)):
         return container_named(result), None
+    if isinstance(result, Tensor):  # one that `lazy` has made
+        return None, result.compute()
     return into(result, list(map(unmapped, flat(args)))), result

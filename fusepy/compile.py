@@ -127,6 +127,9 @@ class Program(Delivery):
         self._refuse_copies(values)
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
+        self.acts = not all(map(is_pure, self.graph.nodes))
+        self.writes = self.acts or self.outs is not None
+        self.recorded: Any = None  # what `lazy` knows of it, once it has recorded a call of it
         self.targets: dict[int, Target] = {}
         self.plan = self._planned()
         if self.plan is not None and (self.plan.open or self._all_open(values)):

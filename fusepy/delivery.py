@@ -20,6 +20,8 @@ from fusepy.generators import Generator, Grid, Linspace
 from fusepy.handout import HAND_OUT, MAKE, target_of
 from fusepy.ir.graph import Graph
 from fusepy.mapping import unmapped
+from fusepy.nested import flat
+from fusepy.pending import before_effects, before_results
 from fusepy.recast import reinterpret
 from fusepy.tensor import Tensor
 
@@ -42,12 +44,22 @@ class Delivery:
     captures: list[Any]
     detours: Detours | None
     waits: bool
+    nested: bool
+    acts: bool
 
     def execute(self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
         raise NotImplementedError
 
     def out_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         raise NotImplementedError
+
+    def before(self, args: Sequence[Any], result: Any) -> None:
+        """Runs the recorded calls of `lazy` that read what a call is about to write."""
+        if self.acts or self.recording.grads:
+            before_effects()
+            return
+        leaves = flat(args) if self.nested else args
+        before_results([result, *(unmapped(leaves[o]) for o in self.outs or () if o is not None)])
 
     def deliver(self, args: Sequence[Any], placed: Sequence[Any], result: Any) -> Any:
         given: list[Any] = (

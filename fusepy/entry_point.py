@@ -13,6 +13,7 @@ from fusepy.backend.values import freeze, shown
 from fusepy.binding import NO_SETUP, after_hooks, bound, no_global
 from fusepy.choices import integers
 from fusepy.errors import ArgumentError, FusepyError
+from fusepy.pending import PENDING, before_effects
 from fusepy.place import user_line
 from fusepy.trace import current_trace
 
@@ -93,6 +94,8 @@ def dispatch(
         raise ArgumentError(
             f"{name}: a raw dispatch cannot be fused", place=user_line(), hint="call it outside of the fused function"
         )
+    if PENDING:
+        before_effects()
     try:
         kernel = function._raw_kernel()  # pyright: ignore[reportPrivateUsage]
         if len(args) > len(kernel.parameters):

@@ -53,6 +53,11 @@ class SizedByResult:
         self._names = names
         self.may_set: tuple[str, ...] = ()
         self.nested = False  # the arguments are wanted as the caller passed them
+        self.writes = False
+        self.recorded: Any = None
+
+    def before(self, args: Sequence[Any], result: Any) -> None:
+        """Nothing yet: the call that is made once the extents are known comes this way again."""
 
     def __call__(self, args: Sequence[Any], result: Any = None) -> Any:
         """Runs the call over the grid of what it is written to.

@@ -12,7 +12,10 @@ from types import FrameType
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _APPLICATION = os.path.join(_PACKAGE, "cli", "")  # the demo uses the library as anybody would
 _NOT_THE_USER = (_PACKAGE, contextlib.__file__, "<frozen")
+_users: dict[str, bool] = {}  # whether a file is the user's, since this is asked for every recorded call
 _said: ContextVar[tuple[FrameType, str] | None] = ContextVar("fusepy_line", default=None)
+
+Place = tuple[str, int]
 
 
 def user_line() -> str | None:
@@ -22,11 +25,32 @@ def user_line() -> str | None:
     while frame is not None:
         if said is not None and frame is said[0]:
             return said[1]
-        name = frame.f_code.co_filename
-        if not name.startswith(_NOT_THE_USER) or name.startswith(_APPLICATION):
-            return f"{os.path.basename(name)}:{frame.f_lineno}"
+        if _is_users(frame.f_code.co_filename):
+            return line_of((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back
     return None
+
+
+def user_place() -> Place | None:
+    """File and line of the innermost frame outside of fusepy, for whoever will hardly ever need them as text."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if _is_users(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def line_of(place: Place | None) -> str | None:
+    """``file:line`` of a place."""
+    return None if place is None else f"{os.path.basename(place[0])}:{place[1]}"
+
+
+def _is_users(name: str) -> bool:
+    known = _users.get(name)
+    if known is None:
+        known = _users[name] = not name.startswith(_NOT_THE_USER) or name.startswith(_APPLICATION)
+    return known
 
 
 @contextlib.contextmanager

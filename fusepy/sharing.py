@@ -18,6 +18,7 @@ import numpy as np
 from fusepy.element import scalar_type
 from fusepy.errors import ExportError, MissingPackageError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides
+from fusepy.pending import before_write
 from fusepy.recast import element_in
 
 if TYPE_CHECKING:
@@ -200,7 +201,8 @@ def _interface(tensor: Tensor) -> dict[str, Any]:
 
 
 def _publish(tensor: Tensor) -> None:
-    """From now on others may read the memory."""
+    """From now on others may read the memory, and write it."""
+    before_write(tensor)
     tensor.device.queue.share()
     tensor.device.wait()
 
@@ -313,6 +315,7 @@ def to_torch(tensor: Tensor) -> Any:
 
 def buffer(tensor: Tensor) -> Any:
     """See `Tensor.buffer`."""
+    before_write(tensor)
     found = memory_of(tensor)
     tensor.device.queue.share()
     return found

@@ -17,6 +17,7 @@ from fusepy.element import Element, element_of, scalar_type
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
 from fusepy.ir.types import FLOAT, INT, Type
+from fusepy.pending import PENDING, before_write
 
 if TYPE_CHECKING:
     from fusepy.backend.block import Block
@@ -46,9 +47,11 @@ class Tensor:
         (array([3., 5.], dtype=float32), array([0., 3.], dtype=float32))
     """
 
-    # `key` and `linear` are read on every call, so they are made once; `block`, `origin` and `grads` are for the rest of fusepy
+    # `key` and `linear` are read on every call, so they are made once; `block`, `origin` and `grads` are for the rest of fusepy;
+    # `pending` is that of a lazy tensor (`LazyTensor`)
     __slots__ = (
-        "address", "block", "device", "element", "grads", "high", "key", "linear", "low", "origin", "shape", "size", "strides",
+        "__weakref__", "address", "block", "device", "element", "grads", "high", "key", "linear", "low", "origin", "pending",
+        "shape", "size", "strides",
     )  # fmt: skip
 
     def __init__(
@@ -169,6 +172,8 @@ class Tensor:
             ShapeError: unless the array has the tensor's shape with the components behind it, or if elements are repeated.
             UnsupportedArgumentError: for another dtype; conversions are never silent.
         """
+        if PENDING:
+            before_write(self)
         contents.copy_from_numpy(self, array)
 
     def copy_from(self, source: Tensor) -> None:
@@ -181,6 +186,8 @@ class Tensor:
 
     def clear(self) -> Tensor:
         """Sets every byte to zero, and returns the tensor."""
+        if PENDING:
+            before_write(self)
         contents.clear(self)
         return self
 
@@ -213,6 +220,10 @@ class Tensor:
             ShapeError: for any other size.
         """
         return contents.item(self)
+
+    def compute(self) -> Tensor:
+        """Runs the calls behind it now, where it is the result of calls that `fusepy.lazy` has recorded; returns the tensor."""
+        return self
 
     def tolist(self) -> Any:
         """The contents as nested lists."""

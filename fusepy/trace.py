@@ -31,6 +31,7 @@ from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operato
 from fusepy.nested import Tree, check_finite, rebuilt
 from fusepy.nodes import GraphValue, misplaced
 from fusepy.place import user_line
+from fusepy.tensor import Tensor
 from fusepy.traced import Traced
 
 if TYPE_CHECKING:
@@ -193,6 +194,8 @@ class Trace:
         """A value of the enclosing scope as an input."""
         found = self._captured.get(id(value))
         if found is None:
+            if isinstance(value, Tensor):  # a program keeps what it has captured, which is to be no recorded call
+                value.compute()
             found = self._captured[id(value)] = self._input(name, value)
             self.captures.append(value)
         return found

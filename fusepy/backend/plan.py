@@ -209,6 +209,11 @@ class Plan:
             raise self.bad_number(args, error) from error
         return results
 
+    @property
+    def consumed(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Arguments whose trailing axes become components, with the extents that these must have."""
+        return [(position, extents) for position, mapped, extents, _ in self._steps if mapped and extents]
+
     # ---- everything else ----------------------------------------------------------------------------------------
 
     def _linear(self, wide: bool) -> Kernel:

@@ -66,6 +66,7 @@ class Device(Spellings):
         self._facts: dict[str, Facts] = {}
         self.bindings: Any = None  # what the running call has set (`binding.Bindings`); changed and read with `lock` held
         self.programs: weakref.WeakSet[Any] = weakref.WeakSet()  # compiled, for `reload`
+        self.joints: OrderedDict[Any, Any] = OrderedDict()  # programs of recorded calls by structure, the last used at the end
         self.replaced: set[str] = set()  # closures of sources that a reload has replaced
         self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
         self.recorded: list[tuple[Any, list[Any]]] = []  # what calls recorded into users' encoders keep alive

@@ -1,0 +1,187 @@
+"""Running recorded calls: those that are connected become one program, which is found again by its structure.
+
+A call was traced when it was recorded, so it is not traced again: its graph is put behind those that it takes results from.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from fusepy.backend.plan import TrailingMismatch
+from fusepy.compile import Program, Recording
+from fusepy.errors import FusepyError
+from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.ops import OPS
+from fusepy.lazytensor import Call, LazyTensor, Output
+from fusepy.pending import RECORDER, waiting
+from fusepy.place import at_line, line_of
+from fusepy.results import hand_back
+from fusepy.tensor import Tensor
+from fusepy.trace import Trace
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+PROGRAMS = 256  # structures that are remembered per device
+
+
+class Joint(Program):
+    """The program of several calls; `parts` are their own ones, kept since the key of their structure has their identities."""
+
+    parts: list[Program]
+
+
+def run(call: Call) -> None:
+    """Runs `call`, what it needs, and whatever else is wanted of the calls that are connected to it: all in one program.
+
+    Raises:
+        FusepyError: with the line of the recorded call.
+    """
+    device = call.program.device
+    with device.lock:
+        if call.over:
+            return
+        before, device.bindings = device.bindings, None  # what is set belongs to the call that is running around this
+        token = RECORDER.set(None)
+        group = call.group.whole()
+        try:
+            _run(device, [c for c in waiting() if c.group.whole() is group])
+        except FusepyError as error:
+            raise error.at(line_of(call.place)) from None
+        finally:
+            RECORDER.reset(token)
+            device.bindings = before
+
+
+def _run(device: Device, calls: Sequence[Call]) -> None:
+    key, leaves, wanted = _structure(calls)
+    try:
+        results = _program(device, key, calls, leaves)(leaves)
+    except TrailingMismatch:  # another extent than the program was made for decides about a type
+        del device.joints[key]
+        results = _program(device, key, calls, leaves)(leaves)
+    if len(wanted) == 1:
+        wanted[0].become(results)
+    else:
+        taken: list[Any] = []
+        for tensor, made in zip(wanted, cast("Sequence[Tensor]", results)):
+            if any(made.block is block for block in taken):  # two calls have computed the same
+                made = made.copy()
+            taken.append(made.block)
+            tensor.become(made)
+    for call in calls:
+        call.done()
+
+
+def _structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[LazyTensor]]:
+    """What decides about the program of these calls, its arguments, and the results that somebody wants.
+
+    The first has for each call the identity of its program, and for each of its leaves a place among the arguments, or ``~n`` for
+    result ``n`` of all results; then the numbers of those that are wanted. A tensor that is passed twice is one argument.
+    """
+    key: list[int] = []
+    leaves: list[Any] = []
+    wanted: list[LazyTensor] = []
+    numbers: list[int] = []
+    seen: dict[int, int] = {}
+    count = 0
+    for call in calls:
+        key.append(id(call.program))
+        for leaf in call.leaves:
+            if leaf.__class__ is Output:
+                key.append(~(leaf.call.first + leaf.place))
+                continue
+            place = seen.setdefault(id(leaf), len(leaves)) if leaf.__class__ is Tensor else len(leaves)
+            if place == len(leaves):
+                leaves.append(leaf)
+            key.append(place)
+        call.first = count
+        for reference in call.results:
+            tensor = reference()
+            if tensor is not None:
+                wanted.append(tensor)
+                numbers.append(count)
+            count += 1
+    return (*key, *numbers), leaves, wanted
+
+
+def _program(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Program:
+    programs = device.joints
+    found = programs.get(key)
+    if found is not None:
+        device.counters.plan_hits += 1
+        programs.move_to_end(key)
+        return found
+    with at_line(line_of(calls[-1].place)):
+        made = Joint(_joined(device, key, calls, leaves), "tensor", strict=False)
+    made.parts = [call.program for call in calls]
+    made.home = (programs, key)
+    device.programs.add(made)
+    device.counters.plan_misses += 1
+    programs[key] = made
+    if len(programs) > PROGRAMS:
+        programs.popitem(last=False)
+    return made
+
+
+# ---- joining graphs -------------------------------------------------------------------------------------------------
+
+
+def _joined(device: Device, key: Sequence[int], calls: Sequence[Call], leaves: Sequence[Any]) -> Recording:
+    """The graphs of the calls as one, whose arguments are `leaves`; `key` says which of them each call takes."""
+    trace = Trace("lazy", device)
+    builder = trace.builder
+    arguments: dict[int, Value] = {}  # by the place of a leaf
+    results: list[Value] = []
+    numbers = iter(key)
+    for call in calls:
+        next(numbers)
+        places = [next(numbers) for _ in call.leaves]
+        graph = call.program.recording.graph
+        values: dict[Value, Value] = {}
+        for value, position in zip(graph.inputs, call.program.positions):
+            place = places[position]
+            if place >= 0 and place not in arguments:
+                name = _unused(value.name or "", builder.inputs)
+                arguments[place] = builder.input(name, value.type, value.dims, container=value.container, weak=value.weak)
+            values[value] = arguments[place] if place >= 0 else results[~place]
+        results += _replay(trace, call, graph, values)
+    graph = builder.finish([results[n] for n in numbers])
+    return Recording(graph, trace, leaves, list(arguments), hand_back)
+
+
+def _unused(name: str, taken: Sequence[Value]) -> str:
+    """`name`, with a number behind it where an input has it already."""
+    names = {v.name for v in taken}
+    return next(n for i in itertools.count(1) if (n := name if i == 1 else f"{name}_{i}") not in names)
+
+
+def _replay(trace: Trace, call: Call, graph: Graph, values: dict[Value, Value]) -> list[Value]:
+    """Records the graph of a call once more, with other values for its inputs. Its results are no Python numbers any more."""
+    sources = call.program.recording.trace.sources
+    aliases = {alias: trace.module(source, call.program.device) for alias, source in sources.items()}
+    lines = {node.loc for node in graph.nodes}
+    line = line_of(call.place) if len(lines) == 1 else None  # the graph may have been made for an earlier call like this one
+    for node in graph.nodes:
+        attrs, bodies = _renamed(node, aliases)
+        operands = [values[v] for v in node.operands]
+        made = trace.builder.add(node.op, operands, node.maps, attrs, line or node.loc, bodies)
+        values.update(zip(node.results, made))
+    found = [values[v] for v in graph.outputs]
+    return [trace.builder.add(OPS["cast"], [v], None, {"type": v.type.name}, line)[0] if v.weak else v for v in found]
+
+
+def _renamed(node: Node, aliases: Mapping[str, str]) -> tuple[Mapping[str, Attr], Sequence[Graph]]:
+    """Attributes and bodies of a node by the aliases that modules have in another graph."""
+    attrs = {**node.attrs, "module": aliases[node.text("module")]} if "module" in node.attrs else node.attrs
+    return attrs, [_renamed_body(body, aliases) for body in node.bodies]
+
+
+def _renamed_body(body: Graph, aliases: Mapping[str, str]) -> Graph:
+    nodes: list[Node] = []
+    for node in body.nodes:
+        attrs, bodies = _renamed(node, aliases)
+        nodes.append(Node(node.op, node.operands, node.maps, node.results, attrs, node.loc, bodies))
+    return body.replace(nodes=nodes)

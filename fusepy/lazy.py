@@ -1,0 +1,173 @@
+"""`lazy`: calls that are written down instead of run, until somebody needs a result of theirs."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from fusepy.backend.block import Block
+from fusepy.delivery import shape_of
+from fusepy.lazytensor import Call, Group, LazyTensor, Output
+from fusepy.mapping import Mapped, unmapped
+from fusepy.nested import flat
+from fusepy.pending import PENDING, RECORDER, waiting
+from fusepy.place import user_place
+from fusepy.recordings import Recordable, Result
+from fusepy.results import hand_back
+from fusepy.tensor import Tensor
+
+if TYPE_CHECKING:
+    from fusepy.caller import Caller
+    from fusepy.compile import Program
+
+CALLS = 64  # more are not recorded before the oldest has run, and what is connected to it
+LENGTH = 256  # operations on the way from an argument to a result, beyond which the result is computed before it is used
+
+
+@contextmanager
+def lazy() -> Generator[None, None, None]:
+    """Within, calls of Slang functions, fused functions, math functions and reductions are recorded instead of run.
+
+    What they return are tensors that are computed when somebody needs them: reads them, prints them, passes them to a call
+    outside. All calls that are connected to what is needed, and that somebody still holds a result of, then run as one fused
+    program. Calls with effects, and those of functions with globals or hooks, run at once. Leaving the block runs nothing.
+
+    What is not right about a call is said where it is written, as ever: names, types, extents and ranges are checked there.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_lazy", "float twice(float x) { return 2 * x; }")
+        >>> with fp.lazy():
+        ...     y = fp.sqrt(m.twice([2.0, 8.0]))
+        >>> y.shape, y.to_numpy().tolist()
+        ((2,), [2.0, 4.0])
+    """
+    token = RECORDER.set(_record)
+    try:
+        yield
+    finally:
+        RECORDER.reset(token)
+
+
+def _record(caller: Caller, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
+    """Takes a call in place of running it. `args` have the values of `kwargs` at their end."""
+    known: Recordable | None = program.recorded
+    if known is None:
+        known = program.recorded = Recordable.of(program)
+    unsaid = result is None and caller._returns in (None, "tensor")  # pyright: ignore[reportPrivateUsage]
+    if known.fits and unsaid and caller._setup is None:  # pyright: ignore[reportPrivateUsage]
+        with program.device.lock:
+            call = _call(program, known, args)
+            if call is not None:
+                return _results(program, *call)
+    return _now(caller, args, kwargs, known.container if unsaid else result)
+
+
+def _now(caller: Caller, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
+    """Runs a call that cannot be put off."""
+    token = RECORDER.set(None)
+    try:
+        for leaf in flat(args):
+            inner = unmapped(leaf)
+            if isinstance(inner, Tensor):
+                inner.compute()
+        return caller._run(tuple(args[: len(args) - len(kwargs)]), kwargs, result)  # pyright: ignore[reportPrivateUsage]
+    finally:
+        RECORDER.reset(token)
+
+
+def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Call, Sequence[Result]] | None:
+    """The call, and what its results are; ``None`` where an argument is to be read now."""
+    if len(PENDING) >= CALLS:
+        waiting()[0].run()
+    given: Sequence[Any] = flat(args) if program.nested else args
+    if program.captures:
+        given = [*given, *program.captures]
+    if known.in_memory:  # before any argument is taken as pending, since several may be computed together
+        _compute(given, known.in_memory)
+    leaves: list[Any] = []
+    shapes: list[tuple[int, ...]] = []
+    length = 0
+    group: Group | None = None
+    for i, leaf in enumerate(given):
+        cls = leaf.__class__
+        if cls is Mapped:
+            leaf = leaf.value
+            cls = leaf.__class__
+        if cls is LazyTensor:
+            shapes.append(leaf.shape)
+            output: Output = leaf.pending
+            length = max(length, output.call.length)
+            leaves.append(output)
+            other = output.call.group.whole()
+            if group is None:
+                group = other
+            elif other is not group:
+                other.into = group
+        elif cls is Tensor:
+            if leaf.block.__class__ is not Block:  # memory of another framework, which may change it at any time
+                return None
+            shapes.append(leaf.shape)
+            leaves.append(leaf)
+        elif cls is float or cls is int or cls is bool or isinstance(leaf, np.generic):
+            shapes.append(())
+            leaves.append(leaf)
+        else:
+            kept = _kept(program, i, leaf)
+            if kept is None:
+                return None
+            shapes.append(shape_of(kept))
+            leaves.append(kept)
+    if length > LENGTH:
+        _compute(given, range(len(given)))
+        return _call(program, known, args)
+    if known.numbers:
+        known.check_numbers(leaves)
+    results = known.results(tuple(shapes))
+    if results is None:
+        return None
+    return Call(program, leaves, user_place(), length + known.length, group or Group()), results
+
+
+def _compute(given: Sequence[Any], places: Iterable[int]) -> None:
+    """Computes some of the arguments."""
+    for place in places:
+        inner = unmapped(given[place])
+        if inner.__class__ is LazyTensor:
+            inner.compute()
+
+
+def _kept(program: Program, position: int, value: Any) -> Any:
+    """An argument that the user may change before the call runs, as it is now; ``None`` if it cannot be kept."""
+    if value.__class__ is np.ndarray:
+        place = program.places[position]
+        assert place is not None
+        return place(value)
+    return _copied(value) if value.__class__ is list or value.__class__ is tuple else None
+
+
+def _copied(value: Any) -> Any:
+    """A list of numbers, or of such lists, that nobody else has."""
+    return [_copied(v) if isinstance(v, (list, tuple)) else v for v in cast("Sequence[Any]", value)]
+
+
+def _results(program: Program, call: Call, results: Sequence[Result]) -> Any:
+    """Lazy tensors for the results of a call, in the structure that it returns them in."""
+    made: list[Any] = []
+    for i, (element, shape, size, key) in enumerate(results):
+        tensor = LazyTensor.__new__(LazyTensor)
+        tensor.device = program.device
+        tensor.element = element
+        tensor.shape = shape
+        tensor.size = size
+        tensor.key = key
+        tensor.grads = None
+        tensor.pending = Output(call, i)
+        call.results.append(weakref.ref(tensor))
+        made.append(tensor)
+    rebuild = program.recording.rebuild
+    return made[0] if rebuild is hand_back and len(made) == 1 else rebuild(made)

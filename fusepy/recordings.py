@@ -1,0 +1,130 @@
+"""`Recordable`: what is known of a program whose calls `lazy` records: whether it may, and what its results will be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from fusepy.backend.options import NO_OPTIONS
+from fusepy.backend.plan import Plan
+from fusepy.backend.schedule import Schedule
+from fusepy.compile import Program
+from fusepy.element import Element
+from fusepy.ir.graph import Graph
+from fusepy.ir.ops.base import filled_axes
+from fusepy.ir.ranges import check_range
+from fusepy.ir.strides import telling
+from fusepy.ir.types import Kind, Type
+from fusepy.tensor import Tensor
+
+SHAPES = 256
+_PLAIN = ("tensor", "numpy", "list", "vector", "scalar")  # containers in whose place results of recorded calls are tensors
+
+
+class Result(NamedTuple):
+    """What a result will be."""
+
+    element: Element
+    shape: tuple[int, ...]
+    size: int
+    key: Any
+
+
+class Recordable:
+    """What is known of one program.
+
+    Attributes:
+        fits: whether its calls can be put off: they only compute, from arguments that can be kept, by one kernel's rules.
+        container: what results of a call that runs at once are put into; ``None`` leaves them in that of the arguments.
+        numbers: the integers among the arguments, by place, type and name.
+        in_memory: the arguments of which user code sees more than an element, so that a kernel cannot compute them on the way.
+        length: how many operations it has.
+    """
+
+    def __init__(self, fits: bool, container: str | None):
+        self.fits = fits
+        self.container = container
+        self.in_memory: frozenset[int] = frozenset()
+        self.length = 0
+        self.numbers: list[tuple[int, Type, str]] = []
+        self._shapes: dict[Any, Sequence[Result] | None] = {}
+
+    @staticmethod
+    def of(program: Any) -> Recordable:
+        """What is known of `program`; of one that stands for others nothing, since these are recorded themselves."""
+        if not isinstance(program, Program):
+            return Recordable(False, None)
+        made = Recordable(_fits(program), "tensor" if program.returns in _PLAIN else None)
+        if made.fits:
+            made._learn(program)
+        return made
+
+    def _learn(self, program: Program) -> None:
+        self._program = program
+        self.in_memory = frozenset(_in_memory(program.resolved(), program.positions))
+        self.length = len(program.recording.graph.nodes)
+        inputs = zip(program.graph.inputs, program.positions)
+        numbers = [(p, v.type, v.name or "") for v, p in inputs if not v.container] + program.checks
+        self.numbers = [n for n in numbers if n[1].dtype is not None and n[1].dtype.kind in "iu"]
+
+    def check_numbers(self, leaves: Sequence[Any]) -> None:
+        """Raises `RangeError` for a number that its Slang type cannot hold."""
+        for position, type, name in self.numbers:
+            value = leaves[position]
+            if isinstance(value, (int, float)):
+                check_range(value, type, f"{self._program.graph.name}: argument {name!r}")
+
+    def results(self, shapes: tuple[tuple[int, ...], ...]) -> Sequence[Result] | None:
+        """The results for arguments of these shapes; ``None`` where the program is made for other trailing extents.
+
+        Raises:
+            ShapeError: if they do not fit together.
+        """
+        found = self._shapes.get(shapes)
+        if found is None:
+            if len(self._shapes) >= SHAPES:
+                self._shapes.clear()
+            found = self._shapes[shapes] = self._made(shapes)
+        return found
+
+    def _made(self, shapes: tuple[tuple[int, ...], ...]) -> Sequence[Result] | None:
+        program = self._program
+        for plan in [s.plan for s in program.plan.steps] if isinstance(program.plan, Schedule) else [program.plan]:
+            assert isinstance(plan, Plan)
+            if any(p < len(shapes) and shapes[p][len(shapes[p]) - len(c) :] != c for p, c in plan.consumed):
+                return None
+        made: list[Result] = []
+        for element, shape in zip(program.elements, program.out_shapes(list(shapes))):
+            key = element.key(telling(shape) if element.scalar else len(shape), program.device)
+            made.append(Result(element, shape, math.prod(shape), key))
+        return made
+
+
+def _fits(program: Program) -> bool:
+    """Whether calls of a program can be recorded."""
+    graph = program.recording.graph
+    return (
+        type(program) is Program
+        and program.options == NO_OPTIONS
+        and program.returns in _PLAIN
+        and not (program.writes or program.targets or program.waits or program.detours)
+        and program.plan is not None
+        and all(v.container in ("Tensor", "List", "") for v in graph.inputs)
+        and all(c.__class__ is Tensor for c in program.captures)
+        and bool(graph.outputs)
+        and not set(graph.outputs) & set(graph.inputs)
+    )
+
+
+def _in_memory(graph: Graph, positions: Sequence[int]) -> list[int]:
+    """The arguments that must lie in memory: of which vectors or matrices are loaded, or to which there is a pointer."""
+    place = dict(zip(graph.inputs, positions))
+    found: list[int] = []
+    for node in graph.nodes:
+        for value, map in zip(node.operands, node.maps):
+            kind = None if map.type is None else map.type.kind
+            taken = kind in (Kind.POINTER, Kind.RESOURCE) or (kind is not Kind.WHOLE and filled_axes(value, map.type))
+            if value in place and taken:
+                found.append(place[value])
+    return found
