@@ -39,7 +39,7 @@ from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import Mapped, unmapped
 from fusepy.passes import run_pipeline
 from fusepy.passes.effects import is_pure
-from fusepy.passes.fuse_chains import split_region
+from fusepy.passes.split import split_region
 from fusepy.recordable import check_recordable
 from fusepy.results import hand_back
 from fusepy.tensor import Tensor

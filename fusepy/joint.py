@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.compile import Program, Recording
-from fusepy.errors import FusepyError
+from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.lazytensor import Call, LazyTensor, Output
@@ -58,21 +58,40 @@ def run(call: Call) -> None:
 def _run(device: Device, calls: Sequence[Call]) -> None:
     key, leaves, wanted = _structure(calls)
     try:
+        results = _together(device, key, calls, leaves)
+    except ShapeError:  # each call fits by itself, but some that share a kernel have no grid in common
+        if len(calls) == 1:
+            raise
+        results = _apart(calls, len(wanted), key)
+    taken: list[Any] = []
+    for tensor, made in zip(wanted, results):
+        if any(made.block is block for block in taken):  # two calls have computed the same
+            made = made.copy()
+        taken.append(made.block)
+        tensor.become(made)
+    for call in calls:
+        call.done()
+
+
+def _together(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Sequence[Tensor]:
+    """The wanted results by one program."""
+    try:
         results = _program(device, key, calls, leaves)(leaves)
     except TrailingMismatch:  # another extent than the program was made for decides about a type
         del device.joints[key]
         results = _program(device, key, calls, leaves)(leaves)
-    if len(wanted) == 1:
-        wanted[0].become(results)
-    else:
-        taken: list[Any] = []
-        for tensor, made in zip(wanted, cast("Sequence[Tensor]", results)):
-            if any(made.block is block for block in taken):  # two calls have computed the same
-                made = made.copy()
-            taken.append(made.block)
-            tensor.become(made)
+    return results if isinstance(results, tuple) else [results]
+
+
+def _apart(calls: Sequence[Call], wanted: int, key: Sequence[int]) -> Sequence[Tensor]:
+    """The same by a program for each call, one after the other, as they were written."""
+    results: list[Tensor] = []
     for call in calls:
-        call.done()
+        program = call.program
+        given: list[Any] = [results[v.call.first + v.place] if isinstance(v, Output) else v for v in call.leaves]
+        placed: list[Any] = [v if place is None or v.__class__ is Tensor else place(v) for place, v in zip(program.places, given)]
+        results += program.execute(placed, None)
+    return [results[n] for n in key[len(key) - wanted :]]
 
 
 def _structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[LazyTensor]]:

@@ -341,3 +341,18 @@ def test_a_scan_of_what_is_computed_and_what_is_stored_beside_it(m: fp.Module) -
     np.testing.assert_array_equal(squares, x * x)
     expected = np.cumsum(np.c_[np.zeros(20), (x * x)[:, :-1]], axis=1) * 2
     np.testing.assert_allclose(sums, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_what_follows_a_reduction_is_kept_where_results_share_no_grid() -> None:
+    """The sum of (4, 1) and a result of (4, 5) are one kernel until the extents are known."""
+    x, b = np.arange(4, dtype=np.float32).reshape(4, 1), np.arange(5, dtype=np.float32)
+
+    def look(x: Any, b: Any) -> Any:
+        y = fp.abs(x)
+        total = -fp.sum(y)
+        return y, total, total * 2, y + b
+
+    y, total, double, table = fp.fuse(look)(x, b)
+    np.testing.assert_array_equal(y, x)
+    assert (float(total), float(double)) == (-6.0, -12.0)
+    np.testing.assert_array_equal(table, x + b)

@@ -27,46 +27,6 @@ def fuse_chains(graph: Graph, oracle: Oracle) -> Graph:
     return _Fuser(graph, found).run()
 
 
-def split_region(region: Node) -> list[Node]:
-    """A region per result, for results whose extents turn out not to share a grid; what acts stays with the first."""
-    body = region.body
-    assert body is not None
-    regions: list[Node] = []
-    for j in range(len(body.outputs)):
-        live = {body.outputs[j]}
-        nodes: list[Node] = []
-        for node in reversed(body.nodes):
-            if any(v in live for v in node.results) or (j == 0 and not is_pure(node)):
-                nodes.append(node)
-                live.update(node.operands)
-        kept = [i for i, v in enumerate(body.inputs) if v in live]
-        made = Graph(body.name, [body.inputs[i] for i in kept], reversed(nodes), [body.outputs[j]])
-        regions.append(_over_own_grid(region, made, kept, j))
-    return regions
-
-
-def _over_own_grid(region: Node, body: Graph, kept: Sequence[int], j: int) -> Node:
-    """The region of one result, with the dimensions of its grid numbered anew."""
-    maps = [region.maps[i] for i in kept]
-    own = region.attrs[f"out_{j}"]
-    assert isinstance(own, tuple)
-    over = region.attrs.get("over", ()) if any(f"{kind}_{j}" in region.attrs for kind in ("fold", "scan")) else ()
-    assert isinstance(over, tuple)
-    used = sorted({d for m in maps for d in m.dims or ()})
-    own = tuple(d for d in own if int(d[1:]) in used)  # a generator alone follows no grid but its own
-    number = {f"d{d}": f"d{i}" for i, d in enumerate(used)}
-    attrs: dict[str, Attr] = {"out_0": tuple(number[d] for d in own)}
-    if over:
-        attrs["over"] = tuple(number[d] for d in over)
-    for key, value in region.attrs.items():
-        what, _, index = key.rpartition("_")
-        if index == str(j) and what != "out":
-            attrs[f"{what}_0"] = value
-    renamed = [ArgMap(tuple(used.index(d) for d in m.dims or ()), m.type) for m in maps]
-    operands = [region.operands[i] for i in kept]
-    return Node(region.op, operands, renamed, [Value(region.results[j].type, (None,) * len(own))], attrs, region.loc, [body])
-
-
 def unneeded_effects(graph: Graph) -> dict[Node, None]:
     """The nodes that write something and whose results, if they have any, no output needs."""
     live: set[Value] = set(graph.outputs)

@@ -26,7 +26,7 @@ from fusepy.ir.graph import Node
 from fusepy.ir.interpret import interpret
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.verify import verify
-from fusepy.passes.fuse_chains import split_region
+from fusepy.passes.split import split_region
 from tests.reference import ORACLE
 
 GOLDEN = Path(__file__).parent / "golden" / "folds"

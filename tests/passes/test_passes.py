@@ -20,8 +20,8 @@ from fusepy.ir.interpret import interpret
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.verify import verify
 from fusepy.passes import PIPELINE, Pass, run_pipeline
-from fusepy.passes.fuse_chains import split_region
 from fusepy.passes.rewrite import substitute
+from fusepy.passes.split import split_region
 from tests.reference import meaning
 from tests.strategies import ORACLE, Program, programs
 

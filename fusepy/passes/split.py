@@ -1,0 +1,82 @@
+"""Splitting a region into one per result, for results whose extents turn out not to share a grid when a call is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.passes.effects import is_pure
+
+
+def split_region(region: Node) -> list[Node]:
+    """A region per result, each over a grid of its own; what acts stays with the first."""
+    body = region.body
+    assert body is not None
+    if len(region.bodies) == 1:
+        return [_part(region, j, [j], None) for j in range(len(body.outputs))]
+    after = region.bodies[1]
+    first = len(region.results) - len(after.outputs)  # elements come first, then what is computed from the folds
+    parts = [_part(region, j, [j], None) for j in range(first)]
+    for j, output in enumerate(after.outputs):
+        live = _live(after, [output])
+        folds = [k for k in range(first, len(body.outputs)) if after.inputs[k - first] in live] or [first]
+        inputs = [v for i, v in enumerate(after.inputs) if (v in live if i >= len(body.outputs) - first else i + first in folds)]
+        nodes = [n for n in after.nodes if any(v in live for v in n.results)]
+        parts.append(_part(region, first + j, folds, Graph(after.name, inputs, nodes, [output])))
+    return parts
+
+
+def _live(graph: Graph, outputs: Sequence[Value]) -> set[Value]:
+    """The values from which `outputs` are computed, and these themselves."""
+    live = set(outputs)
+    for node in reversed(graph.nodes):
+        if any(v in live for v in node.results):
+            live.update(node.operands)
+    return live
+
+
+def _part(region: Node, result: int, outputs: Sequence[int], after: Graph | None) -> Node:
+    """The region of one result, which needs these outputs of the body; the dimensions of its grid are numbered anew.
+
+    Args:
+        after: what is computed from these where they are folded, if anything is.
+    """
+    body = region.body
+    assert body is not None
+    live = _live(body, [body.outputs[k] for k in outputs])
+    acting = [n for n in body.nodes if result == 0 and not is_pure(n)]
+    for node in acting:
+        live |= _live(body, node.operands)
+    nodes = [n for n in body.nodes if n in acting or any(v in live for v in n.results)]
+    kept = [i for i, v in enumerate(body.inputs) if v in live]
+    made = Graph(body.name, [body.inputs[i] for i in kept], nodes, [body.outputs[k] for k in outputs])
+    if after is not None:
+        folds = len(region.bodies[1].inputs) - (len(region.operands) - len(body.inputs))
+        behind = enumerate(region.bodies[1].inputs[folds:], len(body.inputs))
+        kept += [i for i, v in behind if v in after.inputs]
+    used = sorted({d for i in kept for d in region.maps[i].dims or ()})
+    number = {f"d{d}": f"d{i}" for i, d in enumerate(used)}
+    attrs = _attrs(region, result, outputs, number)
+    maps = [ArgMap(tuple(used.index(d) for d in region.maps[i].dims or ()), region.maps[i].type) for i in kept]
+    own = attrs["out_0"]
+    assert isinstance(own, tuple)
+    results = [Value(region.results[result].type, (None,) * len(own))]
+    bodies = [made] if after is None else [made, after]
+    return Node(region.op, [region.operands[i] for i in kept], maps, results, attrs, region.loc, bodies)
+
+
+def _attrs(region: Node, result: int, outputs: Sequence[int], number: dict[str, str]) -> dict[str, Attr]:
+    """What is said about one result, and about the outputs of the body that it needs, with its own dimensions."""
+    own, over = region.attrs[f"out_{result}"], region.attrs.get("over", ())
+    assert isinstance(own, tuple)
+    assert isinstance(over, tuple)
+    # a generator alone follows no grid but its own
+    attrs: dict[str, Attr] = {"out_0": tuple(number[d] for d in own if d in number)}
+    for key, value in region.attrs.items():
+        what, _, index = key.rpartition("_")
+        if what and what != "out" and index.isdigit() and int(index) in outputs:
+            attrs[f"{what}_{outputs.index(int(index))}"] = value
+    if over and any(key.startswith(("fold_", "scan_")) for key in attrs):
+        attrs["over"] = tuple(number[d] for d in over)
+    return attrs
