@@ -100,14 +100,18 @@ class Raw:
 
     def dispatch(self, values: Sequence[float], size: list[int]) -> None:
         """One dispatch of this many groups along each axis."""
+        encoder = self.device.create_command_encoder()
+        self.record(encoder, values, size)
+        self.device.submit_command_buffer(encoder.finish())
+
+    def record(self, encoder: spy.CommandEncoder, values: Sequence[float], size: list[int]) -> None:
+        """The same into an encoder; a kernel can be in it once."""
         self._struct.pack_into(self._bytes, 0, *values)
         self._cursor.set_data(self._data)
-        encoder = self.device.create_command_encoder()
         compute = encoder.begin_compute_pass()
         compute.bind_pipeline(self._pipeline, self._root)
         compute.dispatch_compute(size)
         compute.end()
-        self.device.submit_command_buffer(encoder.finish())
 
 
 def ranked(search: Mapping[str, Sequence[float]]) -> list[str]:
@@ -121,10 +125,14 @@ def ranked(search: Mapping[str, Sequence[float]]) -> list[str]:
 ROW = 32768  # thread groups along x; lavapipe takes at most 65,535
 
 
-def raw_source(device: spy.Device, fields: str, threads: int, per_group: int, body: str) -> str:
-    """A kernel around `body`, which finds ``lane``, ``group`` and ``first``, the first element of the group."""
+def raw_source(device: spy.Device, fields: str, threads: int, per_group: int, body: str, more: str = "") -> str:
+    """A kernel around `body`, which finds ``lane``, ``group`` and ``first``, the first element of the group.
+
+    Args:
+        more: declarations beside `SOURCE`.
+    """
     on_cuda = device.info.type.name == "cuda"
-    lines = [SOURCE, f"struct P {{ {fields} }};\n" + ("" if on_cuda else "uniform P p;\n")]
+    lines = [SOURCE, more, f"struct P {{ {fields} }};\n" + ("" if on_cuda else "uniform P p;\n")]
     argument = ", uniform P p" if on_cuda else ""
     lines.append(f'[shader("compute")] [numthreads({threads}, 1, 1)]')
     lines.append(f"void run(uint3 gid : SV_GroupID, uint lane : SV_GroupIndex{argument})\n{{")

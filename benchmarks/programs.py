@@ -61,7 +61,40 @@ float blur(int2 p, Tensor<float,2> image)
 }
 """
 
+# Local tone mapping: the light of a pixel, what it is around it but for edges, and more of the difference. `LIGHT` is an array
+# of the module that is imported, or a struct of the hand-written kernels, which brings `at` and `size`.
+LOCAL = """
+float luminance(float3 c) { return dot(c, float3(0.2126, 0.7152, 0.0722)); }
+
+float base(int2 p, LIGHT light, float edge)
+{
+    int2 last = size(light) - 1;
+    float centre = at(light, p), sum = 0, weights = 0;
+    for (int y = -2; y <= 2; ++y)
+    {
+        for (int x = -2; x <= 2; ++x)
+        {
+            float value = at(light, clamp(p + int2(x, y), 0, last));
+            float apart = (value - centre) * edge;
+            float weight = 1 / ((1 + 0.25 * (x * x + y * y)) * (1 + apart * apart));
+            sum += weight * value;
+            weights += weight;
+        }
+    }
+    return sum / weights;
+}
+
+float detail(float light, float base) { return (light - base) / max(light, 0.001); }
+float3 enhance(float3 c, float detail, float amount) { return c * max(0, 1 + amount * detail); }
+"""
+ARRAYS = """
+import LIBRARY;
+int2 size(Tensor<float,2> light) { return int2(int(light.shape[1]), int(light.shape[0])); }
+float at(Tensor<float,2> light, int2 p) { return light[p]; }
+"""
+
 CHAIN = (1.1, 0.9, 0.5, 1.2, 0.95)  # red, blue, stops, amount, gain
+LOCALLY = (8.0, 1.5)  # edge, amount
 TONEMAP = (0.5, 1.2, 2.2)  # stops, amount, gamma
 LUMA = (0.2126, 0.7152, 0.0722)
 
@@ -91,6 +124,17 @@ def tonemap_calls(m: Any) -> Callable[..., Any]:
     return tonemap
 
 
+def local_calls(m: Any, call_id: Callable[[], Any]) -> Callable[..., Any]:
+    """Local tone mapping of an image."""
+
+    def local(image: Any, edge: float, amount: float) -> Any:
+        light = m.luminance(image)
+        base = m.base(call_id(), light, edge)
+        return m.filmic(m.enhance(image, m.detail(light, base), amount))
+
+    return local
+
+
 def numpy_chain(c: Array, red: float, blue: float, stops: float, amount: float, g: float) -> Array:
     """The chain in float32 NumPy, as one would write it: a temporary per step."""
     f = np.float32
@@ -108,6 +152,24 @@ def numpy_blur(image: Array) -> Array:
     wide = np.pad(image, 1, mode="edge")
     h, w = image.shape
     return np.sum([wide[y : y + h, x : x + w] for y in range(3) for x in range(3)], axis=0, dtype=np.float32) / np.float32(9)
+
+
+def numpy_local(image: Array, edge: float, amount: float) -> Array:
+    """Local tone mapping, in float64."""
+    image = image.astype(np.float64)
+    light = image @ np.array(LUMA)
+    wide = np.pad(light, 2, mode="edge")
+    h, w = light.shape
+    total, weights = np.zeros_like(light), np.zeros_like(light)
+    for y in range(5):
+        for x in range(5):
+            value = wide[y : y + h, x : x + w]
+            weight = 1 / ((1 + 0.25 * ((x - 2) ** 2 + (y - 2) ** 2)) * (1 + ((value - light) * edge) ** 2))
+            total += weight * value
+            weights += weight
+    detail = (light - total / weights) / np.maximum(light, 0.001)
+    c = image * np.maximum(0, 1 + amount * detail)[..., None]
+    return (c * (2.51 * c + 0.03)) / (c * (2.43 * c + 0.59) + 0.14)
 
 
 def numpy_tonemap(c: Array, stops: float, amount: float, g: float) -> Array:

@@ -127,8 +127,8 @@ class Program(Delivery):
         self._refuse_copies(values)
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
-        # writes memory that is no result of its own: running it twice may differ from running it once
-        self.acts = not all(map(is_pure, self.graph.nodes))
+        # whether it writes memory that is no result of its own, so that running it twice may differ from running it once
+        self.acts = not all(is_pure(n) for region in self.graph.nodes for body in region.bodies for n in body.nodes)
         self.writes = self.acts or self.outs is not None
         self.recorded: Any = None  # what `lazy` knows of it, once it has recorded a call of it
         self.targets: dict[int, Target] = {}
@@ -374,6 +374,8 @@ class Program(Delivery):
                 axes = node.attrs["axes"]
                 assert isinstance(axes, tuple)
                 views[node.results[0]] = slot[node.operands[0]], tuple(int(d.removeprefix("d")) for d in axes)
+                slot[node.results[0]] = count
+                count += 1
                 continue
             for value in node.results:
                 slot[value] = count
@@ -383,6 +385,7 @@ class Program(Delivery):
             assert node.body is not None
             acts = not all(map(is_pure, node.body.nodes))
             step = Step(plan, tuple(slot[v] for v in node.results), acts, "over" in node.attrs)
+            step.views = tuple((slot[v], *views[v]) for v in dict.fromkeys(node.operands) if v in views)
             step.textures = self._between(node, [slot[v] for v in node.results])
             steps.append(step)
         outputs = [views.get(v) or (slot[v], ()) for v in graph.outputs]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.compile import Program, Recording
@@ -80,7 +80,7 @@ def _together(device: Device, key: tuple[int, ...], calls: Sequence[Call], leave
     except TrailingMismatch:  # another extent than the program was made for decides about a type
         del device.joints[key]
         results = _program(device, key, calls, leaves)(leaves)
-    return results if isinstance(results, tuple) else [results]
+    return cast("Sequence[Tensor]", results) if isinstance(results, tuple) else [results]
 
 
 def _apart(calls: Sequence[Call], wanted: int, key: Sequence[int]) -> Sequence[Tensor]:

@@ -33,11 +33,20 @@ def seconds_per_kernel(
         placed = program.placed(values)
         if program.detours is not None:
             placed = program.detours.enter([*values, *program.captures], placed, [])
-        given = program.fresh_textures(placed)
-        shapes = program.shapes(values)
-        pieces = program.pieces(shapes)
-        outputs = [slot for slot, _ in program.plan.outputs] if isinstance(program.plan, Schedule) else None
-        slots: list[Any] = [None] * len(program.slot_shapes(shapes))
-        for j, target in enumerate(given):
-            slots[len(placed) + j if outputs is None else outputs[j]] = target
-        return time_pieces(device, pieces, placed, slots), ""
+        given = _textures(program, placed, program.slot_shapes(program.shapes(values)))
+        return time_pieces(device, program.pieces(program.shapes(values)), placed, given), ""
+
+
+def _textures(program: Program, placed: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """For each slot the texture that is to be written there, if any."""
+    slots: list[Any] = [None] * len(shapes)
+    results: list[Any] = [*program.fresh_textures(placed)]
+    if not isinstance(program.plan, Schedule):
+        slots[len(shapes) - len(results) :] = results
+        return slots
+    for step in program.plan.steps:
+        for slot, target in step.textures.items():
+            slots[slot] = target.create(program.device, shapes[slot])
+    for (slot, _), texture in zip(program.plan.outputs, results):
+        slots[slot] = slots[slot] if texture is None else texture
+    return slots

@@ -118,13 +118,12 @@ def _fits(program: Program) -> bool:
 
 
 def _in_memory(graph: Graph, positions: Sequence[int]) -> list[int]:
-    """The arguments that must lie in memory: of which vectors or matrices are loaded, or to which there is a pointer."""
+    """The arguments that must lie in memory: of which vectors or matrices are loaded, or that user code reads whole."""
     place = dict(zip(graph.inputs, positions))
     found: list[int] = []
     for node in graph.nodes:
         for value, map in zip(node.operands, node.maps):
             kind = None if map.type is None else map.type.kind
-            taken = kind in (Kind.POINTER, Kind.RESOURCE) or (kind is not Kind.WHOLE and filled_axes(value, map.type))
-            if value in place and taken:
+            if value in place and (kind in (Kind.POINTER, Kind.RESOURCE, Kind.WHOLE) or filled_axes(value, map.type)):
                 found.append(place[value])
     return found

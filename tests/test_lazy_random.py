@@ -117,7 +117,7 @@ def m(device: Any) -> fp.Module:
     return fp.Module.load_from_source(device, "lazy_random", "import fusepy;\n" + SOURCE)
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(program=sequences())
 def test_lazy_is_eager(m: fp.Module, program: tuple[list[tuple[int, ...]], list[Step]]) -> None:
     shapes, steps = program

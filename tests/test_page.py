@@ -253,3 +253,17 @@ def big(m: Any) -> fp.Graph:
         values.append(values[-1] + values[-1 - (i * 7) % min(i + 1, 12)])
     g.set_outputs(values[-1])
     return g
+
+
+def test_kernels_that_pass_on_a_texture_are_measured_too(device: Any, tmp_path: Path) -> None:
+    source = "float3 twice(float3 c) { return 2 * c; } float4 texel(int2 p, Texture2D<float4> t) { return t[p]; }"
+    lib = fp.Module.load_from_source(device, "page_textures", source)
+    g = fp.Graph(inputs=["image", "pixel"], name="textures")
+    image, pixel = g.get_inputs()
+    light = lib.twice.node()(image)
+    g.set_outputs(lib.texel.node()(pixel, light), light)
+    args = (ramp(5, 6, 3), fp.grid((5, 6)))
+    assert np.array_equal(np.asarray(g(*args)[1]), 2 * ramp(5, 6, 3))
+    g.to_html(tmp_path / "textures.html", *args)
+    text = (tmp_path / "textures.html").read_text(encoding="utf-8")
+    assert len(re.findall(r'<span class="cost">[^<]*GB/s</span>', text)) == g.explain(*args).kernels == 2

@@ -89,6 +89,26 @@ def test_coordinates_of_what_has_no_axes(lib: Any) -> None:
         fp.fuse(lambda a: fp.grid(a, offset=(1, 1)))(ramp(3, 4))
 
 
+@pytest.mark.parametrize("mean_first", [True, False])
+@pytest.mark.parametrize("components", [True, False])
+def test_what_is_added_up_is_stored_by_the_same_kernel(lib: Any, device: Any, mean_first: bool, components: bool) -> None:
+    """Whichever comes first, and whether colours are elements or the last axis of an array."""
+
+    @fp.fuse
+    def around_the_mean(image: Any) -> Any:
+        light = lib.luminance(image)
+        if mean_first:
+            mean = fp.mean(light)
+            return lib.blur(fp.grid(light), light) - mean
+        return lib.blur(fp.grid(light), light) - fp.mean(light)
+
+    image = np.random.default_rng(1).random((6, 8, 3), np.float32)
+    given = image if components else fp.Tensor.from_numpy(device, image, "float3")
+    assert around_the_mean.explain(given).kernels == 2
+    light = image @ np.array([0.2126, 0.7152, 0.0722], np.float32)
+    np.testing.assert_allclose(around_the_mean(given, _result="numpy"), blurred(light) - light.mean(), rtol=1e-4, atol=1e-5)
+
+
 def test_two_blurs_are_three_kernels(lib: Any) -> None:
     @fp.fuse
     def twice(a: Any) -> Any:
@@ -153,6 +173,22 @@ def test_a_computed_value_that_no_texture_holds(device: Any) -> None:
     for x in (ramp(3, 4, 2), ramp(3, 4).astype(np.int32), ramp(3, 4)):  # three axes, integers, one channel where four are read
         with pytest.raises(fp.NoMatchError, match="'t'"):
             fp.fuse(lambda x: m.texel(fp.grid((3, 4)), x * 2))(x)
+
+
+def test_a_program_is_one_submission_without_deferral(monkeypatch: pytest.MonkeyPatch) -> None:
+    undeferred = fp.init_device(deferred=False)
+    module = fp.Module.load_from_source(undeferred, "programs", SOURCE)
+    image = fp.Tensor.from_numpy(undeferred, ramp(3, 5))
+    twice = fp.fuse(lambda a: module.blur(G, module.blur(G, a * 2)))
+    submitted: list[int] = []
+    submit = type(undeferred.queue)._submit
+    monkeypatch.setattr(type(undeferred.queue), "_submit", lambda self: (submitted.append(self._count), submit(self))[1])
+    for _ in range(3):  # the first, and what is replayed of it
+        submitted.clear()
+        soft = twice(image)
+        assert submitted == [3]
+    np.testing.assert_allclose(soft.to_numpy(), blurred(blurred(ramp(3, 5) * 2)), rtol=1e-5)
+    undeferred.close()
 
 
 # ---- writes ---------------------------------------------------------------------------------------------------------

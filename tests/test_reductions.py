@@ -98,7 +98,6 @@ def view(tensor: fp.Tensor, layout: str) -> fp.Tensor:
 
 @given(cases())
 @settings(max_examples=40, deadline=None)
-@pytest.mark.req("G2")
 def test_every_kind_is_numpys(case: tuple[fp.Tensor, Any, bool, str, str]) -> None:
     tensor, axis, keepdims, kind, dtype = case
     found = getattr(fp, kind)(tensor, axis=axis, keepdims=keepdims).to_numpy()
@@ -248,7 +247,6 @@ def test_containers_and_numbers() -> None:
 # ---- with what is around them ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("G2")
 def test_what_feeds_and_what_follows_is_one_kernel(m: fp.Module) -> None:
     @fp.fuse
     def rms(x: Any, k: Any) -> Any:
@@ -356,3 +354,14 @@ def test_what_follows_a_reduction_is_kept_where_results_share_no_grid() -> None:
     np.testing.assert_array_equal(y, x)
     assert (float(total), float(double)) == (-6.0, -12.0)
     np.testing.assert_array_equal(table, x + b)
+
+
+def test_an_axis_that_was_kept_is_no_axis_of_its_source() -> None:
+    def look(x: Any) -> Any:
+        kept = fp.sum(x, -1, keepdims=True)
+        return kept + x, fp.sum(kept, -1, keepdims=True), fp.max(x, -1)
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    kept = x.sum(-1, keepdims=True)
+    for found, want in zip(fp.fuse(look)(x), (kept + x, kept, x.max(-1))):
+        np.testing.assert_array_equal(found, want)

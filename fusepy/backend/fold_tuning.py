@@ -17,7 +17,7 @@ from fusepy.ir.graph import Node
 GROUPS = {"software": 64}  # that fill a device; a GPU of 132 multiprocessors takes 8 of 256 threads on each
 GROUPS_OF_GPU = 1056
 LANES = 8
-LIGHT_NODES = 12  # of a body that is spelled out for 16 elements, or for 4 in 32 columns
+LIGHT_NODES = 12  # of a body that is spelled out for 16 elements, or for 4 in each of 32 columns
 
 
 def is_light(region: Node) -> bool:
@@ -51,11 +51,12 @@ def _software(outputs: int, reduced: int, inner: bool, partials: bool, light: bo
         if alone and (partials or reduced < 1 << 17):
             return FoldShape(True, True, LANES, 4, 16), outputs, 1 << 17
         threads = _power(outputs // 64, LANES, 256)
-        return FoldShape(False, True, threads, 4 if partials or not light else 16), outputs / threads, 1024
+        return FoldShape(False, True, threads, 16 if light and not partials else 4, 16), outputs / threads, 1024
     if alone:
         return FoldShape(True, False, LANES, 4, 16), outputs, 1 << 17
     columns = 1 if partials or outputs < 16 else 2 if outputs < 64 else 8 if outputs < 256 else 32
-    return FoldShape(False, False, LANES, 4 if light or columns < 8 else 1, 16, columns), -(-outputs // (LANES * columns)), 512
+    unroll = 4 if light or columns == 1 else 1
+    return FoldShape(False, False, LANES, unroll, 16, columns), -(-outputs // (LANES * columns)), 512
 
 
 def _gpu(outputs: int, reduced: int, inner: bool, partials: bool, light: bool) -> tuple[FoldShape, float, int]:

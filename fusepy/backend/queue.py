@@ -7,7 +7,7 @@ Order is always as written. Between two dispatches there is a global barrier: sg
 pointers, and without one dependent dispatches in one encoder are wrong on real Vulkan devices (20 of 20 runs).
 
 Once raw memory of a device has been handed out (a buffer, an address, DLPack), somebody else may read it at any time;
-from then on every call is submitted at once (`share`).
+from then on every call is submitted at once (`share`), the kernels of one program together.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Queue:
         self._seen: Any = None  # the encoder that the background thread saw at its last look
         self.closed = False
         self.overlaps = False  # whether the next dispatch may run beside the last one; set with the device's lock held
+        self._together = False  # whether dispatches belong to one program
         if deferred:
             threading.Thread(target=_flusher, args=(weakref.ref(self), self._wake), name="fusepy-queue", daemon=True).start()
 
@@ -76,6 +77,16 @@ class Queue:
         else:
             compute.end()
         self._count += 1
+        if self._count >= (LIMIT if self._together else self._limit):
+            self._submit()
+
+    def begin_program(self) -> None:
+        """What is recorded until `end_program` is not submitted one by one where calls are submitted at once."""
+        self._together = True
+
+    def end_program(self) -> None:
+        """All of a program is recorded."""
+        self._together = self.overlaps = False
         if self._count >= self._limit:
             self._submit()
 

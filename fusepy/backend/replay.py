@@ -73,14 +73,14 @@ class Replay:
         self.frames = [frame_of(step, own, args) for step, own in zip(schedule.steps, launches)]
         results = {slot for slot, _ in schedule.outputs}
         unframed = [step for step, frame in zip(schedule.steps, self.frames) if frame is None]
-        tensors = results.union(*({*step.plan.positions, *step.results} for step in unframed))
+        tensors = results.union(*({*step.reads, *step.results} for step in unframed))
         # for each step its results: slot, bytes, and what makes a tensor of it where somebody wants one
         self.makes: list[list[tuple[int, int, Element | None, tuple[int, ...]]]] = []
         for step in schedule.steps:
             plain = [(slot, e) for slot, e in zip(step.results, step.plan.elements) if slot not in step.textures]
             made = [(slot, e, shapes[slot]) for slot, e in plain]
             self.makes.append([(slot, _nbytes(e, s), e if slot in tensors else None, s) for slot, e, s in made])
-        self.count = max((slot for step in schedule.steps for slot in step.results), default=len(args) - 1) + 1
+        self.count = schedule.slots
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Runs all steps and returns the slots; the device's lock must be held."""
@@ -97,6 +97,8 @@ class Replay:
                 queue.keep(block)
                 if element is not None:
                     slots[slot] = Tensor(device, element, shape, block=block)
+            for slot, other, _ in step.views:
+                places[slot] = places[other]
             queue.overlaps = not step.barrier
             if frame is None:
                 self.schedule.run_step(step, slots, [slots[slot] for slot in step.results])

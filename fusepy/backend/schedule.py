@@ -40,6 +40,7 @@ class Step:
         barrier: whether it waits for what ran before it.
         release: slots that nobody reads any more when it starts.
         textures: of its results those that go into textures, which the program keeps from call to call.
+        views: slots that show another one with axes of extent 1: the slot, the other one, and the axes.
     """
 
     plan: Plan
@@ -50,6 +51,13 @@ class Step:
     release: tuple[int, ...] = ()
     split: list[Plan] | None = field(default=None, repr=False)
     textures: dict[int, Target] = field(default_factory=dict[int, "Target"])
+    views: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The slots in whose memory it reads."""
+        source = {slot: other for slot, other, _ in self.views}
+        return tuple(source.get(slot, slot) for slot in self.plan.positions)
 
 
 def place_barriers(steps: Sequence[Step], kept: frozenset[int]) -> None:
@@ -61,13 +69,13 @@ def place_barriers(steps: Sequence[Step], kept: frozenset[int]) -> None:
     Args:
         kept: slots that are arguments or results of the program, which are not given back.
     """
-    last = {slot: i for i, step in enumerate(steps) for slot in (*step.plan.positions, *step.results)}
+    last = {slot: i for i, step in enumerate(steps) for slot in (*step.reads, *step.results)}
     filled: set[int] = set()
     unsafe = False
     free_from = 0  # slots whose last use is before this step are not in use any more
     pending = sorted((i, slot) for slot, i in last.items() if slot not in kept)
     for i, step in enumerate(steps):
-        step.barrier = i == 0 or unsafe or step.acts or any(p in filled for p in step.plan.positions)
+        step.barrier = i == 0 or unsafe or step.acts or any(p in filled for p in step.reads)
         if step.barrier:
             free_from = i
             filled.clear()
@@ -103,7 +111,7 @@ class Schedule:
         self.steps = list(steps)
         self.outputs = list(outputs)
         self._split = split
-        self._slots = max((slot for step in steps for slot in step.results), default=count - 1) + 1
+        self.slots = max((slot for step in steps for slot in (*step.results, *step.plan.positions)), default=count - 1) + 1
         place_barriers(self.steps, frozenset((*range(count), *(slot for slot, _ in outputs))))
         self._checked: set[Shapes] = set()  # shapes of arguments that fit together
         self._kept: dict[int, Bound] = {}  # textures between steps: a new one costs more than a kernel
@@ -130,10 +138,11 @@ class Schedule:
         """
         device = self.device
         with device.lock:
+            device.queue.begin_program()
             try:
                 slots = self._replayed(args) if outs is None else self._written(args, outs)
             finally:
-                device.queue.overlaps = False
+                device.queue.end_program()
         return [_shown(slots[slot], axes) for slot, axes in self.outputs]
 
     def _replayed(self, args: Sequence[Any]) -> list[Any]:
@@ -143,7 +152,7 @@ class Schedule:
         if replay is not None:
             return replay.run(args)
         self._check_shapes(args)
-        slots: list[Any] = [*args, *[None] * (self._slots - self.count)]
+        slots: list[Any] = [*args, *[None] * (self.slots - self.count)]
         launches: list[list[Launch]] = []
         shapes: dict[int, tuple[int, ...]] = {}
         for step in self.steps:
@@ -167,7 +176,7 @@ class Schedule:
         self._check_shapes(args)
         given = list(outs)
         late = self._late(args, given)
-        slots: list[Any] = [*args, *[None] * (self._slots - self.count)]
+        slots: list[Any] = [*args, *[None] * (self.slots - self.count)]
         for step in self.steps:
             for slot in step.release:
                 slots[slot] = None
@@ -182,6 +191,8 @@ class Schedule:
 
     def run_step(self, step: Step, slots: list[Any], outs: Sequence[Any] | None) -> None:
         """Runs one step, its results in `outs` where that says so; a plan per result where their extents share no grid."""
+        for slot, other, axes in step.views:
+            slots[slot] = _shown(slots[other], axes)
         if step.textures:
             outs = self._with_textures(step, slots, outs)
         try:
@@ -270,6 +281,8 @@ class Schedule:
         found = self.follow(shapes)[1]
         pieces: list[tuple[Plan, tuple[int, ...]]] = []
         for step in self.steps:
+            for slot, other, axes in step.views:
+                found[slot] = _with_ones(found[other], axes)
             own = self.plans_of(step, found)
             pieces += [(own[0], step.results)] if own == [step.plan] else [(p, (slot,)) for p, slot in zip(own, step.results)]
         return pieces
@@ -280,7 +293,7 @@ class Schedule:
         Raises:
             ShapeError: if they do not fit together.
         """
-        found: list[tuple[int, ...]] = [*shapes, *[()] * (self._slots - self.count)]
+        found: list[tuple[int, ...]] = [*shapes, *[()] * (self.slots - self.count)]
         plans: list[Plan] = []
         for step in self.steps:
             own = self.plans_of(step, found)

@@ -166,6 +166,11 @@ class _Fuser:
         """What an earlier region has stored for an operand."""
         if value not in self.producer:
             return value
+        below = base(self.found.levels, value)
+        if below is not value:  # an array with axes of extent 1, which user code reads whole
+            node, shown = self.producer[value], Value(value.type, value.dims)
+            self.nodes.append(Node(node.op, [self.stored[below]], node.maps, [shown], node.attrs, node.loc))
+            return shown
         if map.type is None or map.type.kind is not Kind.RESOURCE:
             return self.stored[value]
         if value not in self.textures:

@@ -132,7 +132,7 @@ class Levels:
         leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
         for folding in self.foldings:
             alike = folding.level == level and folding.over == over and folding.rank == rank
-            if alike and folding.nodes[0].op is node.op and folding.leaves & leaves:
+            if alike and folding.nodes[0].op is node.op and share_grid(folding.leaves, leaves):
                 break
         else:
             folding = Folding(level, over, rank, leaves)
@@ -141,14 +141,18 @@ class Levels:
         return folding
 
     def leaves(self, value: Value, map: ArgMap | None = None) -> Leaves:
-        """What gives `value` its extents: stored values, each with the dimensions of its grid that its axes run along."""
+        """What gives `value` its extents: stored values, each with the dimensions of its grid that its axes run along.
+
+        An axis that has become the components of a vector runs along none: ``-1``.
+        """
         found = self._leaves.get(value)
         if found is None:  # an argument, or what a reduction has left
             found = self._leaves[value] = frozenset([(value, tuple(range(value.rank)))] if value.rank else [])
         if map is None or map.dims is None or map.dims == tuple(range(value.rank)):
             return found
         dims = map.dims
-        return frozenset((leaf, tuple(dims[d] for d in along)) for leaf, along in found if all(d < len(dims) for d in along))
+        mapped = ((leaf, tuple(dims[d] if 0 <= d < len(dims) else -1 for d in along)) for leaf, along in found)
+        return frozenset((leaf, along) for leaf, along in mapped if max(along) >= 0)
 
     def _trace_leaves(self, node: Node) -> None:
         """Follows the extents through `node`, whose results are spread over its grid."""
@@ -163,6 +167,18 @@ class Levels:
     def written_between(self, first: int, last: int) -> bool:
         """Whether an array is written by a kernel of a level from `first` up to before `last`."""
         return any(first <= self.place[n] < last for n in self.writers)
+
+
+def share_grid(a: Leaves, b: Leaves) -> bool:
+    """Whether values with these leaves may be taken to have the same extents, until those are known.
+
+    What ``expand`` has put an axis into has extent 1 there, and no leaf: it is not like what has one.
+    """
+    return bool(a & b) and _covered(a) == _covered(b)
+
+
+def _covered(leaves: Leaves) -> set[int]:
+    return {d for _, along in leaves for d in along}
 
 
 class _Order:

@@ -15,7 +15,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.cost import compute_bytes, element_bytes
 from fusepy.passes.effects import is_pure, writes_array
-from fusepy.passes.levels import Folding, Leaves, Levels, reads_whole
+from fusepy.passes.levels import Folding, Leaves, Levels, reads_whole, share_grid
 
 
 @dataclass(eq=False)
@@ -73,16 +73,25 @@ class Partition:
         producer = self.levels.producer
         found: dict[Node, None] = {}
         starts: dict[Value, None] = {}
-        stack = [*roots, *(v for n in part.effects for v in (*n.operands, *n.results))]
-        found.update(part.effects)
+        stack = [*roots, *(v for n in part.effects for v in n.results)]
+
+        def enter(node: Node) -> None:
+            found[node] = None
+            for operand, map in zip(node.operands, node.maps):
+                if reads_whole(map, operand):
+                    starts[operand] = None  # it lies in memory, be it a view
+                else:
+                    stack.append(operand)
+
+        for node in part.effects:
+            enter(node)
         while stack:
             value = stack.pop()
             node = producer.get(value)
             if node is None or value in ends or (value in part.loads and value not in part.stored):
                 starts[value] = None
             elif node not in found:
-                found[node] = None
-                stack += node.operands
+                enter(node)
         return sorted(found, key=self.levels.position.__getitem__), list(starts)
 
 
@@ -113,6 +122,8 @@ class _Partitioner:
         self.position = {v: i for i, v in enumerate(graph.values())}
 
     def run(self) -> Partition:
+        for folding in self.levels.foldings:  # before all else, which may join them
+            self.fold_part[folding] = self.new(Part(folding.level, folding=folding))
         for node in self.graph.nodes:
             self.place_node(node)
         for value in dict.fromkeys(base(self.levels, v) for v in self.graph.outputs):
@@ -120,6 +131,7 @@ class _Partitioner:
                 self.store(value, last=True)
             else:
                 self.store(value)
+        self.join_reductions()
         for part in sorted(self.parts, key=lambda p: p.level, reverse=True):
             self.slice(part)
         return Partition(self.graph, tuple(sorted(self.parts, key=self.order)), self.levels, tuple(self.decisions))
@@ -140,9 +152,6 @@ class _Partitioner:
             crosses = value in levels.folding and (levels.folding[value] is not after or not node.op.spreads)
             if (whole or crosses) and node.op.name != "expand":
                 self.store(base(levels, value))
-        folding = levels.folding.get(node.results[0]) if node.results else None
-        if folding is not None and folding not in self.fold_part:
-            self.fold_part[folding] = self.new(Part(folding.level, folding=folding))
         if not is_pure(node):
             self.act(node)
 
@@ -170,8 +179,7 @@ class _Partitioner:
             return
         folding = self.levels.folding.get(value)
         if folding is not None:
-            part = self.fold_part.get(folding) or self.new(Part(folding.level, folding=folding))
-            self.fold_part[folding] = part
+            part = self.fold_part[folding]
             part.after.append(value)
             self.home[value] = part
             return
@@ -200,9 +208,22 @@ class _Partitioner:
                 return min(found, key=lambda p: p.level)
         return self.plain(level)
 
+    def join_reductions(self) -> None:
+        """Moves stored values to reductions over their grid: one kernel reads what both need."""
+        for part in [p for p in self.parts if p.folding is None and not p.effects]:
+            for value in list(part.stored):
+                leaves = self.levels.leaves(value)
+                for other in self.parts:
+                    pure = value in self.levels.producer
+                    if pure and other.level == part.level and self.shares_grid(other, value, leaves):
+                        part.stored.remove(value)
+                        self.put(value, other)
+                        break
+        self.parts = [p for p in self.parts if p.stored or p.effects or p.folding is not None]
+
     def shares_grid(self, part: Part, value: Value, leaves: Leaves) -> bool:
         folding = part.folding
-        return folding is not None and value.rank == folding.rank and bool(folding.leaves & leaves)
+        return folding is not None and value.rank == folding.rank and share_grid(folding.leaves, leaves)
 
     # ---- what is loaded, and what is computed again -------------------------------------------------------------
 

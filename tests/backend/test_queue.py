@@ -153,6 +153,26 @@ def test_without_deferral_and_after_share_every_dispatch_is_submitted(monkeypatc
     assert [dispatched(log) for log in device.submitted] == [[0], [1]]
 
 
+def test_a_program_is_one_command_buffer_without_deferral() -> None:
+    device, queue = make(deferred=False)
+    queue.dispatch(0, None, [1, 1, 1])  # type: ignore[arg-type]
+    queue.begin_program()
+    for i in (1, 2, 3):
+        queue.dispatch(i, None, [1, 1, 1])  # type: ignore[arg-type]
+    assert [dispatched(log) for log in device.submitted] == [[0]]
+    queue.end_program()
+    queue.dispatch(4, None, [1, 1, 1])  # type: ignore[arg-type]
+    assert [dispatched(log) for log in device.submitted] == [[0], [1, 2, 3], [4]]
+
+
+def test_a_program_that_ends_stays_recorded_where_calls_are_deferred() -> None:
+    device, queue = make()
+    queue.begin_program()
+    queue.dispatch(0, None, [1, 1, 1])  # type: ignore[arg-type]
+    queue.end_program()
+    assert not device.submitted
+
+
 def test_what_nobody_submits_is_submitted_by_time() -> None:
     device, queue = make()
     for round in range(3):
@@ -247,4 +267,78 @@ def test_raw_access_turns_deferral_off() -> None:
         device.raw.wait()  # submitted without anybody asking
         same(u.buffer.to_numpy().view(F32)[u.offset // 4 : u.offset // 4 + 16], ramp(16) * 4)
     finally:
+        device.close()
+
+
+class Submissions:
+    """Counts what a device submits, in a block, with no background thread."""
+
+    def __init__(self, device: Any, monkeypatch: pytest.MonkeyPatch):
+        self.count = 0
+        self._raw = device.queue._device
+        monkeypatch.setattr(device.queue, "_device", self)
+
+    def submit_command_buffer(self, buffer: Any) -> Any:
+        self.count += 1
+        return self._raw.submit_command_buffer(buffer)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+
+def outside_encoder(m: Any, device: Any, t: Any) -> None:
+    device.sgl.create_command_encoder()
+
+
+def appended(m: Any, device: Any, t: Any) -> None:
+    encoder = device.sgl.create_command_encoder()
+    found = m.twice.append_to(encoder, t)
+    device.sgl.submit_command_buffer(encoder.finish())
+    same(found.to_numpy(), ramp(16) * 16)  # it runs behind the calls that were made before it
+
+
+@pytest.mark.parametrize(
+    "needs",
+    [
+        lambda m, device, t: t.to_numpy(),
+        lambda m, device, t: device.wait(),
+        lambda m, device, t: repr(t),
+        outside_encoder,
+        appended,
+    ],
+    ids=["read", "wait", "print", "outside encoder", "append_to"],
+)
+def test_what_needs_the_results_submits_them_together(needs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_module, "DELAY_S", 3600.0)
+    device = fp.init_device()
+    try:
+        m = fp.Module.load_from_source(device, "deferral", "float twice(float x) { return 2 * x; }")
+        m.twice(fp.Tensor.from_numpy(device, ramp(16)))
+        device.wait()
+        t = fp.Tensor.from_numpy(device, ramp(16))
+        submissions = Submissions(device, monkeypatch)
+        for _ in range(3):
+            t = m.twice(t)
+        assert submissions.count == 0
+        needs(m, device, t)
+        assert submissions.count == 1
+        same(t.to_numpy(), ramp(16) * 8)
+    finally:
+        monkeypatch.undo()
+        device.close()
+
+
+def test_one_option_turns_deferral_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = fp.init_device(deferred=False)
+    try:
+        m = fp.Module.load_from_source(device, "deferral", "float twice(float x) { return 2 * x; }")
+        t = fp.Tensor.from_numpy(device, ramp(16))
+        device.wait()
+        submissions = Submissions(device, monkeypatch)
+        for count in range(1, 4):
+            t = m.twice(t)
+            assert submissions.count == count
+        same(t.to_numpy(), ramp(16) * 8)
+    finally:
+        monkeypatch.undo()
         device.close()

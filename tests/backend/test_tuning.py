@@ -1,9 +1,15 @@
-"""Thread shapes: what was measured to be best stays chosen (decision 002)."""
+"""Thread shapes: what was measured to be best stays chosen (decisions 002 and 011)."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from fusepy.backend.fold_stages import Work, fold_stages
+from fusepy.backend.fold_tuning import fold_shape
+from fusepy.backend.fold_variant import FoldShape
+from fusepy.backend.marshals.base import Variant
 from fusepy.backend.tuning import choose
 
 
@@ -33,3 +39,51 @@ def test_strided_kernels_and_gpus_look_at_the_largest_element_only() -> None:
         assert choose("vulkan", 4, True, moved).batched
         assert choose("vulkan", 12, True, moved).per_group == 256
         assert choose("cuda", 12, True, moved).per_thread == 2
+
+
+# ---- folds: decision 011 --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("outputs", "reduced", "inner", "shape", "chunks"),
+    [
+        (1, 1 << 24, True, FoldShape(False, True, 8, 16, 16), 512),  # lanes have 32 k elements each
+        (1, 1000, True, FoldShape(True, True, 8, 4, 16), 1),  # one group, one kernel
+        (4096, 4096, True, FoldShape(False, True, 64, 16, 16), 1),  # a row for each lane
+        (64, 100_000, True, FoldShape(False, True, 8, 16, 16), 8),
+        (4096, 4096, False, FoldShape(False, False, 8, 4, 16, 32), 4),
+        (16, 1 << 20, False, FoldShape(False, False, 8, 4, 16, 2), 64),
+    ],
+)
+def test_folds_in_software(outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
+    assert fold_shape("software", outputs, reduced, inner) == (shape, chunks)
+
+
+def test_long_bodies_are_not_spelled_out_in_every_column() -> None:
+    light, heavy = (fold_shape("software", 4096, 4096, False, light=light)[0] for light in (True, False))
+    assert (light.columns * light.unroll, heavy.columns * heavy.unroll) == (128, 32)
+    assert fold_shape("software", 4096, 8, False, partials=True)[0].columns == 1  # to merge accumulators is long
+
+
+@given(
+    st.sampled_from(["software", "cuda", "vulkan"]),
+    st.integers(1, 1 << 20),
+    st.integers(1, 1 << 24),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner: bool, light: bool, linear: bool) -> None:
+    stages, counts = fold_stages(kind, Work(outputs, reduced, inner, light), Variant(linear, 2))
+    first, *rest = stages
+    chunk, chunks = first.sizes["chunk"], first.sizes["chunks"]
+    assert (chunks - 1) * chunk < reduced <= chunks * chunk  # and no chunk is empty
+    assert counts == ([outputs * chunks] if chunks > 1 else [])
+    assert [s.sizes["reduced"] for s in rest] == ([chunks] if chunks > 1 else [])
+    assert chunks == 1 or chunk % first.variant.shape.run == 0
+    for stage in stages:
+        shape = stage.variant.shape
+        assert shape.run % shape.unroll == 0
+        x, y, _ = stage.groups()
+        lanes = 1 if shape.group else shape.threads
+        assert x * y * lanes * shape.columns >= stage.sizes["outputs"] * stage.sizes["chunks"]
