@@ -21,6 +21,7 @@ from fusepy.results import hand_back
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
     from fusepy.caller import Caller
     from fusepy.compile import Program
 
@@ -83,7 +84,7 @@ def _now(caller: Caller, args: Sequence[Any], kwargs: Mapping[str, Any], result:
 def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Call, Sequence[Result]] | None:
     """The call, and what its results are; ``None`` where an argument is to be read now."""
     if len(PENDING) >= CALLS:
-        waiting()[0].run()
+        _make_room(program.device)
     given: Sequence[Any] = flat(args) if program.nested else args
     if program.captures:
         given = [*given, *program.captures]
@@ -91,37 +92,21 @@ def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Cal
         _compute(given, known.in_memory)
     leaves: list[Any] = []
     shapes: list[tuple[int, ...]] = []
-    length = 0
-    group: Group | None = None
     for i, leaf in enumerate(given):
-        cls = leaf.__class__
-        if cls is Mapped:
+        if leaf.__class__ is Mapped:
             leaf = leaf.value
-            cls = leaf.__class__
+        cls = leaf.__class__
         if cls is LazyTensor:
+            leaves.append(leaf.pending)
             shapes.append(leaf.shape)
-            output: Output = leaf.pending
-            length = max(length, output.call.length)
-            leaves.append(output)
-            other = output.call.group.whole()
-            if group is None:
-                group = other
-            elif other is not group:
-                other.into = group
-        elif cls is Tensor:
-            if leaf.block.__class__ is not Block:  # memory of another framework, which may change it at any time
-                return None
-            shapes.append(leaf.shape)
-            leaves.append(leaf)
-        elif cls is float or cls is int or cls is bool or isinstance(leaf, np.generic):
-            shapes.append(())
-            leaves.append(leaf)
-        else:
-            kept = _kept(program, i, leaf)
-            if kept is None:
-                return None
-            shapes.append(shape_of(kept))
-            leaves.append(kept)
+            continue
+        kept = leaf if cls is float or cls is int else _kept(program, i, leaf)
+        if kept is None:
+            return None
+        leaves.append(kept)
+        shapes.append(kept.shape if cls is Tensor else () if cls is float or cls is int else shape_of(kept))
+    before = [leaf.call for leaf in leaves if leaf.__class__ is Output]
+    length = max([call.length for call in before], default=0)
     if length > LENGTH:
         _compute(given, range(len(given)))
         return _call(program, known, args)
@@ -130,7 +115,26 @@ def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Cal
     results = known.results(tuple(shapes))
     if results is None:
         return None
-    return Call(program, leaves, user_place(), length + known.length, group or Group()), results
+    return Call(program, leaves, user_place(), length + known.length, _joined(before)), results
+
+
+def _make_room(device: Device) -> None:
+    """Runs the oldest of the recorded calls of a device."""
+    oldest = next((call for call in waiting() if call.program.device is device), None)
+    if oldest is not None:
+        oldest.run()
+
+
+def _joined(calls: Sequence[Call]) -> Group:
+    """The group of a call that takes results of these."""
+    if not calls:
+        return Group()
+    first = calls[0].group.whole()
+    for call in calls[1:]:
+        other = call.group.whole()
+        if other is not first:
+            other.into = first
+    return first
 
 
 def _compute(given: Sequence[Any], places: Iterable[int]) -> None:
@@ -142,12 +146,17 @@ def _compute(given: Sequence[Any], places: Iterable[int]) -> None:
 
 
 def _kept(program: Program, position: int, value: Any) -> Any:
-    """An argument that the user may change before the call runs, as it is now; ``None`` if it cannot be kept."""
-    if value.__class__ is np.ndarray:
+    """An argument as it is now, though the user may change it before the call runs; ``None`` if it cannot be kept."""
+    cls = value.__class__
+    if cls is Tensor:  # memory of another framework may change at any time
+        return value if value.block.__class__ is Block else None
+    if cls is np.ndarray:
         place = program.places[position]
         assert place is not None
         return place(value)
-    return _copied(value) if value.__class__ is list or value.__class__ is tuple else None
+    if cls is list or cls is tuple:
+        return _copied(value)
+    return cast("Any", value) if isinstance(value, (bool, np.generic)) else None
 
 
 def _copied(value: Any) -> Any:
