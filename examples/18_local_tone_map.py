@@ -18,10 +18,9 @@ float stops(float3 c) { return log2(dot(c, float3(0.2126, 0.7152, 0.0722)) + 0.0
 float blur(int2 pixel, int2 along, Tensor<float,2> image, Tensor<float,1> weights)
 {
     int2 last = int2(image.shape[1], image.shape[0]) - 1;
-    int count = int(weights.shape[0]);
     float sum = 0;
-    for (int i = 0; i < count; ++i)
-        sum += weights[i] * image[clamp(pixel + (i - count / 2) * along, 0, last)];
+    for (int i = 0; i < int(weights.shape[0]); ++i)
+        sum += weights[i] * image[clamp(pixel + (i - int(weights.shape[0]) / 2) * along, 0, last)];
     return sum;
 }
 
@@ -45,8 +44,7 @@ def local_tone_map(picture, weights, contrast, detail):
 
 picture = photograph.read()
 reach = np.arange(-24, 25, dtype=np.float32)
-weights = np.exp(-((reach / 10) ** 2) / 2)
-weights /= weights.sum()
+weights = np.exp(-((reach / 10) ** 2) / 2) / 24.709  # which add up to 1
 mapped = local_tone_map(picture, weights, 0.5, 1.6)
 explanation = local_tone_map.explain(picture, weights, 0.5, 1.6)
 print(explanation)
