@@ -1,7 +1,8 @@
 """From the trace of a random graph of calls, operators and means to a plan for its kernels; no driver, and no Slang compiler.
 
-Times are per node, so that the ratio of two sizes is 1 where compiling is linear, and garbage is collected as it is elsewhere. Half of the operations are calls of Slang
-functions, the rest operators, intrinsics, and three means in a hundred, of the last 20 values made.
+Times are per node, so that the ratio of two sizes is 1 where compiling is linear, and garbage is collected as it is elsewhere.
+Half of the operations are calls of Slang functions, the rest operators, intrinsics, and three means in a hundred, of the last 20
+values made.
 """
 
 from __future__ import annotations
