@@ -11,7 +11,7 @@ import numpy as np
 
 from fusepy.backend.block import Block
 from fusepy.delivery import shape_of
-from fusepy.lazytensor import Call, Group, LazyTensor, Output
+from fusepy.lazytensor import Call, Group, LazyTensor, Output, joined
 from fusepy.mapping import Mapped, unmapped
 from fusepy.nested import flat
 from fusepy.pending import PENDING, RECORDER, waiting
@@ -92,21 +92,30 @@ def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Cal
         _compute(given, known.in_memory)
     leaves: list[Any] = []
     shapes: list[tuple[int, ...]] = []
-    for i, leaf in enumerate(given):
-        if leaf.__class__ is Mapped:
-            leaf = leaf.value
+    length = 0
+    group: Group | None = None
+    for leaf in given:
         cls = leaf.__class__
+        if cls is Mapped:
+            leaf = leaf.value
+            cls = leaf.__class__
         if cls is LazyTensor:
-            leaves.append(leaf.pending)
+            output: Output = leaf.pending
+            call = output.call
+            if call.length > length:
+                length = call.length
+            group = call.group if group is None or group is call.group else joined(group, call.group)
+            leaves.append(output)
             shapes.append(leaf.shape)
-            continue
-        kept = leaf if cls is float or cls is int else _kept(program, i, leaf)
-        if kept is None:
-            return None
-        leaves.append(kept)
-        shapes.append(kept.shape if cls is Tensor else () if cls is float or cls is int else shape_of(kept))
-    before = [leaf.call for leaf in leaves if leaf.__class__ is Output]
-    length = max([call.length for call in before], default=0)
+        elif cls is float or cls is int:
+            leaves.append(leaf)
+            shapes.append(())
+        else:
+            kept = _kept(program, len(leaves), leaf)
+            if kept is None:
+                return None
+            leaves.append(kept)
+            shapes.append(shape_of(kept))
     if length > LENGTH:
         _compute(given, range(len(given)))
         return _call(program, known, args)
@@ -115,7 +124,7 @@ def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Cal
     results = known.results(tuple(shapes))
     if results is None:
         return None
-    return Call(program, leaves, user_place(), length + known.length, _joined(before)), results
+    return Call(program, leaves, user_place(), length + known.length, group or Group()), results
 
 
 def _make_room(device: Device) -> None:
@@ -123,18 +132,6 @@ def _make_room(device: Device) -> None:
     oldest = next((call for call in waiting() if call.program.device is device), None)
     if oldest is not None:
         oldest.run()
-
-
-def _joined(calls: Sequence[Call]) -> Group:
-    """The group of a call that takes results of these."""
-    if not calls:
-        return Group()
-    first = calls[0].group.whole()
-    for call in calls[1:]:
-        other = call.group.whole()
-        if other is not first:
-            other.into = first
-    return first
 
 
 def _compute(given: Sequence[Any], places: Iterable[int]) -> None:
@@ -167,7 +164,7 @@ def _copied(value: Any) -> Any:
 def _results(program: Program, call: Call, results: Sequence[Result]) -> Any:
     """Lazy tensors for the results of a call, in the structure that it returns them in."""
     made: list[Any] = []
-    for i, (element, shape, size, key) in enumerate(results):
+    for element, shape, size, key in results:
         tensor = LazyTensor.__new__(LazyTensor)
         tensor.device = program.device
         tensor.element = element
@@ -175,7 +172,7 @@ def _results(program: Program, call: Call, results: Sequence[Result]) -> Any:
         tensor.size = size
         tensor.key = key
         tensor.grads = None
-        tensor.pending = Output(call, i)
+        tensor.pending = Output(call, len(made))
         call.results.append(weakref.ref(tensor))
         made.append(tensor)
     rebuild = program.recording.rebuild

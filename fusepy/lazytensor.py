@@ -49,6 +49,14 @@ class Group:
         return group
 
 
+def joined(a: Group, b: Group) -> Group:
+    """The one group that two become."""
+    a, b = a.whole(), b.whole()
+    if a is not b:
+        b.into = a
+    return a
+
+
 class Call:
     """A call that was recorded.
 

@@ -33,10 +33,12 @@ def user_line() -> str | None:
 
 def user_place() -> Place | None:
     """File and line of the innermost frame outside of fusepy, for whoever will hardly ever need them as text."""
+    known = _users
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
-        if _is_users(frame.f_code.co_filename):
-            return frame.f_code.co_filename, frame.f_lineno
+        name = frame.f_code.co_filename
+        if known[name] if name in known else _is_users(name):
+            return name, frame.f_lineno
         frame = frame.f_back
     return None
 
