@@ -218,7 +218,7 @@ def test_measured_times_follow_the_work(m: Any, device: Any) -> None:
 
     if "timestamp_query" not in device.features:
         pytest.skip("the device has no timestamps")
-    small, large = ramp(1 << 10), ramp(1 << 17)
+    small, large = ramp(1 << 10), ramp(1 << (17 if device.target.kind == "software" else 24))  # a GPU runs 2^17 side by side
 
     def seconds(x: Any) -> float:
         program, _ = m.slow._inspected((x,), {})
@@ -228,7 +228,7 @@ def test_measured_times_follow_the_work(m: Any, device: Any) -> None:
         assert fp.stats().dispatches > before
         return found
 
-    assert seconds(large) > 8 * seconds(small)  # 128 times the work
+    assert seconds(large) > 8 * seconds(small)  # at least 128 times the work
     assert np.array_equal(m.slow(small), m.slow(small))  # the queue is as it was
 
 

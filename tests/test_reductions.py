@@ -118,10 +118,23 @@ WAYS = [  # how many chunks, the shape for results whose elements are neighbours
         (5, THREADS, replace(GROUP, inner=False)),
     ),
     (3, replace(GROUP, threads=64, unroll=2), FoldShape(False, False, 16)),
+    (1, replace(GROUP, threads=32, lanes=4), FoldShape(True, False, 32, 4, 16, lanes=8)),
+    (5, replace(GROUP, threads=32, lanes=8), FoldShape(True, False, 32, 2, 4, lanes=2)),
 ]
 
 
-@pytest.fixture(params=WAYS, ids=["groups", "chunks of groups", "threads", "chunks of threads", "large groups"])
+@pytest.fixture(
+    params=WAYS,
+    ids=[
+        "groups",
+        "chunks of groups",
+        "threads",
+        "chunks of threads",
+        "large groups",
+        "shared groups",
+        "chunks of shared groups",
+    ],
+)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     chunks, inner, outer = request.param
 

@@ -671,6 +671,8 @@ def test_a_whole_texture_is_written_over_its_own_extents(m: Any, device: Any) ->
         image, _ = picture(device, (3, 4))
         m.fill(extents(image), [1.0, 2.0, 3.0], image)
         assert image.to_numpy().tolist() == np.broadcast_to([1, 2, 3, 1], (3, 4, 4)).tolist()
+        if on_cuda(device):  # has no textures of one dimension
+            continue
         line, _ = picture(device, (5,), "r32_uint")
         m.fill_line(extents(line), line)
         assert line.to_numpy().tolist() == [0, 1, 4, 9, 16]

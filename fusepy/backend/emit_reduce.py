@@ -51,36 +51,58 @@ class FoldKernel(FoldElements):
         return [*head, *(f"    {line}" for line in body), "}"]
 
     def by_group(self) -> list[str]:
-        """The threads of a group stride along one chunk, and merge what they have in a tree."""
-        index, shape = self.variant.index, self.variant.shape
-        lines = [
-            f"{index} fz_out = {index}(fz_at / uint({BLOCK}.chunks));",
-            f"{index} fz_chunk = {index}(fz_at % uint({BLOCK}.chunks));",
-            f"if (fz_out >= {BLOCK}.outputs)",
-            "    return;",
-            *self.decoded(self.kept, "fz_out"),
-            *self.bounds("fz_chunk"),
-            *self.folded(shape.threads, "fz_lane"),
-        ]
+        """The threads of a group stride along one chunk, or some along each of several, and merge what they have in a tree."""
+        shape = self.variant.shape
+        lanes, lane, apart = shape.threads // shape.beside, "fz_lane", "n"
+        if shape.beside > 1:
+            lane, apart = "fz_in", "n" if shape.inner else f"n * {shape.beside}"
+        lines = [*self.grouped(), *self.folded(lanes, lane)]
         for name, _ in self.members:
             lines.append(f"fz_s_{name}[fz_lane] = fz_acc.{name};")
         lines += [
             "GroupMemoryBarrierWithGroupSync();",
-            f"for (uint n = {shape.threads // 2}; n > 0; n >>= 1)",
+            f"for (uint n = {lanes // 2}; n > 0; n >>= 1)",
             "{",
-            "    if (fz_lane < n)",
+            f"    if ({lane} < n)",
             "    {",
             "        FzAcc other;",
-            *(f"        other.{name} = fz_s_{name}[fz_lane + n];" for name, _ in self.members),
+            *(f"        other.{name} = fz_s_{name}[fz_lane + {apart}];" for name, _ in self.members),
             f"        fz_merge(fz_acc, other, {BLOCK}.zero);",
             *(f"        fz_s_{name}[fz_lane] = fz_acc.{name};" for name, _ in self.members),
             "    }",
             "    GroupMemoryBarrierWithGroupSync();",
             "}",
-            "if (fz_lane != 0)",
+            f"if ({lane} != 0{f' || fz_out >= {BLOCK}.outputs' if shape.beside > 1 else ''})",
             "    return;",
         ]
         return [*lines, *self.finish("fz_acc", "fz_out")]
+
+    def grouped(self) -> list[str]:
+        """Which result and chunk a thread of a group works on. Threads beyond the last result have no elements, but must wait."""
+        index, shape, beside = self.variant.index, self.variant.shape, self.variant.shape.beside
+        if beside > 1 and not shape.inner:
+            return [
+                f"uint fz_in = fz_lane / {beside};",
+                f"uint fz_across = (uint({BLOCK}.outputs) + {beside - 1}) / {beside};",
+                f"{index} fz_chunk = {index}(fz_at / fz_across);",
+                f"{index} fz_out = {index}((fz_at % fz_across) * {beside} + fz_lane % {beside});",
+                f"if (fz_chunk >= {BLOCK}.chunks)",
+                "    return;",
+                *self.decoded(self.kept, "fz_out"),
+                *self.bounds("fz_chunk"),
+                f"if (fz_out >= {BLOCK}.outputs)",
+                "    fz_last = fz_e;",
+            ]
+        number = f"(fz_at * {beside} + fz_lane / {shape.lanes})" if beside > 1 else "fz_at"
+        return [
+            *([f"uint fz_in = fz_lane % {shape.lanes};"] if beside > 1 else []),
+            f"{index} fz_out = {index}({number} / uint({BLOCK}.chunks));",
+            f"{index} fz_chunk = {index}({number} % uint({BLOCK}.chunks));",
+            *([] if beside > 1 else [f"if (fz_out >= {BLOCK}.outputs)", "    return;"]),
+            *self.decoded(self.kept, "fz_out"),
+            *self.bounds("fz_chunk"),
+            *([f"if (fz_out >= {BLOCK}.outputs)", "    fz_last = fz_e;"] if beside > 1 else []),
+        ]
 
     def by_thread(self) -> list[str]:
         """Each thread has chunks of its own, of several results side by side."""

@@ -49,8 +49,10 @@ class Stage:
     def groups(self) -> list[int]:
         """How many groups it takes along each axis."""
         shape, sizes = self.variant.shape, self.sizes
-        if shape.group:
-            groups = sizes["outputs"] * sizes["chunks"]
+        if shape.group and shape.inner:
+            groups = -(-sizes["outputs"] * sizes["chunks"] // shape.beside)
+        elif shape.group:
+            groups = -(-sizes["outputs"] // shape.beside) * sizes["chunks"]
         elif shape.inner:
             groups = -(-sizes["outputs"] * sizes["chunks"] // shape.threads)
         else:
@@ -64,7 +66,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], l
     shape, chunks = fold_shape(kind, outputs, reduced, work.inner, light=work.light)
     if not variant.linear:
         shape = as_strided(shape)
-    sizes = _sizes(outputs, reduced, chunks, reduced, shape.run)
+    sizes = _sizes(outputs, reduced, chunks, reduced, shape.run * (shape.threads // shape.beside if shape.group else 1))
     chunks = sizes["chunks"]
     if chunks == 1:
         return [Stage(_variant(variant, shape), sizes)], []

@@ -39,8 +39,9 @@ def fold_shape(
     """
     make = _software if kind == "software" else _gpu
     shape, across, least = make(outputs, reduced, inner, partials, light)
-    groups = GROUPS.get(kind, GROUPS_OF_GPU)
-    chunks = 1 if partials else max(1, min(-(-reduced // least), math.ceil(groups / max(across, 1 / 8))))
+    share = GROUPS.get(kind, GROUPS_OF_GPU) / max(across, 1 / 64)
+    # a few groups more than a GPU runs at a time would take as long as twice as many
+    chunks = 1 if partials else max(1, min(-(-reduced // least), math.ceil(share) if kind == "software" else int(share)))
     return shape, chunks
 
 
@@ -61,10 +62,15 @@ def _software(outputs: int, reduced: int, inner: bool, partials: bool, light: bo
 
 def _gpu(outputs: int, reduced: int, inner: bool, partials: bool, light: bool) -> tuple[FoldShape, float, int]:
     """See `_software`."""
-    if reduced < 256 if inner else outputs >= 1024 or reduced < 256:
-        shape = FoldShape(False, True, 256) if inner else FoldShape(False, False, 256, 4, 16)
-        return shape, -(-outputs // 256), 64
-    return FoldShape(True, inner, _power(reduced // 8, 32, 256), 4, 16), outputs, 4096
+    most = 4 if partials or not light else 16
+    if reduced < 32:
+        return FoldShape(False, inner, 256, _power(reduced, 1, most)), -(-outputs // 256), 32
+    if inner:
+        lanes = _power(reduced // 8, 4, 256)
+        return FoldShape(True, True, 256, min(most, 8), 16, lanes=lanes), outputs * lanes / 256, 16 * lanes
+    beside = _power(2 * outputs - 1, 1, 32)  # of 4 bytes each that is a line of memory
+    lanes = 256 // beside
+    return FoldShape(True, False, 256, min(most, 8), 16, lanes=lanes), -(-outputs // beside), 16 * lanes
 
 
 def scan_shape(kind: str, outputs: int, reduced: int, inner: bool) -> tuple[FoldShape, int]:

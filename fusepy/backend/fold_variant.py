@@ -12,12 +12,13 @@ class FoldShape:
     """How the elements of a chunk meet threads.
 
     Attributes:
-        group: the threads of a group share a chunk of one result; else each has chunks of its own.
+        group: the threads of a group share chunks; else each has chunks of its own.
         inner: the dimensions that are folded are the last ones, so that the elements of a result are neighbours.
         threads: of a group.
         unroll: elements of a run that are spelled out one after the other, so that their loads are under way together.
         run: elements that are added before their sum goes to the accumulator; a multiple of `unroll`.
         columns: results that one thread works on side by side.
+        lanes: threads of a group that share one chunk; the others have those of neighbours. By default all of them.
     """
 
     group: bool
@@ -26,6 +27,12 @@ class FoldShape:
     unroll: int = 1
     run: int = 16
     columns: int = 1
+    lanes: int = 0
+
+    @property
+    def beside(self) -> int:
+        """How many chunks a group works on side by side."""
+        return self.threads // self.lanes if self.lanes else 1
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class FoldVariant(Variant):
     def __str__(self) -> str:
         s = self.shape
         what = "scan" if self.scans else "fold"
-        how = f"groups of {s.threads}" if s.group else f"threads of {s.columns}"
+        shared = f", {s.lanes} to a chunk" if s.beside > 1 else ""
+        how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}"
         order = "inner" if s.inner else "outer"
         return f"{super().__str__()}, {what} {self.reads} to {self.writes} by {how}, {order}"

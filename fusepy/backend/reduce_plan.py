@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fusepy.backend.fold_operands import epilogue_operands, members_of
@@ -130,9 +130,16 @@ class ReducePlan(Plan):
         linear = linear and self._lies_contiguous(grid, shapes, strides)
         make = scan_stages if self._scans else fold_stages
         kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._light)
-        strided, counts = make(kind, work, Variant(False, self.rank, wide))
+        apart = work if linear else replace(work, inner=self._lies_inner(plain.strides, inner))
+        strided, counts = make(kind, apart, Variant(False, self.rank, wide))
         stages = make(kind, work, Variant(True, self.rank, wide))[0] if linear else ()
         return FoldRecipe(grid, plain.count, plain.strides, plain.out_shapes, wide, tuple(stages), tuple(strided), tuple(counts))
+
+    def _lies_inner(self, strides: Sequence[tuple[int, ...]], otherwise: bool) -> bool:
+        """Whether elements of one result are closer together in memory than those of neighbouring results."""
+        first = len(self.region.bodies[0].inputs)
+        steps = [(abs(s), d) for o in self._memory if o.position < first for d, s in zip(o.dims, strides[o.position]) if s]
+        return min(steps)[1] in self._over if steps else otherwise
 
     def _check_extents(self, grid: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
         """Raises `ShapeError` where a fold would see an element more than once since another result has a larger grid."""

@@ -86,7 +86,7 @@ def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions:
             continue
         if any(array.shape[d] != grid[d] for d in over):  # it would be combined once for each of the others
             raise ShapeError("a folded value is smaller than the grid", saw=array.shape, expected=grid, hint="split the region")
-        spread = np.broadcast_to(array, grid + value.type.shape)
+        spread = np.broadcast_to(array, array.shape[: len(grid)] + value.type.shape)  # along the grid it keeps its own extents
         if fold.scans:
             results.append(_keep(scanned(fold, spread, over[0], value.type, functions), result_dims(node, j), range(len(grid))))
         else:

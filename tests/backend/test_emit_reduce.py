@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -200,7 +201,8 @@ def test_barriers_stand_between_the_stages_of_one_plan(monkeypatch: pytest.Monke
     seen: list[bool] = []
     dispatch = type(device.queue).dispatch
     monkeypatch.setattr(
-        "fusepy.backend.fold_stages.fold_shape", lambda *_, partials=False, light=True: (GROUP, 1 if partials else 4)
+        "fusepy.backend.fold_stages.fold_shape",
+        lambda *_, partials=False, light=True: (replace(GROUP, unroll=1, run=1), 1 if partials else 4),
     )
     graph = parse_graph(PLAIN)
     plan = plan_of(graph.nodes[0], [0, 1])

@@ -85,5 +85,5 @@ def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner:
         shape = stage.variant.shape
         assert shape.run % shape.unroll == 0
         x, y, _ = stage.groups()
-        lanes = 1 if shape.group else shape.threads
+        lanes = shape.beside if shape.group else shape.threads
         assert x * y * lanes * shape.columns >= stage.sizes["outputs"] * stage.sizes["chunks"]

@@ -22,6 +22,7 @@ from fusepy.ir.verify import verify
 from fusepy.passes import PIPELINE, Pass, run_pipeline
 from fusepy.passes.rewrite import substitute
 from fusepy.passes.split import split_region
+from tests.fake_oracle import FUNCTIONS
 from tests.reference import meaning
 from tests.strategies import ORACLE, Program, programs
 
@@ -124,6 +125,21 @@ def test_programs_that_fold_mean_the_same(program: Program) -> None:
     fused = run_pipeline(graph, ORACLE)
     assert all(n.op.name in ("region", "expand") for n in fused.nodes)
     _same(_stepwise(fused, args, functions), meaning(graph, args, functions, ORACLE), program)
+
+
+def test_a_fold_keeps_its_own_extents_beside_a_larger_result() -> None:
+    text = """import @m = "0123abcd"
+graph @look(%x: Tensor<float>[2], %y: Tensor<uint>[1,1]) -> (Tensor<uint>[?], Tensor<uint>[?,?], Tensor<float>[?,?]) {
+  %0 = reduce(%y) {axes = ["d0"], kind = "sum"} : Tensor<uint>[?]
+  %1 = scan(%y) {axis = "d0", exclusive = false, kind = "sum"} : Tensor<uint>[?,?]
+  %2, %3 = slang.call @m.bump(%y vmap(d0,d1) vcast(float), %x) : Tensor<float>[?,?], Tensor<float>[?,?]
+  return %0, %1, %2
+}"""
+    graph = parse_graph(text)
+    args = [np.array([1.5, 0.5], np.float32), np.array([[4]], np.uint32)]
+    expected = meaning(graph, args, FUNCTIONS, ORACLE)
+    assert [a.shape for a in expected] == [(1,), (1, 1), (1, 2)]
+    _same(_stepwise(run_pipeline(graph, ORACLE), args, FUNCTIONS), expected, Program(graph, args, FUNCTIONS))
 
 
 def _stepwise(fused: Graph, args: list[Any], functions: Any) -> list[Any]:
