@@ -152,7 +152,7 @@ def scan(function: Any, identity: Any, x: Any = _MISSING, axis: int = 0, exclusi
     if x is not _MISSING:
         return _reduced(x, _way("call", axis, False, *combining, scans=True, exclusive=exclusive))
 
-    def scanner(x: Any, axis: int = 0, exclusive: bool = False) -> Any:
+    def scanner(x: Any, axis: int = axis, exclusive: bool = exclusive) -> Any:
         return _reduced(x, _way("call", axis, False, *combining, scans=True, exclusive=exclusive))
 
     return scanner

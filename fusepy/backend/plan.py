@@ -7,6 +7,7 @@ in 64 bits where an extent or offset needs it.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -242,7 +243,12 @@ class Plan:
         return self._made(given, steps)
 
     def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> Recipe:
-        return make_recipe(self._operands, shapes, strides, self._out_dims, self._feeds, self.rank, self.name, self.strict)
+        found = make_recipe(self._operands, shapes, strides, self._out_dims, self._feeds, self.rank, self.name, self.strict)
+        if not found.count and len(found.out_shapes) > 1 and any(math.prod(shape) for shape in found.out_shapes):
+            # no thread would write the results of smaller rank; by themselves they have grids of their own
+            saw, hint = found.out_shapes, "return them from two functions"
+            raise ShapeError(f"{self.name}: results beside an empty one", saw=saw, hint=hint)
+        return found
 
     def one_shape(self, shapes: Sequence[tuple[int, ...]]) -> bool:
         """Whether arguments of these shapes have one batch shape, so that they can be indexed linearly."""

@@ -13,6 +13,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import BUFFER, MEMORY, TEXTURES, is_spread
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.types import Kind
+from fusepy.ir.whole import writes
 from fusepy.passes.effects import is_pure, writes_array
 
 Leaves = frozenset[tuple[Value, tuple[int, ...]]]
@@ -105,8 +106,27 @@ class Levels:
         for value, map in zip(node.operands, node.maps):
             made = self.producer.get(value)
             stored = value in self.folding or (made is not None and (reads_whole(map, value) or writes_array(made)))
-            level = max(level, self.level[value] + stored)
+            level = max(level, self.level[value] + (stored or self.overwrites(node, value)))
         return level
+
+    def overwrites(self, node: Node, value: Value) -> bool:
+        """Whether `node` writes an array from which its operand `value` is computed: then that is stored first."""
+        arrays = {
+            v for v, m in zip(node.operands, node.maps) if m.type is not None and m.type.kind is Kind.WHOLE and writes(m.type)
+        }
+        if not arrays or value in arrays:
+            return False
+        seen = {value}
+        stack = [value]
+        while stack:
+            made = self.producer.get(stack.pop())
+            for operand in made.operands if made is not None else ():
+                if operand in arrays:
+                    return True
+                if operand not in seen:
+                    seen.add(operand)
+                    stack.append(operand)
+        return False
 
     def _after(self, node: Node) -> Folding | None:
         """The reductions that `node` follows on their small grid, if it does no more than that."""
@@ -163,6 +183,11 @@ class Levels:
             if map.dims and operand not in self.spread and not reads_whole(map, operand):
                 found = found | self.leaves(operand, map) if found else self.leaves(operand, map)
         self._leaves.update(dict.fromkeys(node.results, found))
+
+    def written(self, value: Value) -> int:
+        """The level of the last kernel that may write into an argument; -1 if none does."""
+        acting = [n for n in self.graph.nodes if value.container and not is_pure(n)]
+        return max((self.place[n] for n in acting if writes_array(n) or value in n.operands), default=-1)
 
     def written_between(self, first: int, last: int) -> bool:
         """Whether an array is written by a kernel of a level from `first` up to before `last`."""

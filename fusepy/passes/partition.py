@@ -116,6 +116,7 @@ class _Partitioner:
         self.levels = Levels(graph)
         self.parts: list[Part] = []
         self.home: dict[Value, Part] = {}  # of stored values
+        self.old: set[Value] = set()  # computed from arrays that a call which takes them writes
         self.fold_part: dict[Folding, Part] = {}
         self.cones: dict[Part, set[Value]] = {}
         self.decisions: list[Decision] = []
@@ -127,7 +128,9 @@ class _Partitioner:
         for node in self.graph.nodes:
             self.place_node(node)
         for value in dict.fromkeys(base(self.levels, v) for v in self.graph.outputs):
-            if value not in self.home and not self.levels.level[value] and value not in self.levels.folding:
+            if value not in self.levels.producer and self.levels.written(value) >= 0:
+                self.put(value, self.plain(self.levels.written(value) + 1))  # what is in it when the function returns
+            elif value not in self.home and not self.levels.level[value] and value not in self.levels.folding:
                 self.store(value, last=True)
             else:
                 self.store(value)
@@ -150,7 +153,9 @@ class _Partitioner:
             whole = value in levels.producer and reads_whole(map, value)
             after = levels.folding.get(node.results[0]) if node.results else None
             crosses = value in levels.folding and (levels.folding[value] is not after or not node.op.spreads)
-            if (whole or crosses) and node.op.name != "expand":
+            if levels.overwrites(node, value):
+                self.old.add(value)
+            if (whole or crosses or value in self.old) and node.op.name != "expand":
                 self.store(base(levels, value))
         if not is_pure(node):
             self.act(node)
@@ -329,6 +334,9 @@ class _Partitioner:
         node = levels.producer[value]
         if node.op.name in ("const", "expand"):
             return False
+        if part.alone and value in self.old:
+            self.decisions.append(Decision(value, True, 0, 0, "the array that it is computed from is written"))
+            return True
         if levels.written_between(levels.level[value], part.level) and self.reads_memory(value):
             self.store(value)
             self.decisions.append(Decision(value, True, 0, 0, "an array is written before it is used"))

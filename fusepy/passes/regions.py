@@ -13,7 +13,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.types import Type
-from fusepy.passes.levels import spread_values
+from fusepy.passes.levels import reads_whole, spread_values
 
 Dims = tuple[int, ...]
 
@@ -95,7 +95,8 @@ class RegionBuilder:
             self.place_outputs(node.results)
             for dims in self.node_dims(node):
                 for value, map in zip(node.operands, node.maps):
-                    self.needed[value][self.inner(value, map, dims)] = None
+                    if not reads_whole(map, value):
+                        self.needed[value][self.inner(value, map, dims)] = None
         self.place_outputs(self.graph.inputs)
         for j, value in enumerate(self.outputs):
             ways = self.needed[value]
@@ -130,7 +131,9 @@ class RegionBuilder:
         """One copy of `node` for one way of being needed, inside the body."""
         args: list[Value] = []
         for value, map in zip(node.operands, node.maps):
-            args.append(self.instance(value, self.inner(value, map, dims), map.type or value.type))
+            whole = reads_whole(map, value)  # it lies in memory, also where its elements are computed here
+            at, type = () if whole else self.inner(value, map, dims), map.type or value.type
+            args.append(self.load(value, at, type) if whole else self.instance(value, at, type))
         converted = node.op.name == "cast" and node.maps[0].type is node.results[0].type and args[0].type is node.results[0].type
         if converted or node.op.name == "expand":
             self.instances[node.results[0], dims] = args[0]  # the load has converted already; a view is what it shows
