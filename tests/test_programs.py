@@ -28,6 +28,7 @@ float get(int2 p, Tensor<float,2> t) { return t[p]; }
 void put(int2 p, float v, RWTensor<float,2> t) { t[p] = v; }
 float bump(int2 p, RWTensor<float,2> t) { float old = t[p]; t[p] = old + 1; return old; }
 float slow(float x) { return sin(x) + cos(x); }
+int back(int p, Tensor<int,1> t) { return t[int(t.shape[0]) - 1 - p]; }
 """
 G = fp.grid((3, 5))
 
@@ -117,6 +118,40 @@ def test_two_blurs_are_three_kernels(lib: Any) -> None:
     a = ramp(3, 5)
     assert twice.explain(a).kernels == 3
     np.testing.assert_allclose(twice(a), blurred(blurred(a * 2)) + a, rtol=1e-5)
+
+
+@pytest.mark.req("G5")
+def test_dependent_kernels_of_large_arrays_wait_for_each_other(lib: Any, device: Any) -> None:
+    """New numbers each time: without barriers, a GPU's Vulkan finds those of earlier calls, 20 of 20 times."""
+    count = 1 << (12 if device.target.kind == "software" else 24)
+    places = fp.grid((count,))
+
+    @fp.fuse
+    def ladder(x: Any) -> Any:
+        for _ in range(8):
+            x = lib.back(places, x * 3 + 1)
+        return x + 1
+
+    @fp.fuse
+    def sums(x: Any) -> Any:
+        for _ in range(3):
+            x = x - (fp.sum(x) & 1023) + fp.max(x)
+        return x, fp.scan("sum", lib.back(places, x))
+
+    rng = np.random.default_rng(4)
+    for i in range(20):
+        first = rng.integers(-1000, 1000, count, np.int32) + np.int32(i)
+        x = fp.Tensor.from_numpy(device, first)
+        expected = first
+        for _ in range(8):
+            expected = (expected * 3 + 1)[::-1]
+        np.testing.assert_array_equal(ladder(x).to_numpy(), expected + 1)
+        expected = first
+        for _ in range(3):
+            expected = expected - (expected.sum(dtype=np.int32) & 1023) + expected.max()
+        values, scanned = sums(x)
+        np.testing.assert_array_equal(values.to_numpy(), expected)
+        np.testing.assert_array_equal(scanned.to_numpy(), np.cumsum(expected[::-1], dtype=np.int32))
 
 
 # ---- textures -------------------------------------------------------------------------------------------------------

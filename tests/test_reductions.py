@@ -138,7 +138,7 @@ WAYS = [  # how many chunks, the shape for results whose elements are neighbours
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     chunks, inner, outer = request.param
 
-    def shape(kind: str, outputs: int, reduced: int, within: bool, *, partials: bool = False, light: bool = True) -> Any:
+    def shape(kind: str, outputs: int, reduced: int, within: bool, *, partials: bool = False, **more: Any) -> Any:
         return inner if within else outer, 1 if partials else chunks
 
     monkeypatch.setattr(fold_stages, "fold_shape", shape)
@@ -181,6 +181,15 @@ def test_vectors_are_folded_by_component(type: str) -> None:
     found = fp.fuse(lambda x: [getattr(fp, kind)(x, 1) for kind in kinds])(tensor)
     for kind, result in zip(kinds, found):
         close(result.to_numpy(), reference(kind, x, 1), str(wanted.dtype))
+
+
+def test_accumulators_that_fill_shared_memory() -> None:
+    """A group of 256 threads would want 64 KiB of it, and devices have 16 to 48."""
+    x = numbers("float64", (700, 40, 4, 4), 5)
+    tensor = fp.Tensor.from_numpy(fp.default_device(), x, "double4x4")
+    along, down = fp.fuse(lambda x: (fp.sum(x, 0), fp.mean(x, 1)))(tensor)
+    close(along.to_numpy(), x.sum(0), "float64")
+    close(down.to_numpy(), x.mean(1), "float64")
 
 
 # ---- what floats are ------------------------------------------------------------------------------------------------

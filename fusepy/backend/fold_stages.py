@@ -24,12 +24,14 @@ class Work:
 
     Attributes:
         light: the body is a few operations, so that it may be spelled out for many elements.
+        nbytes: of an accumulator.
     """
 
     outputs: int
     reduced: int
     inner: bool
     light: bool
+    nbytes: int = 8
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Stage:
 def fold_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], list[int]]:
     """The stages of a fold on a device `kind`, and the lengths of the arrays of partials between them."""
     outputs, reduced = work.outputs, work.reduced
-    shape, chunks = fold_shape(kind, outputs, reduced, work.inner, light=work.light)
+    shape, chunks = fold_shape(kind, outputs, reduced, work.inner, light=work.light, nbytes=work.nbytes)
     if not variant.linear:
         shape = as_strided(shape)
     sizes = _sizes(outputs, reduced, chunks, reduced, shape.run * (shape.threads // shape.beside if shape.group else 1))
@@ -71,7 +73,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], l
     if chunks == 1:
         return [Stage(_variant(variant, shape), sizes)], []
     first = Stage(_variant(variant, shape, writes="partials"), sizes, writes=0)
-    shape, _ = fold_shape(kind, outputs, chunks, work.inner, partials=True)
+    shape, _ = fold_shape(kind, outputs, chunks, work.inner, partials=True, nbytes=work.nbytes)
     if not variant.linear:
         shape = as_strided(shape)
     second = Stage(_variant(variant, shape, reads="partials"), _sizes(outputs, chunks, 1, reduced), reads=0)

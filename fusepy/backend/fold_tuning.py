@@ -3,7 +3,8 @@
 Lavapipe runs a group as loops of 8 lanes on one CPU thread, and loads what lanes read one by one, wherever it lies. So each lane
 has a stretch of memory of its own, which misses the caches in 8 places at a time, and some elements are spelled out one after the
 other, since what a loop changes is masked in each round. Columns are the exception: lanes side by side walk down rows a KiB wide.
-A GPU wants neighbouring threads at neighbouring elements, enough groups to fill it, and 16 or more elements a thread.
+A GPU wants neighbouring threads at neighbouring elements: a line of memory for each load of 32 threads, 8 elements or more a
+thread, and as many groups as it runs at a time. So the threads of a group share rows or columns side by side.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from fusepy.ir.graph import Node
 
 GROUPS = {"software": 64}  # that fill a device; a GPU of 132 multiprocessors takes 8 of 256 threads on each
 GROUPS_OF_GPU = 1056
+SHARED_BYTES = 1 << 14  # of memory that the threads of a group share: what every Vulkan device has
 LANES = 8
 LIGHT_NODES = 12  # of a body that is spelled out for 16 elements, or for 4 in each of 32 columns
 
@@ -28,7 +30,7 @@ def is_light(region: Node) -> bool:
 
 
 def fold_shape(
-    kind: str, outputs: int, reduced: int, inner: bool, *, partials: bool = False, light: bool = True
+    kind: str, outputs: int, reduced: int, inner: bool, *, partials: bool = False, light: bool = True, nbytes: int = 8
 ) -> tuple[FoldShape, int]:
     """The shape for `outputs` results of `reduced` elements each, and into how many chunks these are cut at most.
 
@@ -36,9 +38,13 @@ def fold_shape(
         inner: the elements of one result are neighbours in memory, and not those of one place in neighbouring results.
         partials: the elements are accumulators, of which there are few.
         light: the body may be spelled out often.
+        nbytes: of an accumulator.
     """
-    make = _software if kind == "software" else _gpu
-    shape, across, least = make(outputs, reduced, inner, partials, light)
+    if kind == "software":
+        shape, across, least = _software(outputs, reduced, inner, partials, light)
+    else:
+        most = 4 if partials or not light else 16
+        shape, across, least = _gpu(outputs, reduced, inner, most, _power(SHARED_BYTES // nbytes, 32, 256))
     share = GROUPS.get(kind, GROUPS_OF_GPU) / max(across, 1 / 64)
     # a few groups more than a GPU runs at a time would take as long as twice as many
     chunks = 1 if partials else max(1, min(-(-reduced // least), math.ceil(share) if kind == "software" else int(share)))
@@ -60,17 +66,18 @@ def _software(outputs: int, reduced: int, inner: bool, partials: bool, light: bo
     return FoldShape(False, False, LANES, unroll, 16, columns), -(-outputs // (LANES * columns)), 512
 
 
-def _gpu(outputs: int, reduced: int, inner: bool, partials: bool, light: bool) -> tuple[FoldShape, float, int]:
-    """See `_software`."""
-    most = 4 if partials or not light else 16
+def _gpu(outputs: int, reduced: int, inner: bool, most: int, threads: int) -> tuple[FoldShape, float, int]:
+    """See `_software`. At `most` so many elements are spelled out, and groups that share memory have so many `threads`."""
     if reduced < 32:
         return FoldShape(False, inner, 256, _power(reduced, 1, most)), -(-outputs // 256), 32
     if inner:
-        lanes = _power(reduced // 8, 4, 256)
-        return FoldShape(True, True, 256, min(most, 8), 16, lanes=lanes), outputs * lanes / 256, 16 * lanes
+        lanes = _power(reduced // 8, 4, threads)
+        return FoldShape(True, True, threads, min(most, 8), 16, lanes=lanes), outputs * lanes / threads, 16 * lanes
     beside = _power(2 * outputs - 1, 1, 32)  # of 4 bytes each that is a line of memory
-    lanes = 256 // beside
-    return FoldShape(True, False, 256, min(most, 8), 16, lanes=lanes), -(-outputs // beside), 16 * lanes
+    lanes = threads // beside
+    if lanes < 2:
+        return FoldShape(False, False, 256, min(most, 4)), -(-outputs // 256), 64
+    return FoldShape(True, False, threads, min(most, 8), 16, lanes=lanes), -(-outputs // beside), 16 * lanes
 
 
 def scan_shape(kind: str, outputs: int, reduced: int, inner: bool) -> tuple[FoldShape, int]:

@@ -129,7 +129,7 @@ class ReducePlan(Plan):
         linear = self._contiguous and order in (sorted(order), sorted(order, reverse=True))
         linear = linear and self._lies_contiguous(grid, shapes, strides)
         make = scan_stages if self._scans else fold_stages
-        kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._light)
+        kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._light, sum(self._bytes(1)))
         apart = work if linear else replace(work, inner=self._lies_inner(plain.strides, inner))
         strided, counts = make(kind, apart, Variant(False, self.rank, wide))
         stages = make(kind, work, Variant(True, self.rank, wide))[0] if linear else ()

@@ -83,6 +83,8 @@ CASES: list[tuple[str, str, FoldVariant, str]] = [
     ("rows_whole", ROWS, variant(LINEAR, GROUP), "software"),
     ("rows_first", ROWS, variant(STRIDED, GROUP, writes="partials"), "software"),
     ("rows_second", ROWS, variant(LINEAR, GROUP, reads="partials"), "cuda"),
+    ("rows_shared", ROWS, variant(LINEAR, FoldShape(True, True, 256, 8, 16, lanes=8)), "cuda"),
+    ("columns_shared", COLUMNS, variant(LINEAR, FoldShape(True, False, 256, 8, 16, lanes=8), writes="partials"), "vulkan"),
     ("columns_whole", COLUMNS, variant(LINEAR, COLUMN), "software"),
     ("columns_strided_64", COLUMNS, variant(Variant(False, 2, wide=True), FoldShape(False, False, 256, 4, 4), writes="partials"), "vulkan"),
     ("call_first", CALL, variant(Variant(True, 1), GROUP, writes="partials"), "vulkan"),
@@ -186,6 +188,15 @@ def test_transposed_results_and_middle_dimensions() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+def test_threads_follow_strides() -> None:
+    """Neighbouring threads read neighbouring memory, whichever axis it lies along."""
+    graph = parse_graph(COLUMNS)
+    plan = plan_of(graph.nodes[0], [0])
+    for strides, inner in (((500, 1), False), ((1, 500), True), ((0, 7), False), ((7, 0), True), ((0, 0), False)):
+        recipe = plan.check([(400, 500)], [strides])
+        assert [stage.variant.shape.inner for stage in recipe.strided] == [inner] * len(recipe.strided)
+
+
 def test_a_scan_beside_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fusepy.backend.fold_stages.TOP", 2)
     monkeypatch.setattr("fusepy.backend.fold_stages.scan_shape", lambda kind, outputs, reduced, inner: (THREAD, -(-reduced // 4)))
@@ -202,7 +213,7 @@ def test_barriers_stand_between_the_stages_of_one_plan(monkeypatch: pytest.Monke
     dispatch = type(device.queue).dispatch
     monkeypatch.setattr(
         "fusepy.backend.fold_stages.fold_shape",
-        lambda *_, partials=False, light=True: (replace(GROUP, unroll=1, run=1), 1 if partials else 4),
+        lambda *_, partials=False, **more: (replace(GROUP, unroll=1, run=1), 1 if partials else 4),
     )
     graph = parse_graph(PLAIN)
     plan = plan_of(graph.nodes[0], [0, 1])

@@ -59,6 +59,30 @@ def test_folds_in_software(outputs: int, reduced: int, inner: bool, shape: FoldS
     assert fold_shape("software", outputs, reduced, inner) == (shape, chunks)
 
 
+@pytest.mark.parametrize("kind", ["vulkan", "cuda"])
+@pytest.mark.parametrize(
+    ("outputs", "reduced", "inner", "shape", "chunks"),
+    [
+        (1, 1 << 26, True, FoldShape(True, True, 256, 8, 16, lanes=256), 1056),  # 8 groups on each of 132 multiprocessors
+        (8192, 8192, True, FoldShape(True, True, 256, 8, 16, lanes=256), 1),
+        (1 << 20, 64, True, FoldShape(True, True, 256, 8, 16, lanes=8), 1),  # 32 rows a group
+        (1 << 23, 8, True, FoldShape(False, True, 256, 8, 16), 1),
+        (8192, 8192, False, FoldShape(True, False, 256, 8, 16, lanes=8), 4),  # 32 columns a group
+        (2, 1 << 25, False, FoldShape(True, False, 256, 8, 16, lanes=128), 1056),
+        (1 << 20, 3, False, FoldShape(False, False, 256, 2, 16), 1),
+    ],
+)
+def test_folds_on_gpus(kind: str, outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
+    assert fold_shape(kind, outputs, reduced, inner) == (shape, chunks)
+
+
+@pytest.mark.parametrize(("nbytes", "threads"), [(64, 256), (68, 128), (256, 64), (4096, 32)])
+@pytest.mark.parametrize("inner", [True, False])
+def test_groups_share_no_more_memory_than_devices_have(nbytes: int, threads: int, inner: bool) -> None:
+    shape = fold_shape("vulkan", 1, 1 << 20, inner, nbytes=nbytes)[0]
+    assert (shape.group, shape.threads) == (True, threads)
+
+
 def test_long_bodies_are_not_spelled_out_in_every_column() -> None:
     light, heavy = (fold_shape("software", 4096, 4096, False, light=light)[0] for light in (True, False))
     assert (light.columns * light.unroll, heavy.columns * heavy.unroll) == (128, 32)
