@@ -1,4 +1,4 @@
-"""`fuse`: a Python function whose Slang calls become one kernel."""
+"""`fuse`: a Python function whose Slang calls become as few kernels as its data flow allows."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class FusedFunction(Caller):
         self._plain_count = len(names) if plain and not static else -1
 
     def __call__(self, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
-        """Runs the function as one kernel, compiling it for the first arguments of their kind.
+        """Runs the function, in as few kernels as its data flow allows, compiled for the first arguments of their kind.
 
         Args:
             _result: as for a Slang function; a tuple for several results.
@@ -177,7 +177,7 @@ def fuse(
     function: None = ..., *, static: Sequence[str] = ..., device: Device | None = ...
 ) -> Callable[[Callable[..., Any]], FusedFunction]: ...
 def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | None = None) -> Any:
-    """Turns a Python function that calls Slang functions into one that runs as a single kernel.
+    """Turns a Python function that calls Slang functions into one that runs in as few kernels as its data flow allows.
 
     Inside, Slang functions, operators and fusepy's math functions record what they do instead of doing it. The first call
     with arguments of a kind traces and compiles; later ones only pack and dispatch.

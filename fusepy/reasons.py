@@ -9,7 +9,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.effects import writes_array
 from fusepy.passes.levels import reads_whole
-from fusepy.passes.partition import Part, Partition, base, partition
+from fusepy.passes.partition import PRICE, Part, Partition, base, partition
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class _Reasons:
         if writes_array(first):
             return f"{a} writes an array, and nothing else may run beside it", f"take {b} into {a}"
         decision = self.decided.get(value)
-        if decision is None or not decision.compute:
+        if decision is None or decision.why != PRICE:
             return f"an array is written between {a} and {b}", f"call {b} before what writes"
-        why = f"an earlier kernel computes {a} too, and loading it costs {decision.load:g} bytes an element"
-        return f"{why}, computing it again more than {min(decision.compute, decision.load):g}", ""
+        why = f"an earlier kernel computes {a} too, and loading {decision.load:g} bytes an element costs less than"
+        return f"{why} computing it again", ""

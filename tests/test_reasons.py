@@ -42,8 +42,8 @@ DETAIL = """detail: 2 kernels
   grade: fused: elementwise on the grid of the results
   luminance -> blur: split: blur reads the array as a whole, so all of it must be there; to fuse them, let blur compute \
 luminance in Slang for each element that it reads
-  luminance -> sub: split: an earlier kernel computes luminance too, and loading it costs 4 bytes an element, computing it again \
-more than 4
+  luminance -> sub: split: an earlier kernel computes luminance too, and loading 4 bytes an element costs less than computing \
+it again
   blur -> sub: fused: kernel 1 computes both element by element, on one grid
   sub -> grade: fused: kernel 1 computes both element by element, on one grid
   stored: luminance by kernel 0, 4 bytes for each of 32 elements, for kernel 1

@@ -17,6 +17,8 @@ from fusepy.passes.cost import compute_bytes, element_bytes
 from fusepy.passes.effects import is_pure, writes_array
 from fusepy.passes.levels import Folding, Leaves, Levels, reads_whole, share_grid
 
+PRICE = "what costs less"  # the reason of a decision that no order of writes has made
+
 
 @dataclass(eq=False)
 class Part:
@@ -349,7 +351,7 @@ class _Partitioner:
         load = float(size if home is not None else 2 * size)
         compute = self.compute_again(value, seen, load)
         stored = load < compute
-        self.decisions.append(Decision(value, stored, load, compute, "loading costs less" if stored else "computing costs less"))
+        self.decisions.append(Decision(value, stored, load, compute, PRICE))
         if stored and home is None:
             self.put(value, maker)
         return stored
