@@ -64,7 +64,6 @@ class Device(Spellings):
         self.features = frozenset(f.name for f in sgl.features)
         self.kernels: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # live ones by cache key
         self._facts: dict[str, Facts] = {}
-        self.tensor_keys: dict[Any, object] = {}  # see `Element.key`
         self.bindings: Any = None  # what the running call has set (`binding.Bindings`); changed and read with `lock` held
         self.programs: weakref.WeakSet[Any] = weakref.WeakSet()  # compiled, for `reload`
         self.joints: OrderedDict[Any, Any] = OrderedDict()  # programs of recorded calls by structure, the last used at the end
@@ -123,12 +122,6 @@ class Device(Spellings):
             self.wait()
             self.queue.close()
             self.recorded.clear()  # encoders must not outlive their device
-            for plan in [reference() for reference in self._plans.values()]:
-                if plan is not None:
-                    plan.evict()
-            self._plans.clear()
-            self.joints.clear()
-            self.compiler.close()  # 180 MB of Slang's own, which whoever keeps this object would keep
             self.lost = "it was closed"
             self._sgl.close()
 

@@ -98,11 +98,6 @@ class Compiler:
         (self._root / "binary").mkdir()
         atexit.register(_remove, self._root, os.getpid())
 
-    def close(self) -> None:
-        """Lets all sessions go; the device is not used any more."""
-        with self._lock:
-            self._sessions.clear()
-
     def module(self, source: ModuleSource) -> spy.SlangModule:
         """The loaded module of `source`, for reflection; do not keep it beyond a question (sessions rotate).
 
