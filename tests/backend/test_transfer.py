@@ -285,7 +285,7 @@ def test_other_threads_run_during_a_wait(device: spy.Device, kernel: spy.Compute
     thread.join()
     assert device.is_submit_finished(submission)
     assert waited > 0.02, "the kernel is too short to show anything"
-    assert ticks > waited / 0.001 / 10
+    assert ticks > 2, "the wait held the interpreter"
 
 
 def test_the_device_says_whether_its_addresses_are_host_pointers(device: spy.Device, cpu_device: spy.Device):
