@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -57,12 +56,7 @@ class Caller(Configured):
     # ---- configuring --------------------------------------------------------------------------------------------
 
     def _configured(self: Self, **changes: Any) -> Self:
-        made = copy.copy(self)
-        made._programs, made._recorded = {}, {}
-        made._raw = {}
-        for name, value in changes.items():
-            setattr(made, name, value)
-        return made
+        return self._apart(self._setup, **{"_programs": {}, "_recorded": {}, "_raw": {}, **changes})
 
     def declare(self: Self, *specs: Any, **named: Any) -> Self:
         """This function with its arguments mapped and typed in advance.

@@ -6,6 +6,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -138,8 +139,14 @@ class Kernel:
         with device.lock:
             if device.tape is not None:
                 device.tape.append((self, values, count, by_axis))
-            if self.globals is not None and device.bindings is not self.globals.current:
-                self._bind(device, self.globals)
+            bound = self.globals
+            if bound is not None and device.bindings is not bound.current:
+                bindings = device.bindings
+                if bindings is not None and bindings.names == bound.checked:
+                    bound.write(bindings.values, device, self._source.name)
+                    bound.current = bindings
+                else:
+                    self._bind(device, bound)
             if count != self._count:
                 groups = -(-count // self.per_group)
                 self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
@@ -148,19 +155,18 @@ class Kernel:
                 self._buffer[:] = packed
                 self._cursor.set_data(self._data)
                 self._packed = packed
-            groups_by_axis = by_axis or self._groups
-            if self.globals is None or not (self.globals.staged or self.globals.foreign):
-                device.queue.dispatch(self.pipeline, self.root, groups_by_axis)
+            if bound is None or not bound.surrounded:
+                device.queue.dispatch(self.pipeline, self.root, by_axis or self._groups)
             else:
-                self.globals.surround(device.queue, lambda: device.queue.dispatch(self.pipeline, self.root, groups_by_axis))
+                bound.surround(device.queue, partial(device.queue.dispatch, self.pipeline, self.root, by_axis or self._groups))
             device.counters.dispatches += 1
 
     def _bind(self, device: Device, bound: Bound) -> None:
         """Makes the root hold what the running call has set, and nothing else."""
-        device.queue.enter()  # binding may copy
         values, names = device.set_values()
         if bound.checked != names:
             if bound.stale(values):
+                device.queue.enter()
                 self._renew(device)
             if self._reads is None:  # told once
                 self._reads = reads(bound.names, self._source.text, self._sources)
