@@ -210,7 +210,7 @@ class Likeness(NamedTuple):
     """All of arguments and destinations on which a `Replay` depends: what packed blocks hold beside addresses and numbers.
 
     Attributes:
-        outs: for each result what its destination is like, and first its type, unless it is a texture; ``None`` where it has none.
+        outs: for each result what its destination is like, first its type, unless it is a texture; ``None`` where it has none.
         shared: the destinations that lie in the memory of an argument: result, argument and the bytes between their starts.
     """
 
