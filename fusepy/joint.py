@@ -61,7 +61,7 @@ def connected(call: Call) -> list[Call]:
 
 
 def _run(device: Device, calls: Sequence[Call]) -> None:
-    key, leaves, wanted = _structure(calls)
+    key, leaves, wanted = structure(calls)
     try:
         results = _together(device, key, calls, leaves)
     except ShapeError:  # each call fits by itself, but some that share a kernel have no grid in common
@@ -98,7 +98,7 @@ def _apart(calls: Sequence[Call], wanted: int, key: Sequence[int]) -> Sequence[T
     return [results[n] for n in key[len(key) - wanted :]]
 
 
-def _structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[LazyTensor]]:
+def structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[LazyTensor]]:
     """What decides about the program of these calls, its arguments, and the results that somebody wants.
 
     The first has for each call the identity of its program, and for each of its leaves a place among the arguments, or ``~n`` for
@@ -134,6 +134,14 @@ def _structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[
     return (*key, *numbers), leaves, wanted
 
 
+def joint(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Joint:
+    """The program of calls with this `structure`; nothing of it is compiled or remembered yet."""
+    with at_line(line_of(calls[-1].place)):
+        made = Joint(_joined(device, key, calls, leaves), "tensor", strict=False)
+    made.parts = [call.program for call in calls]
+    return made
+
+
 def _program(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Program:
     programs = device.joints
     found = programs.get(key)
@@ -141,9 +149,7 @@ def _program(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves
         device.counters.plan_hits += 1
         programs.move_to_end(key)
         return found
-    with at_line(line_of(calls[-1].place)):
-        made = Joint(_joined(device, key, calls, leaves), "tensor", strict=False)
-    made.parts = [call.program for call in calls]
+    made = joint(device, key, calls, leaves)
     made.home = (programs, key)
     device.programs.add(made)
     device.counters.plan_misses += 1
