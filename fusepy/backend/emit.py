@@ -295,7 +295,7 @@ class RegionKernel:
         return [*lines, "}"]
 
     def loop(self) -> str:
-        """How a thread's elements follow each other. Lavapipe masks what a loop changes: spelled out they are up to 1.25x as fast."""
+        """How a thread's elements follow each other. Lavapipe masks what a loop changes: spelled out they are 1.25x as fast."""
         return "[unroll]" if self.target.kind == "software" and is_light(self.region) else "[loop]"
 
     def holds_arrays(self) -> bool:
