@@ -89,9 +89,14 @@ class FoldElements(RegionKernel):
                 fields += [Field(f"{pointee(t, self.cuda)}*", f"{prefix}_{n}", role, k) for k, (n, t) in enumerate(self.members)]
         fields += [Field(index, role, role) for role in ("outputs", "reduced", "chunks", "chunk", "total")]
         fields.append(Field("uint", "zero", "zero"))
-        if not self.variant.linear:
+        if self.placed_by_coordinates:
             fields += [Field(index, f"extent{d}", "extent", d) for d in range(self.variant.rank)]
         return (*fields, *(f for f in listed if f.role != "pointer"), *self.out_strides(stored))
+
+    @property
+    def placed_by_coordinates(self) -> bool:
+        """Whether a kernel knows where in the grid its elements are."""
+        return not self.variant.linear or self.variant.shape.rows
 
     def reaches(self, role: str) -> bool:
         """Whether this kernel reads partials ``"from"`` memory, or has those of its chunks there: ``"into"``."""
@@ -128,12 +133,15 @@ class FoldElements(RegionKernel):
         """Loads and computes one element, and stores what is stored of each."""
         index = self.variant.index
         lines = [f"{index} e = {e};"]
+        if self.variant.shape.rows:  # `e` is a place in the row
+            last = self.variant.rank - 1
+            lines = [f"{index} d{last} = {e};", f"{index} e = fz_row * {BLOCK}.extent{last} + d{last};"]
+        elif not self.variant.linear:
+            lines += self.decoded(self.over, "e")
         if self.variant.linear:
             lines.append(f"{index} i = {self.place('e', out, 'reduced')};")
-        else:
-            lines += self.decoded(self.over, "e")
-            if any(reach(self.accesses[o.container], o) == "index" for o in self.operands):
-                lines.append(linear_index(self.variant))
+        elif any(reach(self.accesses[o.container], o) == "index" for o in self.operands):
+            lines.append(linear_index(self.variant))
         lines += [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.loaded]
         lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(self.body.outputs)]
         lines.append(self.call(lambda name: name))
@@ -145,7 +153,7 @@ class FoldElements(RegionKernel):
 
     def decoded(self, dims: Sequence[int], number: str) -> list[str]:
         """Coordinates from a number in C order, where they are needed."""
-        if self.variant.linear or not dims or not (self.element_wise or self.finishes):
+        if not self.placed_by_coordinates or not dims or not (self.element_wise or self.finishes):
             return []
         index, rest, lines = self.variant.index, number, list[str]()
         for d in reversed(dims[1:]):

@@ -13,20 +13,13 @@ import math
 from dataclasses import replace
 
 from fusepy.backend.fold_variant import FoldShape
-from fusepy.ir.graph import Node
 
 GROUPS = {"software": 64}  # that fill a device; a GPU of 132 multiprocessors takes 8 of 256 threads on each
 GROUPS_OF_GPU = 1056
 SHARED_BYTES = 1 << 14  # of memory that the threads of a group share: what every Vulkan device has
 LANES = 8
-LIGHT_NODES = 12  # of a body that is spelled out for 16 elements, or for 4 in each of 32 columns
-
-
-def is_light(region: Node) -> bool:
-    """Whether the body is a few operations: a call of the user's may be any amount of code, and a loop takes long anyway."""
-    assert region.body is not None
-    nodes = region.body.nodes
-    return len(nodes) <= LIGHT_NODES and not any(n.bodies or n.op.name == "slang.call" for n in nodes)
+ROW = 64  # the shortest row of the grid that the lanes of a group share
+ROW_GROUPS = 256
 
 
 def fold_shape(
@@ -78,6 +71,12 @@ def _gpu(outputs: int, reduced: int, inner: bool, most: int, threads: int) -> tu
     if lanes < 2:
         return FoldShape(False, False, 256, min(most, 4)), -(-outputs // 256), 64
     return FoldShape(True, False, threads, min(most, 8), 16, lanes=lanes), -(-outputs // beside), 16 * lanes
+
+
+def shape_along_rows(reduced: int, row: int) -> tuple[FoldShape, int]:
+    """The shape for bodies that ask where in the grid they are, on the CPU: neighbours read what is near to each other."""
+    chunks = min(ROW_GROUPS, -(-reduced // 8192), reduced // row)
+    return FoldShape(True, True, LANES, 8, 16, rows=True), max(1, chunks)
 
 
 def scan_shape(kind: str, outputs: int, reduced: int, inner: bool) -> tuple[FoldShape, int]:

@@ -19,6 +19,7 @@ class FoldShape:
         run: elements that are added before their sum goes to the accumulator; a multiple of `unroll`.
         columns: results that one thread works on side by side.
         lanes: threads of a group that share one chunk; the others have those of neighbours. By default all of them.
+        rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same one.
     """
 
     group: bool
@@ -28,6 +29,7 @@ class FoldShape:
     run: int = 16
     columns: int = 1
     lanes: int = 0
+    rows: bool = False
 
     @property
     def beside(self) -> int:
@@ -55,7 +57,7 @@ class FoldVariant(Variant):
     def __str__(self) -> str:
         s = self.shape
         what = "scan" if self.scans else "fold"
-        shared = f", {s.lanes} to a chunk" if s.beside > 1 else ""
+        shared = f", {s.lanes} to a chunk" if s.beside > 1 else " along rows" if s.rows else ""
         how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}"
         order = "inner" if s.inner else "outer"
         return f"{super().__str__()}, {what} {self.reads} to {self.writes} by {how}, {order}"
