@@ -46,6 +46,10 @@ class Bound:
         self.current: Any = _NEVER  # the values of the last call, by identity
         self.checked: tuple[str, ...] | None = None  # names that set all that is read, and all that the object holds
 
+    def empty(self) -> Bound:
+        """The same parameters, of another shader object."""
+        return Bound(self._layouts, self.twice, self.prefix)
+
     def attach(self, cursor: spy.ShaderCursor) -> None:
         """Starts over with a shader object that holds nothing yet; whoever calls keeps the object alive."""
         self._cursor = cursor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import struct
@@ -104,6 +105,16 @@ class Kernel:
         self._bound = Resources(source.resources, source.name) if source.resources else None
         self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
         self._renew(device)
+
+    def twin(self, device: Device) -> Kernel:
+        """The same kernel with a root of its own: where it runs twice in a program, each keeps the block that it packed last."""
+        made = copy.copy(self)
+        made._buffer = bytearray(len(self._buffer))
+        made._data = np.frombuffer(made._buffer, np.uint8)
+        made._bound = Resources(self.resources, self._source.name) if self.resources else None
+        made.globals = None if self.globals is None else self.globals.empty()
+        made._renew(device)
+        return made
 
     def _renew(self, device: Device) -> None:
         """Starts with a root shader object that holds nothing."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fusepy.backend.block import size_class
@@ -18,6 +18,7 @@ from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.kernel import Kernel, Launch
+    from fusepy.backend.runtime import Device
     from fusepy.backend.schedule import Schedule
     from fusepy.backend.steps import Step
     from fusepy.element import Element
@@ -117,7 +118,7 @@ class Replay:
         self.device = schedule.device
         self.count = schedule.slots
         self.given = [(j, slot) for j, (slot, _) in enumerate(schedule.outputs) if slot in given and like.gives(j)]
-        frames = [frame_of(step, own, args) for step, own in zip(schedule.steps, launches)]
+        frames = _apart(schedule.device, [frame_of(step, own, args) for step, own in zip(schedule.steps, launches)])
         results = {slot for slot, _ in schedule.outputs}
         unframed = [step for step, frame in zip(schedule.steps, frames) if frame is None]
         tensors = results.union(*({*step.reads, *step.results} for step in unframed))
@@ -193,6 +194,19 @@ class Replay:
             target = slots[slot] = self.schedule.destination(j, outs[j])
             if target.__class__ is Tensor:
                 places[slot] = target.low
+
+
+def _apart(device: Device, frames: Sequence[Frame | None]) -> list[Frame | None]:
+    """Frames whose kernels are not one: in a stream of calls addresses stay, and with them what each has packed."""
+    seen: set[Kernel] = set()
+    made: list[Frame | None] = []
+    for frame in frames:
+        if frame is not None and frame.kernel in seen:
+            frame = replace(frame, kernel=frame.kernel.twin(device))
+        elif frame is not None:
+            seen.add(frame.kernel)
+        made.append(frame)
+    return made
 
 
 def _moves(makes: Sequence[Make], free: Sequence[Make]) -> Iterator[tuple[int, int]]:

@@ -18,6 +18,8 @@ import fusepy;
 float next(int p, Tensor<float,1> t) { return t[(p + 1) % int(t.shape[0])]; }
 float row(int2 p, Tensor<float,1> t) { return t[p.x]; }
 StructuredBuffer<float> table;
+uniform float by;
+float next_raised(int p, Tensor<float,1> t) { return next(p, t) + by; }
 float looked_up(int p, Tensor<float,1> t) { return t[p] + table[p]; }
 """
 N = 12
@@ -94,6 +96,29 @@ def test_later_calls_pack_and_dispatch_alone(lib: Any, device: Any, monkeypatch:
     assert out.to_numpy().tolist() == [0.0] * N
     climb(other, _result=a)
     assert a.to_numpy().tolist() == [1.0] * N
+
+
+def test_a_kernel_that_runs_twice_keeps_both_blocks(lib: Any, device: Any) -> None:
+    """Each of its runs has a root of its own, with the globals of the call that is running."""
+
+    @fp.fuse
+    def raised(x: Any) -> Any:
+        for _ in range(4):
+            x = lib.next_raised(G, x)
+        return x
+
+    x, out = fp.Tensor.from_numpy(device, np.arange(N, dtype=np.float32)), fp.Tensor.empty(device, N)
+    wanted = np.roll(np.arange(N, dtype=np.float32), -4)
+    for by in (1.0, 2.0, 2.0, 3.0, 1.0):
+        raised.set(by=by)(x, _result=out)
+        np.testing.assert_array_equal(out.to_numpy(), wanted + 4 * by)
+    (replay,) = schedule_of(raised)._replays.values()
+    kernels = [row.frame.kernel for row in replay.rows if row.frame is not None]
+    assert len({*kernels}) == len(kernels) == 4
+    assert len({kernel.pipeline for kernel in kernels}) < len(kernels)
+    packed = [kernel._packed for kernel in kernels]
+    raised.set(by=1.0)(x, _result=out)
+    assert all(kernel._packed is before for kernel, before in zip(kernels, packed))  # nothing was written anew
 
 
 def test_memory_goes_from_step_to_step(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
