@@ -107,7 +107,7 @@ class FoldKernel(FoldElements):
     def by_thread(self) -> list[str]:
         """Each thread has chunks of its own, of several results side by side."""
         acc = "fz_acc[w]" if self.variant.shape.columns > 1 else "fz_acc"
-        return [*self.placed(), *self.folded(), *self.columns(self.finish(acc, self.result))]
+        return [*self.placed(), *self.folded(), *self.columns(self.finish(acc, self.result), stores=True)]
 
     def scan(self) -> list[str]:
         """Each thread goes along one chunk, from what the chunks before it come to."""
@@ -140,35 +140,51 @@ class FoldKernel(FoldElements):
             ]
         else:
             across = shape.threads * shape.columns
+            past = f" || fz_out >= {BLOCK}.outputs"
             lines = [
                 f"uint fz_across = (uint({BLOCK}.outputs) + {across - 1}) / {across};",
                 f"{index} fz_chunk = {index}(fz_at / fz_across);",
-                f"{index} fz_out = {index}((fz_at % fz_across) * {across} + fz_lane);",
-                f"if (fz_chunk >= {BLOCK}.chunks{'' if shape.columns > 1 else f' || fz_out >= {BLOCK}.outputs'})",
+                *self.first_result(across),
+                f"if (fz_chunk >= {BLOCK}.chunks{'' if shape.columns > 1 else past})",
                 "    return;",
             ]
         return [*lines, *self.decoded(self.kept, "fz_out"), *self.bounds("fz_chunk")]
+
+    def first_result(self, across: int) -> list[str]:
+        """The result that a thread has, or the first of several, in a group for results from ``fz_first``.
+
+        A last group that would reach past the end starts earlier instead, so that no thread has to ask at each element.
+        """
+        index = self.variant.index
+        if self.variant.shape.columns == 1:
+            return [f"{index} fz_out = {index}((fz_at % fz_across) * {across} + fz_lane);"]
+        return [
+            f"uint fz_first = (fz_at % fz_across) * {across};",
+            f"{index} fz_out = {index}(min(fz_first, uint({BLOCK}.outputs) - {across}) + fz_lane);",
+        ]
 
     def folded(self, step: int = 1, lane: str = "") -> list[str]:
         """A chunk into ``fz_acc``, run by run. Of every `step` elements a thread takes one: the first, or that of its `lane`."""
         index, shape = self.variant.index, self.variant.shape
         at = "[w]" if shape.columns > 1 else ""
-        first, next = (f"fz_e + {index}({lane})", f"u * {step} + {lane}") if lane else ("fz_e", "u")
+        first = f"fz_e + {index}({lane})" if lane else "fz_e"
         ahead, length = shape.unroll * step, shape.run * step
-        lines = [
-            f"{index} fz_stop = fz_last - fz_e < {length} ? fz_last : fz_e + {length};",
-            *self.made(self.run, "run", self.start),
-        ]
+        stores = self.element_wise and any(j < self.plain for j in self.stored())
+        run = self.made(self.run, "run", self.start)
+        together = self.taken_at(first, self.result, f"run{at}", f"u * {step}" if step > 1 else "u")
+        together = self.columns([f"{self.unroll} for (uint u = 0; u < {shape.unroll}; ++u)", *together], stores)
+        single = self.columns(self.taken_at(first, self.result, f"run{at}"), stores)
+        single = single if shape.columns == 1 else [f"    {line}" for line in single]
+        gather = self.each(self.gather.format(f"fz_acc{at}", f"run{at}"))
+        lines = self.made("FzAcc", "fz_acc", "fz_none")
+        if shape.unroll == shape.run > 1:
+            lines += [f"for (; fz_e + {length} <= fz_last; fz_e += {length})", *block([*run, *together, *gather])]
+            return [*lines, *run, f"for (; {first} < fz_last; fz_e += {step})", *single, *gather]
+        run = [f"{index} fz_stop = fz_last - fz_e < {length} ? fz_last : fz_e + {length};", *run]
         if shape.unroll > 1:
-            together = self.taken_at(f"fz_e + {index}({next})", self.result, f"run{at}")
-            together = [f"[ForceUnroll] for (uint u = 0; u < {shape.unroll}; ++u)", *together]
-            lines += [f"for (; fz_e + {ahead} <= fz_stop; fz_e += {ahead})", *(f"    {line}" for line in self.columns(together))]
-        single = self.columns(self.taken_at(first, self.result, f"run{at}"))
-        lines += [f"for (; {first} < fz_stop; fz_e += {step})"]
-        lines += single if shape.columns == 1 else [f"    {line}" for line in single]
-        lines += ["fz_e = fz_stop;"] if lane else []
-        lines += self.each(self.gather.format(f"fz_acc{at}", f"run{at}"))
-        return [*self.made("FzAcc", "fz_acc", "fz_none"), "while (fz_e < fz_last)", *block(lines)]
+            run += [f"for (; fz_e + {ahead} <= fz_stop; fz_e += {ahead})", *(f"    {line}" for line in together)]
+        run += [f"for (; {first} < fz_stop; fz_e += {step})", *single, *(["fz_e = fz_stop;"] if lane else []), *gather]
+        return [*lines, "while (fz_e < fz_last)", *block(run)]
 
     def made(self, type: str, name: str, start: str) -> list[str]:
         """A variable for each result that a thread works on."""
@@ -176,6 +192,11 @@ class FoldKernel(FoldElements):
         if columns == 1:
             return [f"{type} {name} = {start}();"]
         return [f"{type} {name}[{columns}];", *self.each(f"{name}[w] = {start}();")]
+
+    @property
+    def unroll(self) -> str:
+        """What spells a loop out: lavapipe, since Slang takes ten times as long; other drivers would be free not to."""
+        return "[unroll]" if self.software else "[ForceUnroll]"
 
     @property
     def result(self) -> str:
@@ -186,18 +207,15 @@ class FoldKernel(FoldElements):
     def each(self, line: str) -> list[str]:
         """A line for each result that a thread works on, ``w``."""
         columns = self.variant.shape.columns
-        return [line] if columns == 1 else [f"[ForceUnroll] for (uint w = 0; w < {columns}; ++w)", f"    {line}"]
+        return [line] if columns == 1 else [f"{self.unroll} for (uint w = 0; w < {columns}; ++w)", f"    {line}"]
 
-    def columns(self, lines: Sequence[str]) -> list[str]:
-        """Lines for each result that a thread works on, ``w``, where that is one."""
+    def columns(self, lines: Sequence[str], stores: bool) -> list[str]:
+        """Lines for each result that a thread works on, ``w``; where they store, only for those of this group."""
         columns = self.variant.shape.columns
         if columns == 1:
             return list(lines)
-        return [
-            f"[ForceUnroll] for (uint w = 0; w < {columns}; ++w)",
-            f"    if ({self.result} < {BLOCK}.outputs)",
-            *(f"    {line}" for line in block(lines)),
-        ]
+        own = [f"    if (uint{self.result} >= fz_first)"] if stores else []
+        return [f"{self.unroll} for (uint w = 0; w < {columns}; ++w)", *own, *(f"    {line}" for line in block(lines))]
 
     def bounds(self, chunk: str) -> list[str]:
         """The elements of a chunk."""

@@ -49,6 +49,8 @@ class FoldElements(RegionKernel):
         self.plain = len(self.body.outputs) - len(self.accumulators)  # results that are stored element by element
         self.element_wise = variant.reads == "elements"
         self.finishes = variant.writes == "results"
+        self.counts = any(reach(accesses[o.container], o) == "index" for o in self.operands)
+        self.software = target.kind == "software"
         whole = [o.want for o in (*self.operands, *self.then) if o.want.kind is Kind.WHOLE]
         self.arrays = ArrayNames(whole, self.shims, imports)
         # a run of elements is put together before it is added; accumulators are merged one by one
@@ -116,28 +118,42 @@ class FoldElements(RegionKernel):
 
     # ---- one element --------------------------------------------------------------------------------------------
 
-    def taken_at(self, e: str, out: str, run: str) -> list[str]:
-        """Takes element `e` of a result into a run."""
+    def taken_at(self, e: str, out: str, run: str, ahead: str = "") -> list[str]:
+        """Takes element `e` of a result, or one `ahead` of it, into a run."""
         if self.element_wise:
             given = "".join(f"r_{a.j}, " for a in self.accumulators)
-            return ["{", *(f"    {line}" for line in self.computed_at(e, out)), f"    fz_take({run}, {given}int(e));", "}"]
+            return ["{", *(f"    {line}" for line in self.computed_at(e, out, ahead)), f"    fz_take({run}, {given}int(e));", "}"]
         merge = f"fz_merge({run}, found, {BLOCK}.zero);"
-        return ["{", *(f"    {line}" for line in (*self.partial_at(e, out), merge)), "}"]
+        return ["{", *(f"    {line}" for line in (*self.partial_at(e, out, ahead), merge)), "}"]
 
-    def computed_at(self, e: str, out: str) -> list[str]:
+    def computed_at(self, e: str, out: str, ahead: str = "") -> list[str]:
         """Loads and computes one element, and stores what is stored of each."""
-        index = self.variant.index
-        lines = [f"{index} e = {e};"]
+        lines = [self.numbered(e, ahead)]
         if self.variant.linear:
-            lines.append(f"{index} i = {self.place('e', out, 'reduced')};")
+            lines.append(self.indexed(e, out, ahead))
         else:
             lines += self.decoded(self.over, "e")
-            if any(reach(self.accesses[o.container], o) == "index" for o in self.operands):
+            if self.counts:
                 lines.append(linear_index(self.variant))
         lines += [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.loaded]
         lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(self.body.outputs)]
         lines.append(self.call(lambda name: name))
         return lines + [self.store(j, f"r_{j}") for j in self.stored() if j < self.plain]
+
+    def numbered(self, e: str, ahead: str) -> str:
+        """Which element of its result one is."""
+        index = self.variant.index
+        return f"{index} e = {e} + {index}({ahead});" if ahead else f"{index} e = {e};"
+
+    def indexed(self, e: str, out: str, ahead: str) -> str:
+        """Where an element lies. On a CPU what Slang knows of it is added last, in 64 bits: the load takes it as an offset."""
+        shape = self.variant.shape
+        beside = f"w * {shape.threads}" if shape.columns > 1 else ""
+        known = ahead if shape.inner else beside
+        if not self.software or not known or self.counts:
+            return f"{self.variant.index} i = {self.place('e', out, 'reduced')};"
+        base = self.place(e, out, "reduced") if shape.inner else self.place("e", "fz_out", "reduced")
+        return f"int64_t i = int64_t({base}) + int64_t({known});"
 
     def place(self, e: str, out: str, count: str) -> str:
         """Where element `e` of a result lies among those of all."""
@@ -155,10 +171,9 @@ class FoldElements(RegionKernel):
 
     # ---- accumulators in memory ---------------------------------------------------------------------------------
 
-    def partial_at(self, e: str, out: str) -> list[str]:
-        index = self.variant.index
-        at = self.place("e", out, "reduced")
-        return [f"{index} e = {e};", f"{index} at = {at};", *self.loaded_from("q", "at")]
+    def partial_at(self, e: str, out: str, ahead: str = "") -> list[str]:
+        at = f"{self.variant.index} at = {self.place('e', out, 'reduced')};"
+        return [self.numbered(e, ahead), at, *self.loaded_from("q", "at")]
 
     def loaded_from(self, prefix: str, at: str, name: str = "found") -> list[str]:
         lines = [f"FzAcc {name};"]

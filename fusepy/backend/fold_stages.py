@@ -23,14 +23,14 @@ class Work:
     """What there is to do: `outputs` results of `reduced` elements each, which are neighbours in memory where it is `inner`.
 
     Attributes:
-        light: the body is a few operations, so that it may be spelled out for many elements.
+        copies: for how many elements the body may be spelled out.
         nbytes: of an accumulator.
     """
 
     outputs: int
     reduced: int
     inner: bool
-    light: bool
+    copies: int
     nbytes: int = 8
 
 
@@ -65,7 +65,7 @@ class Stage:
 def fold_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], list[int]]:
     """The stages of a fold on a device `kind`, and the lengths of the arrays of partials between them."""
     outputs, reduced = work.outputs, work.reduced
-    shape, chunks = fold_shape(kind, outputs, reduced, work.inner, light=work.light, nbytes=work.nbytes)
+    shape, chunks = fold_shape(kind, outputs, reduced, work.inner, copies=work.copies, nbytes=work.nbytes)
     if not variant.linear:
         shape = as_strided(shape)
     sizes = _sizes(outputs, reduced, chunks, reduced, shape.run * (shape.threads // shape.beside if shape.group else 1))

@@ -13,37 +13,49 @@ import math
 from dataclasses import replace
 
 from fusepy.backend.fold_variant import FoldShape
+from fusepy.element import Element
 from fusepy.ir.graph import Node
+from fusepy.ir.ops.folds import folds_of
+from fusepy.ir.types import Kind
 
 GROUPS = {"software": 64}  # that fill a device; a GPU of 132 multiprocessors takes 8 of 256 threads on each
 GROUPS_OF_GPU = 1056
 SHARED_BYTES = 1 << 14  # of memory that the threads of a group share: what every Vulkan device has
 LANES = 8
-LIGHT_NODES = 12  # of a body that is spelled out for 16 elements, or for 4 in each of 32 columns
+HEAVY, LIGHT, LEAN = 32, 128, 512  # for how many elements bodies are spelled out at most; compiling takes up to a second
+LIGHT_NODES = 12
 
 
-def is_light(region: Node) -> bool:
-    """Whether the body is a few operations: a call of the user's may be any amount of code, and a loop takes long anyway."""
+def copies_of(region: Node) -> int:
+    """For how many elements the body may be spelled out.
+
+    It is light if it is a few operations: a call of the user's may be any amount of code, and a loop takes long anyway. It is
+    lean if besides one number is held for a result, and nothing else comes of an element.
+    """
     assert region.body is not None
-    nodes = region.body.nodes
-    return len(nodes) <= LIGHT_NODES and not any(n.bodies or n.op.name == "slang.call" for n in nodes)
+    nodes, types = region.body.nodes, [v.type for v in region.body.outputs]
+    if len(nodes) > LIGHT_NODES or any(n.bodies or n.op.name == "slang.call" for n in nodes):
+        return HEAVY
+    simple = [f.kind not in ("argmax", "argmin", "call") for f in folds_of(region)]
+    small = types[0].kind is Kind.SCALAR and Element.of(types[0]).nbytes <= 4
+    return LEAN if simple == [True] and len(types) == 1 and small else LIGHT
 
 
 def fold_shape(
-    kind: str, outputs: int, reduced: int, inner: bool, *, partials: bool = False, light: bool = True, nbytes: int = 8
+    kind: str, outputs: int, reduced: int, inner: bool, *, partials: bool = False, copies: int = LEAN, nbytes: int = 8
 ) -> tuple[FoldShape, int]:
     """The shape for `outputs` results of `reduced` elements each, and into how many chunks these are cut at most.
 
     Args:
         inner: the elements of one result are neighbours in memory, and not those of one place in neighbouring results.
         partials: the elements are accumulators, of which there are few.
-        light: the body may be spelled out often.
+        copies: for how many elements the body may be spelled out.
         nbytes: of an accumulator.
     """
     if kind == "software":
-        shape, across, least = _software(outputs, reduced, inner, partials, light)
+        shape, across, least = _software(outputs, reduced, inner, partials, copies)
     else:
-        most = 4 if partials or not light else 16
+        most = 4 if partials or copies < LIGHT else 16
         shape, across, least = _gpu(outputs, reduced, inner, most, _power(SHARED_BYTES // nbytes, 32, 256))
     share = GROUPS.get(kind, GROUPS_OF_GPU) / max(across, 1 / 64)
     # a few groups more than a GPU runs at a time would take as long as twice as many
@@ -51,18 +63,19 @@ def fold_shape(
     return shape, chunks
 
 
-def _software(outputs: int, reduced: int, inner: bool, partials: bool, light: bool) -> tuple[FoldShape, float, int]:
+def _software(outputs: int, reduced: int, inner: bool, partials: bool, copies: int) -> tuple[FoldShape, float, int]:
     """The shape, how many groups there are for each chunk, and the fewest elements that are worth a chunk."""
     alone = outputs < LANES and reduced >= 32  # too few results for lanes
     if inner:
         if alone and (partials or reduced < 1 << 17):
             return FoldShape(True, True, LANES, 4, 16), outputs, 1 << 17
         threads = _power(outputs // 64, LANES, 256)
-        return FoldShape(False, True, threads, 16 if light and not partials else 4, 16), outputs / threads, 1024
+        return FoldShape(False, True, threads, 16 if copies >= LIGHT and not partials else 4, 16), outputs / threads, 1024
     if alone:
         return FoldShape(True, False, LANES, 4, 16), outputs, 1 << 17
-    columns = 1 if partials or outputs < 16 else 2 if outputs < 64 else 8 if outputs < 256 else 32
-    unroll = 4 if light or columns == 1 else 1
+    most = 1 if partials else outputs // LANES
+    columns = max(n for n in (1, 2, 8, 32, 64 if copies >= LEAN else 1) if n <= max(most, 1))
+    unroll = min(8, copies // columns) if columns >= 32 else 4
     return FoldShape(False, False, LANES, unroll, 16, columns), -(-outputs // (LANES * columns)), 512
 
 

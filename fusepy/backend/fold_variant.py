@@ -17,7 +17,7 @@ class FoldShape:
         threads: of a group.
         unroll: elements of a run that are spelled out one after the other, so that their loads are under way together.
         run: elements that are added before their sum goes to the accumulator; a multiple of `unroll`.
-        columns: results that one thread works on side by side.
+        columns: results that one thread works on side by side; there are at least as many as one group takes.
         lanes: threads of a group that share one chunk; the others have those of neighbours. By default all of them.
     """
 

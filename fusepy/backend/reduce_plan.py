@@ -13,7 +13,7 @@ from typing import Any
 
 from fusepy.backend.fold_operands import epilogue_operands, members_of
 from fusepy.backend.fold_stages import Stage, Work, fold_stages, scan_stages
-from fusepy.backend.fold_tuning import is_light
+from fusepy.backend.fold_tuning import copies_of
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
@@ -45,7 +45,7 @@ class FoldRecipe(Recipe):
 class ReducePlan(Plan):
     """The compiled form of a region that folds; see `Plan`."""
 
-    __slots__ = ("_contiguous", "_kept", "_light", "_members", "_over", "_own", "_plain", "_scans")
+    __slots__ = ("_contiguous", "_copies", "_kept", "_members", "_over", "_own", "_plain", "_scans")
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ReducePlan(Plan):
         self._members = [Element.of(type) for _, type in members_of(region)]
         self._own = output_feeds(region)[self._plain :]  # of the folded values
         self._contiguous = self._may_be_linear()
-        self._light = is_light(region)
+        self._copies = copies_of(region)
 
     def _listed(self) -> list[Operand]:
         first = super()._listed()
@@ -129,7 +129,7 @@ class ReducePlan(Plan):
         linear = self._contiguous and order in (sorted(order), sorted(order, reverse=True))
         linear = linear and self._lies_contiguous(grid, shapes, strides)
         make = scan_stages if self._scans else fold_stages
-        kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._light, sum(self._bytes(1)))
+        kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)))
         apart = work if linear else replace(work, inner=self._lies_inner(plain.strides, inner))
         strided, counts = make(kind, apart, Variant(False, self.rank, wide))
         stages = make(kind, work, Variant(True, self.rank, wide))[0] if linear else ()

@@ -188,6 +188,32 @@ def test_transposed_results_and_middle_dimensions() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+SIDE_BY_SIDE = """graph @g(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<float>[?]) {
+  %0, %1 = region(%x vmap(d0,d1)) {fold_1 = "sum", out_0 = ["d0", "d1"], out_1 = ["d1"], over = ["d0"]} : Tensor<float>[?,?], Tensor<float>[?]
+  body @g(%x: float) -> (float, float) {
+    %0 = add(%x, %x) : float
+    return %0, %x
+  }
+  return %0, %1
+}"""
+
+
+@pytest.mark.parametrize("columns", [64, 65, 100, 127])
+@pytest.mark.parametrize("unroll", [1, 4, 16])
+def test_the_last_group_reaches_back(monkeypatch: pytest.MonkeyPatch, columns: int, unroll: int) -> None:
+    """Two groups see the same columns, and only one stores them: results over the operand would be doubled twice."""
+    shape = FoldShape(False, False, 8, unroll, 16, 8)
+    monkeypatch.setattr(
+        "fusepy.backend.fold_stages.fold_shape",
+        lambda *_, partials=False, **more: (replace(COLUMN, columns=1) if partials else shape, 3),
+    )
+    x = np.random.default_rng(1).normal(size=(50, columns)).astype(np.float32)
+    held = fp.Tensor.from_numpy(fp.default_device(), x)
+    found, _ = run(SIDE_BY_SIDE, held, outs=[held, None])
+    np.testing.assert_array_equal(found[0], x + x)
+    np.testing.assert_allclose(found[1], x.sum(0), rtol=1e-5, atol=1e-5)
+
+
 def test_threads_follow_strides() -> None:
     """Neighbouring threads read neighbouring memory, whichever axis it lies along."""
     graph = parse_graph(COLUMNS)
