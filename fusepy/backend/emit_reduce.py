@@ -138,6 +138,9 @@ class FoldKernel(FoldElements):
                 f"if (fz_out >= {BLOCK}.outputs)",
                 "    return;",
             ]
+        elif shape.narrow:
+            chunk = f"{index} fz_chunk = {index}(fz_at * {shape.threads} + fz_lane);"
+            return [chunk, f"if (fz_chunk >= {BLOCK}.chunks)", "    return;", *self.bounds("fz_chunk")]
         else:
             across = shape.threads * shape.columns
             past = f" || fz_out >= {BLOCK}.outputs"
@@ -201,8 +204,10 @@ class FoldKernel(FoldElements):
     @property
     def result(self) -> str:
         """The result that a thread works on, or the one in column ``w``."""
-        shape = self.variant.shape
-        return f"(fz_out + {self.variant.index}(w * {shape.threads}))" if shape.columns > 1 else "fz_out"
+        shape, index = self.variant.shape, self.variant.index
+        if shape.narrow:
+            return f"{index}(w)"
+        return f"(fz_out + {index}(w * {shape.threads}))" if shape.columns > 1 else "fz_out"
 
     def each(self, line: str) -> list[str]:
         """A line for each result that a thread works on, ``w``."""
@@ -214,7 +219,7 @@ class FoldKernel(FoldElements):
         columns = self.variant.shape.columns
         if columns == 1:
             return list(lines)
-        own = [f"    if (uint{self.result} >= fz_first)"] if stores else []
+        own = [f"    if (uint{self.result} >= fz_first)"] if stores and not self.variant.shape.narrow else []
         return [f"{self.unroll} for (uint w = 0; w < {columns}; ++w)", *own, *(f"    {line}" for line in block(lines))]
 
     def bounds(self, chunk: str) -> list[str]:

@@ -148,11 +148,13 @@ class FoldElements(RegionKernel):
     def indexed(self, e: str, out: str, ahead: str) -> str:
         """Where an element lies. On a CPU what Slang knows of it is added last, in 64 bits: the load takes it as an offset."""
         shape = self.variant.shape
-        beside = f"w * {shape.threads}" if shape.columns > 1 else ""
-        known = ahead if shape.inner else beside
+        base, known = self.place(e, out, "reduced"), ahead
+        if shape.narrow:
+            base, known = f"{e} * {shape.columns}", f"{ahead} * {shape.columns} + w" if ahead else "w"
+        elif not shape.inner:
+            base, known = self.place("e", "fz_out", "reduced"), f"w * {shape.threads}" if shape.columns > 1 else ""
         if not self.software or not known or self.counts:
             return f"{self.variant.index} i = {self.place('e', out, 'reduced')};"
-        base = self.place(e, out, "reduced") if shape.inner else self.place("e", "fz_out", "reduced")
         return f"int64_t i = int64_t({base}) + int64_t({known});"
 
     def place(self, e: str, out: str, count: str) -> str:

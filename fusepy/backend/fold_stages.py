@@ -55,8 +55,8 @@ class Stage:
             groups = -(-sizes["outputs"] * sizes["chunks"] // shape.beside)
         elif shape.group:
             groups = -(-sizes["outputs"] // shape.beside) * sizes["chunks"]
-        elif shape.inner:
-            groups = -(-sizes["outputs"] * sizes["chunks"] // shape.threads)
+        elif shape.inner or shape.narrow:
+            groups = -(-sizes["outputs"] // shape.columns * sizes["chunks"] // shape.threads)
         else:
             groups = -(-sizes["outputs"] // (shape.threads * shape.columns)) * sizes["chunks"]
         return [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
@@ -73,7 +73,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], l
     if chunks == 1:
         return [Stage(_variant(variant, shape), sizes)], []
     first = Stage(_variant(variant, shape, writes="partials"), sizes, writes=0)
-    shape, _ = fold_shape(kind, outputs, chunks, work.inner, partials=True, nbytes=work.nbytes)
+    shape, _ = fold_shape(kind, outputs, chunks, shape.inner, partials=True, nbytes=work.nbytes)
     if not variant.linear:
         shape = as_strided(shape)
     second = Stage(_variant(variant, shape, reads="partials"), _sizes(outputs, chunks, 1, reduced), reads=0)

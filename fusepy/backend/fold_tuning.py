@@ -22,20 +22,24 @@ GROUPS = {"software": 64}  # that fill a device; a GPU of 132 multiprocessors ta
 GROUPS_OF_GPU = 1056
 SHARED_BYTES = 1 << 14  # of memory that the threads of a group share: what every Vulkan device has
 LANES = 8
+LIGHT_NODES = 12  # of a body that is spelled out for 16 elements, or for 4 in each of 32 columns
 HEAVY, LIGHT, LEAN = 32, 128, 512  # for how many elements bodies are spelled out at most; compiling takes up to a second
-LIGHT_NODES = 12
+NARROW = 8  # results at most that one thread has all of; there is a kernel for each number
+
+
+def is_light(region: Node) -> bool:
+    """Whether the body is a few operations: a call of the user's may be any amount of code, and a loop takes long anyway."""
+    assert region.body is not None
+    nodes = region.body.nodes
+    return len(nodes) <= LIGHT_NODES and not any(n.bodies or n.op.name == "slang.call" for n in nodes)
 
 
 def copies_of(region: Node) -> int:
-    """For how many elements the body may be spelled out.
-
-    It is light if it is a few operations: a call of the user's may be any amount of code, and a loop takes long anyway. It is
-    lean if besides one number is held for a result, and nothing else comes of an element.
-    """
+    """For how many elements the body may be spelled out. It is lean if one number is held for a result, and nothing is stored."""
     assert region.body is not None
-    nodes, types = region.body.nodes, [v.type for v in region.body.outputs]
-    if len(nodes) > LIGHT_NODES or any(n.bodies or n.op.name == "slang.call" for n in nodes):
+    if not is_light(region):
         return HEAVY
+    types = [v.type for v in region.body.outputs]
     simple = [f.kind not in ("argmax", "argmin", "call") for f in folds_of(region)]
     small = types[0].kind is Kind.SCALAR and Element.of(types[0]).nbytes <= 4
     return LEAN if simple == [True] and len(types) == 1 and small else LIGHT
@@ -71,6 +75,9 @@ def _software(outputs: int, reduced: int, inner: bool, partials: bool, copies: i
             return FoldShape(True, True, LANES, 4, 16), outputs, 1 << 17
         threads = _power(outputs // 64, LANES, 256)
         return FoldShape(False, True, threads, 16 if copies >= LIGHT and not partials else 4, 16), outputs / threads, 1024
+    if 1 < outputs <= NARROW and not partials and outputs * reduced >= 1 << 17:
+        unroll = _power(copies // outputs, 1, 16)
+        return FoldShape(False, False, LANES, unroll, 16, outputs, narrow=True), 1 / LANES, -(-1024 // outputs)
     if alone:
         return FoldShape(True, False, LANES, 4, 16), outputs, 1 << 17
     most = 1 if partials else outputs // LANES
@@ -102,7 +109,7 @@ def scan_shape(kind: str, outputs: int, reduced: int, inner: bool) -> tuple[Fold
 
 def as_strided(shape: FoldShape) -> FoldShape:
     """The shape where each element's place is computed from coordinates: results side by side would need those of each."""
-    return replace(shape, columns=1)
+    return replace(shape, columns=1, narrow=False, inner=shape.inner or shape.narrow)
 
 
 def _power(number: int, low: int, high: int) -> int:

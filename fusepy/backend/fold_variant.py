@@ -19,6 +19,7 @@ class FoldShape:
         run: elements that are added before their sum goes to the accumulator; a multiple of `unroll`.
         columns: results that one thread works on side by side; there are at least as many as one group takes.
         lanes: threads of a group that share one chunk; the others have those of neighbours. By default all of them.
+        narrow: there are just these `columns`, and each thread has all of them, in a chunk of its own.
     """
 
     group: bool
@@ -28,6 +29,7 @@ class FoldShape:
     run: int = 16
     columns: int = 1
     lanes: int = 0
+    narrow: bool = False
 
     @property
     def beside(self) -> int:
@@ -56,6 +58,6 @@ class FoldVariant(Variant):
         s = self.shape
         what = "scan" if self.scans else "fold"
         shared = f", {s.lanes} to a chunk" if s.beside > 1 else ""
-        how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}"
+        how = f"groups of {s.threads}{shared}" if s.group else f"threads of {'all ' * s.narrow}{s.columns}"
         order = "inner" if s.inner else "outer"
         return f"{super().__str__()}, {what} {self.reads} to {self.writes} by {how}, {order}"

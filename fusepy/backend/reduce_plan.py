@@ -1,6 +1,7 @@
 """`ReducePlan`: runs a region that folds or scans, as the one to several kernels that its sizes ask for.
 
-Sizes are no part of a kernel; they choose among the few shapes of `fold_tuning` and the stages of `fold_stages`.
+Sizes are no part of a kernel, but for very few results side by side; they choose among the few shapes of `fold_tuning` and the
+stages of `fold_stages`.
 """
 
 from __future__ import annotations

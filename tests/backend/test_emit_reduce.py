@@ -71,6 +71,7 @@ SCAN = """graph @scan(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<flo
 }"""
 
 GROUP, COLUMN, THREAD = FoldShape(True, True, 8, 4, 16), FoldShape(False, False, 8, 1, 16, 4), FoldShape(False, True, 256)
+NARROW = FoldShape(False, False, 8, 16, 16, 3, narrow=True)
 STRIDED, LINEAR, WIDE = Variant(False, 2), Variant(True, 2), Variant(True, 2, wide=True)
 
 
@@ -86,6 +87,7 @@ CASES: list[tuple[str, str, FoldVariant, str]] = [
     ("rows_shared", ROWS, variant(LINEAR, FoldShape(True, True, 256, 8, 16, lanes=8)), "cuda"),
     ("columns_shared", COLUMNS, variant(LINEAR, FoldShape(True, False, 256, 8, 16, lanes=8), writes="partials"), "vulkan"),
     ("columns_whole", COLUMNS, variant(LINEAR, COLUMN), "software"),
+    ("columns_narrow", COLUMNS, variant(LINEAR, NARROW, writes="partials"), "software"),
     ("columns_strided_64", COLUMNS, variant(Variant(False, 2, wide=True), FoldShape(False, False, 256, 4, 4), writes="partials"), "vulkan"),
     ("call_first", CALL, variant(Variant(True, 1), GROUP, writes="partials"), "vulkan"),
     ("scan_totals", SCAN, variant(LINEAR, THREAD, writes="partials"), "vulkan"),
@@ -212,6 +214,22 @@ def test_the_last_group_reaches_back(monkeypatch: pytest.MonkeyPatch, columns: i
     found, _ = run(SIDE_BY_SIDE, held, outs=[held, None])
     np.testing.assert_array_equal(found[0], x + x)
     np.testing.assert_allclose(found[1], x.sum(0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("columns", [2, 3, 8])
+@pytest.mark.parametrize("way", ["contiguous", "every other", "reversed", "transposed"])
+def test_few_columns(columns: int, way: str) -> None:
+    """Each thread has all of them, where they lie as in memory."""
+    rows = (1 << 17) // columns + 5
+    x = np.random.default_rng(2).integers(-9, 9, (rows, columns)).astype(np.float32)
+    held = fp.Tensor.from_numpy(fp.default_device(), x if way == "contiguous" else np.repeat(x, 2, 1))
+    held = {"every other": held[:, ::2], "reversed": held[::-1, ::2], "transposed": held[:, ::2].transpose()}.get(way, held)
+    x = held.to_numpy()
+    axis = int(x.shape[0] == columns)
+    found = fp.fuse(lambda x: (fp.sum(x, axis), fp.argmax(x, axis), x + x))(held)
+    np.testing.assert_array_equal(found[0].to_numpy(), x.sum(axis))
+    np.testing.assert_array_equal(found[1].to_numpy(), x.argmax(axis))
+    np.testing.assert_array_equal(found[2].to_numpy(), x + x)
 
 
 def test_threads_follow_strides() -> None:

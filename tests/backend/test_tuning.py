@@ -55,6 +55,8 @@ def test_strided_kernels_and_gpus_look_at_the_largest_element_only() -> None:
         (4096, 4096, False, FoldShape(False, False, 8, 8, 16, 64), 8),
         (511, 4096, False, FoldShape(False, False, 8, 8, 16, 32), 8),
         (16, 1 << 20, False, FoldShape(False, False, 8, 4, 16, 2), 64),
+        (3, 1 << 20, False, FoldShape(False, False, 8, 16, 16, 3, narrow=True), 512),  # lanes have chunks of three columns
+        (3, 1000, False, FoldShape(True, False, 8, 4, 16), 1),
     ],
 )
 def test_folds_in_software(outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
@@ -145,7 +147,11 @@ def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner:
     for stage in stages:
         shape = stage.variant.shape
         assert shape.run % shape.unroll == 0
-        assert shape.columns == 1 or shape.threads * shape.columns <= outputs  # the last group may start earlier
+        if shape.narrow:
+            assert shape.columns == outputs
+        elif shape.columns > 1:
+            assert shape.threads * shape.columns <= outputs  # the last group may start earlier
         x, y, _ = stage.groups()
         lanes = shape.beside if shape.group else shape.threads
+        assert [s.variant.shape.inner for s in stages] == [shape.inner] * len(stages)  # partials lie as both see them
         assert x * y * lanes * shape.columns >= stage.sizes["outputs"] * stage.sizes["chunks"]
