@@ -100,6 +100,11 @@ class FoldElements(RegionKernel):
         v = self.variant
         return v.reads == "partials" if role == "from" else v.carried or (v.writes == "partials" and not v.scans)
 
+    @property
+    def unroll(self) -> str:
+        """What spells a loop out: lavapipe, since Slang takes ten times as long; other drivers would be free not to."""
+        return "[unroll]" if self.software else "[ForceUnroll]"
+
     # ---- text ---------------------------------------------------------------------------------------------------
 
     def trampoline(self) -> list[str]:
@@ -128,6 +133,14 @@ class FoldElements(RegionKernel):
 
     def computed_at(self, e: str, out: str, ahead: str = "") -> list[str]:
         """Loads and computes one element, and stores what is stored of each."""
+        lines = self.located_at(e, out, ahead)
+        lines += [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.loaded]
+        lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(self.body.outputs)]
+        lines.append(self.call(lambda name: name))
+        return lines + [self.store(j, f"r_{j}") for j in self.stored() if j < self.plain]
+
+    def located_at(self, e: str, out: str, ahead: str = "") -> list[str]:
+        """Which element one is, and where it lies."""
         lines = [self.numbered(e, ahead)]
         if self.variant.linear:
             lines.append(self.indexed(e, out, ahead))
@@ -135,10 +148,7 @@ class FoldElements(RegionKernel):
             lines += self.decoded(self.over, "e")
             if self.counts:
                 lines.append(linear_index(self.variant))
-        lines += [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.loaded]
-        lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(self.body.outputs)]
-        lines.append(self.call(lambda name: name))
-        return lines + [self.store(j, f"r_{j}") for j in self.stored() if j < self.plain]
+        return lines
 
     def numbered(self, e: str, ahead: str) -> str:
         """Which element of its result one is."""
@@ -174,8 +184,10 @@ class FoldElements(RegionKernel):
     # ---- accumulators in memory ---------------------------------------------------------------------------------
 
     def partial_at(self, e: str, out: str, ahead: str = "") -> list[str]:
-        at = f"{self.variant.index} at = {self.place('e', out, 'reduced')};"
-        return [self.numbered(e, ahead), at, *self.loaded_from("q", "at")]
+        return [*self.partial_place(e, out, ahead), *self.loaded_from("q", "at")]
+
+    def partial_place(self, e: str, out: str, ahead: str = "") -> list[str]:
+        return [self.numbered(e, ahead), f"{self.variant.index} at = {self.place('e', out, 'reduced')};"]
 
     def loaded_from(self, prefix: str, at: str, name: str = "found") -> list[str]:
         lines = [f"FzAcc {name};"]

@@ -84,16 +84,19 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], l
     """The stages of a scan; see `fold_stages`."""
     outputs, reduced = work.outputs, work.reduced
     inside = replace(variant, linear=True)  # partials lie as they were written
-    shape, chunks = scan_shape(kind, outputs, reduced, work.inner)
-    down = [Stage(_variant(variant, shape, scans=True, carried=chunks > 1), _sizes(outputs, reduced, chunks, reduced), writes=0)]
+    shape, chunks = scan_shape(kind, outputs, reduced, work.inner, work.nbytes)
+    sizes = _sizes(outputs, reduced, chunks, reduced, shape.tile)
+    chunks = sizes["chunks"]
+    down = [Stage(_variant(variant, shape, scans=True, carried=chunks > 1), sizes, writes=0)]
     if chunks == 1:
         return [replace(down[0], writes=-1)], []
-    up = [Stage(_variant(variant, shape, writes="partials"), down[0].sizes, writes=0)]
+    up = [Stage(_variant(variant, shape, writes="partials"), sizes, writes=0)]
     counts = [outputs * chunks]
     while True:
         level, count = len(counts) - 1, chunks
-        shape, chunks = scan_shape(kind, outputs, count, work.inner) if count > TOP else (shape, 1)
-        sizes = _sizes(outputs, count, chunks, reduced)
+        shape, chunks = scan_shape(kind, outputs, count, work.inner, work.nbytes) if count > TOP else (shape, 1)
+        sizes = _sizes(outputs, count, chunks, reduced, shape.tile)
+        chunks = sizes["chunks"]
         over = _variant(inside, shape, reads="partials", writes="partials")
         if chunks == 1:
             down.append(Stage(replace(over, scans=True), sizes, reads=level))

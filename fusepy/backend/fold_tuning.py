@@ -100,8 +100,15 @@ def _gpu(outputs: int, reduced: int, inner: bool, most: int, threads: int) -> tu
     return FoldShape(True, False, threads, min(most, 8), 16, lanes=lanes), -(-outputs // beside), 16 * lanes
 
 
-def scan_shape(kind: str, outputs: int, reduced: int, inner: bool) -> tuple[FoldShape, int]:
-    """The shape of all kernels of a scan, whose threads go along their chunks in order, and how many chunks there are."""
+def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int = 8) -> tuple[FoldShape, int]:
+    """The shape of all kernels of a scan, and how many chunks there are, along which threads go in order.
+
+    On a GPU whole groups do, where threads with chunks of their own would read far from each other.
+    """
+    if kind != "software" and inner and reduced >= 64:
+        threads = _power(min(SHARED_BYTES // nbytes, reduced // 4), 16, 256)
+        shape = FoldShape(True, True, threads, 4, ordered=True)
+        return shape, max(1, min(reduced // (16 * threads), GROUPS_OF_GPU // max(outputs, 1)))
     shape = FoldShape(False, inner, 8 if kind == "software" else 256)
     threads = 256 if kind == "software" else 1 << 18
     return shape, max(1, min(-(-reduced // 64), -(-threads // max(outputs, 1))))

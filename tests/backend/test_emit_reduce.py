@@ -71,6 +71,7 @@ SCAN = """graph @scan(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<flo
 }"""
 
 GROUP, COLUMN, THREAD = FoldShape(True, True, 8, 4, 16), FoldShape(False, False, 8, 1, 16, 4), FoldShape(False, True, 256)
+TILES = FoldShape(True, True, 256, 4, ordered=True)
 NARROW = FoldShape(False, False, 8, 16, 16, 3, narrow=True)
 STRIDED, LINEAR, WIDE = Variant(False, 2), Variant(True, 2), Variant(True, 2, wide=True)
 
@@ -92,6 +93,9 @@ CASES: list[tuple[str, str, FoldVariant, str]] = [
     ("call_first", CALL, variant(Variant(True, 1), GROUP, writes="partials"), "vulkan"),
     ("scan_totals", SCAN, variant(LINEAR, THREAD, writes="partials"), "vulkan"),
     ("scan_level", SCAN, variant(LINEAR, THREAD, reads="partials", writes="partials", scans=True, carried=True), "vulkan"),
+    ("scan_tiles", SCAN, variant(LINEAR, TILES, scans=True, carried=True), "vulkan"),
+    ("scan_tiles_totals", SCAN, variant(LINEAR, TILES, writes="partials"), "cuda"),
+    ("scan_tiles_level", SCAN, variant(LINEAR, TILES, reads="partials", writes="partials", scans=True), "cuda"),
     ("scan_elements", SCAN, variant(STRIDED, THREAD, scans=True, carried=True), "cuda"),
 ]  # fmt: skip
 
@@ -243,7 +247,9 @@ def test_threads_follow_strides() -> None:
 
 def test_a_scan_beside_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fusepy.backend.fold_stages.TOP", 2)
-    monkeypatch.setattr("fusepy.backend.fold_stages.scan_shape", lambda kind, outputs, reduced, inner: (THREAD, -(-reduced // 4)))
+    monkeypatch.setattr(
+        "fusepy.backend.fold_stages.scan_shape", lambda kind, outputs, reduced, inner, nbytes: (THREAD, -(-reduced // 4))
+    )
     for x in (X, fp.Tensor.from_numpy(fp.default_device(), X).transpose()):
         found, expected = run(SCAN, x)
         np.testing.assert_array_equal(found[0], expected[0])

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusepy.backend.fold_stages import Work, fold_stages
-from fusepy.backend.fold_tuning import HEAVY, LEAN, LIGHT, copies_of, fold_shape
+from fusepy.backend.fold_stages import Work, fold_stages, scan_stages
+from fusepy.backend.fold_tuning import HEAVY, LEAN, LIGHT, copies_of, fold_shape, scan_shape
 from fusepy.backend.fold_variant import FoldShape
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.tuning import choose
@@ -78,6 +78,23 @@ def test_folds_in_software(outputs: int, reduced: int, inner: bool, shape: FoldS
 )
 def test_folds_on_gpus(kind: str, outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
     assert fold_shape(kind, outputs, reduced, inner) == (shape, chunks)
+
+
+@pytest.mark.parametrize("kind", ["vulkan", "cuda"])
+@pytest.mark.parametrize(
+    ("outputs", "reduced", "inner", "shape", "chunks"),
+    [
+        (1, 1 << 26, True, FoldShape(True, True, 256, 4, ordered=True), 1056),  # neighbours read neighbours
+        (1, 1056, True, FoldShape(True, True, 256, 4, ordered=True), 1),
+        (8192, 8192, True, FoldShape(True, True, 256, 4, ordered=True), 1),
+        (8192, 256, True, FoldShape(True, True, 64, 4, ordered=True), 1),
+        (1 << 20, 32, True, FoldShape(False, True, 256), 1),
+        (8192, 8192, False, FoldShape(False, False, 256), 32),
+    ],
+)
+def test_scans_on_gpus(kind: str, outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
+    assert scan_shape(kind, outputs, reduced, inner) == (shape, chunks)
+    assert scan_shape("software", outputs, reduced, inner)[0] == FoldShape(False, inner, 8)
 
 
 @pytest.mark.parametrize(("nbytes", "threads"), [(64, 256), (68, 128), (256, 64), (4096, 32)])
@@ -155,3 +172,21 @@ def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner:
         lanes = shape.beside if shape.group else shape.threads
         assert [s.variant.shape.inner for s in stages] == [shape.inner] * len(stages)  # partials lie as both see them
         assert x * y * lanes * shape.columns >= stage.sizes["outputs"] * stage.sizes["chunks"]
+
+
+@given(st.sampled_from(["software", "cuda", "vulkan"]), st.integers(1, 1 << 12), st.integers(1, 1 << 24), st.booleans())
+def test_scans_cover_all_elements(kind: str, outputs: int, reduced: int, inner: bool) -> None:
+    """Each level has as many elements as the one before has chunks, and no chunk is empty."""
+    stages, counts = scan_stages(kind, Work(outputs, reduced, inner, LEAN), Variant(True, 2))
+    ups = [s for s in stages if not s.variant.scans]
+    downs = [s for s in stages if s.variant.scans]
+    assert (len(downs), len(ups)) == (len(counts) + 1, len(counts))
+    elements = reduced
+    for level, down in enumerate(reversed(downs)):
+        sizes, shape = down.sizes, down.variant.shape
+        assert sizes["reduced"] == elements
+        assert (sizes["chunks"] - 1) * sizes["chunk"] < elements <= sizes["chunks"] * sizes["chunk"]
+        assert level == len(counts) or (ups[level].sizes, counts[level]) == (sizes, outputs * sizes["chunks"])
+        x, y, _ = down.groups()
+        assert x * y * (1 if shape.group else shape.threads) >= outputs * sizes["chunks"]
+        elements = sizes["chunks"]
