@@ -2,7 +2,7 @@
 
 Lavapipe runs a group as loops of 8 lanes on one CPU thread, and loads what lanes read one by one, wherever it lies. So each lane
 has a stretch of memory of its own, which misses the caches in 8 places at a time, and some elements are spelled out one after the
-other, since what a loop changes is masked in each round. Columns are the exception: lanes side by side walk down rows a KiB wide.
+other, since what a loop changes is masked in each round. Columns are the exception: lanes side by side walk down rows two KiB wide.
 A GPU wants neighbouring threads at neighbouring elements: a line of memory for each load of 32 threads, 8 elements or more a
 thread, and as many groups as it runs at a time. So the threads of a group share rows or columns side by side.
 """
