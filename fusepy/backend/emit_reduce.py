@@ -59,7 +59,7 @@ class FoldKernel(ScanLoops):
         lanes, lane, apart = shape.threads // shape.beside, "fz_lane", "n"
         if shape.beside > 1:
             lane, apart = "fz_in", "n" if shape.inner else f"n * {shape.beside}"
-        lines = [*self.grouped(), *self.folded(lanes, lane)]
+        lines = [*self.grouped(), *(self.folded_rows() if shape.rows else self.folded(lanes, lane))]
         lines += [
             *self.told("fz_acc"),
             "GroupMemoryBarrierWithGroupSync();",
@@ -106,6 +106,38 @@ class FoldKernel(ScanLoops):
             run += [f"for (; fz_e + {ahead} <= fz_stop; fz_e += {ahead})", *(f"    {line}" for line in together)]
         run += [f"for (; {first} < fz_stop; fz_e += {step})", *single, *(["fz_e = fz_stop;"] if lane else []), *gather]
         return [*lines, "while (fz_e < fz_last)", *block(run)]
+
+    def folded_rows(self) -> list[str]:
+        """A chunk of whole rows into ``fz_acc``. What only depends on the row is the same for all threads, and computed once."""
+        index, extent = self.variant.index, f"{BLOCK}.extent{self.variant.rank - 1}"
+        return [
+            "FzAcc fz_acc = fz_none();",
+            f"{index} fz_row = fz_e / {extent};",
+            f"for ({index} fz_end = fz_last / {extent}; fz_row < fz_end; ++fz_row)",
+            *block([*self.decoded(self.over[:-1], "fz_row"), *self.folded_row(extent)]),
+        ]
+
+    def folded_row(self, extent: str) -> list[str]:
+        """The elements of a row: full runs, then the rest.
+
+        Full runs ask for the next at their end: lavapipe goes through the body of a loop once more to find that no lane is left.
+        """
+        index, shape = self.variant.index, self.variant.shape
+        step, length = shape.threads, shape.run * shape.threads
+        start, gather = f"{self.run} run = {self.start}();", self.gather.format("fz_acc", "run")
+        some = self.taken_at(f"fz_e + {index}(u * {step} + fz_lane)", "fz_out", "run")
+        some = [f"[unroll] for (uint u = 0; u < {shape.unroll}; ++u)", *some, f"fz_e += {shape.unroll * step};"]
+        full = [f"{index} fz_stop = fz_e + {length};", start, "do", *block(some), "while (fz_e < fz_stop);", gather]
+        one = self.taken_at(f"fz_e + {index}(fz_lane)", "fz_out", "run")
+        return [
+            "fz_e = 0;",
+            f"if ({length} <= {extent})",
+            *block(["do", *block(full), f"while (fz_e + {length} <= {extent});"]),
+            start,
+            f"for (; fz_e + {index}(fz_lane) < {extent}; fz_e += {step})",
+            *one,
+            gather,
+        ]
 
     def made(self, type: str, name: str, start: str) -> list[str]:
         """A variable for each result that a thread works on."""

@@ -91,9 +91,14 @@ class FoldElements(RegionKernel):
                 fields += [Field(f"{pointee(t, self.cuda)}*", f"{prefix}_{n}", role, k) for k, (n, t) in enumerate(self.members)]
         fields += [Field(index, role, role) for role in ("outputs", "reduced", "chunks", "chunk", "total")]
         fields.append(Field("uint", "zero", "zero"))
-        if not self.variant.linear:
+        if self.placed_by_coordinates:
             fields += [Field(index, f"extent{d}", "extent", d) for d in range(self.variant.rank)]
         return (*fields, *(f for f in listed if f.role != "pointer"), *self.out_strides(stored))
+
+    @property
+    def placed_by_coordinates(self) -> bool:
+        """Whether a kernel knows where in the grid its elements are."""
+        return not self.variant.linear or self.variant.shape.rows
 
     def reaches(self, role: str) -> bool:
         """Whether this kernel reads partials ``"from"`` memory, or has those of its chunks there: ``"into"``."""
@@ -141,13 +146,15 @@ class FoldElements(RegionKernel):
 
     def located_at(self, e: str, out: str, ahead: str = "") -> list[str]:
         """Which element one is, and where it lies."""
-        lines = [self.numbered(e, ahead)]
+        index, last = self.variant.index, self.variant.rank - 1
+        if self.variant.shape.rows:  # `e` is a place in the row
+            lines = [f"{index} d{last} = {e};", f"{index} e = fz_row * {BLOCK}.extent{last} + d{last};"]
+        else:
+            lines = [self.numbered(e, ahead), *([] if self.variant.linear else self.decoded(self.over, "e"))]
         if self.variant.linear:
             lines.append(self.indexed(e, out, ahead))
-        else:
-            lines += self.decoded(self.over, "e")
-            if self.counts:
-                lines.append(linear_index(self.variant))
+        elif self.counts:
+            lines.append(linear_index(self.variant))
         return lines
 
     def numbered(self, e: str, ahead: str) -> str:
@@ -173,7 +180,7 @@ class FoldElements(RegionKernel):
 
     def decoded(self, dims: Sequence[int], number: str) -> list[str]:
         """Coordinates from a number in C order, where they are needed."""
-        if self.variant.linear or not dims or not (self.element_wise or self.finishes):
+        if not self.placed_by_coordinates or not dims or not (self.element_wise or self.finishes):
             return []
         index, rest, lines = self.variant.index, number, list[str]()
         for d in reversed(dims[1:]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fusepy.backend.fold_tuning import as_strided, fold_shape, scan_shape
+from fusepy.backend.fold_tuning import ROW, as_strided, fold_shape, scan_shape, shape_along_rows
 from fusepy.backend.fold_variant import FoldShape, FoldVariant
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.tuning import GROUPS_PER_ROW
@@ -25,6 +25,7 @@ class Work:
     Attributes:
         copies: for how many elements the body may be spelled out.
         nbytes: of an accumulator.
+        row: the extent of the grid's last dimension, if that is folded and the body asks for coordinates; else 0.
     """
 
     outputs: int
@@ -32,6 +33,11 @@ class Work:
     inner: bool
     copies: int
     nbytes: int = 8
+    row: int = 0
+
+    def along_rows(self, kind: str) -> bool:
+        """Whether groups go along rows of the grid. A GPU reads lines of memory anyway, and has caches for the rest."""
+        return kind == "software" and self.inner and self.row >= ROW
 
 
 @dataclass(frozen=True)
@@ -65,10 +71,15 @@ class Stage:
 def fold_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], list[int]]:
     """The stages of a fold on a device `kind`, and the lengths of the arrays of partials between them."""
     outputs, reduced = work.outputs, work.reduced
-    shape, chunks = fold_shape(kind, outputs, reduced, work.inner, copies=work.copies, nbytes=work.nbytes)
+    if work.along_rows(kind):
+        shape, chunks = shape_along_rows(reduced, work.row)
+        whole = work.row
+    else:
+        shape, chunks = fold_shape(kind, outputs, reduced, work.inner, copies=work.copies, nbytes=work.nbytes)
+        whole = shape.run * (shape.threads // shape.beside if shape.group else 1)
     if not variant.linear:
         shape = as_strided(shape)
-    sizes = _sizes(outputs, reduced, chunks, reduced, shape.run * (shape.threads // shape.beside if shape.group else 1))
+    sizes = _sizes(outputs, reduced, chunks, reduced, whole)
     chunks = sizes["chunks"]
     if chunks == 1:
         return [Stage(_variant(variant, shape), sizes)], []
@@ -111,7 +122,7 @@ def _variant(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:
 
 
 def _sizes(outputs: int, reduced: int, chunks: int, total: int, run: int = 1) -> dict[str, int]:
-    """The numbers of a stage. Chunks but the last are of whole runs, so that few threads have a rest."""
+    """The numbers of a stage. Chunks but the last are of whole runs, or rows, so that few threads have a rest."""
     chunk = -(-reduced // chunks)
     if chunks > 1:
         chunk = -(-chunk // run) * run

@@ -2,7 +2,7 @@
 
 Lavapipe runs a group as loops of 8 lanes on one CPU thread, and loads what lanes read one by one, wherever it lies. So each lane
 has a stretch of memory of its own, which misses the caches in 8 places at a time, and some elements are spelled out one after the
-other, since what a loop changes is masked in each round. Columns are the exception: lanes side by side walk down rows two KiB wide.
+other, since what a loop changes is masked in each round. Columns are the exception: lanes side by side walk down rows of 2 KiB.
 A GPU wants neighbouring threads at neighbouring elements: a line of memory for each load of 32 threads, 8 elements or more a
 thread, and as many groups as it runs at a time. So the threads of a group share rows or columns side by side.
 """
@@ -13,6 +13,7 @@ import math
 from dataclasses import replace
 
 from fusepy.backend.fold_variant import FoldShape
+from fusepy.backend.tuning import is_light
 from fusepy.element import Element
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.folds import folds_of
@@ -22,16 +23,10 @@ GROUPS = {"software": 64}  # that fill a device; a GPU of 132 multiprocessors ta
 GROUPS_OF_GPU = 1056
 SHARED_BYTES = 1 << 14  # of memory that the threads of a group share: what every Vulkan device has
 LANES = 8
-LIGHT_NODES = 12  # of a body that is spelled out for 16 elements, or for 4 in each of 32 columns
 HEAVY, LIGHT, LEAN = 32, 128, 512  # for how many elements bodies are spelled out at most; compiling takes up to a second
 NARROW = 8  # results at most that one thread has all of; there is a kernel for each number
-
-
-def is_light(region: Node) -> bool:
-    """Whether the body is a few operations: a call of the user's may be any amount of code, and a loop takes long anyway."""
-    assert region.body is not None
-    nodes = region.body.nodes
-    return len(nodes) <= LIGHT_NODES and not any(n.bodies or n.op.name == "slang.call" for n in nodes)
+ROW = 64  # the shortest row of the grid that the lanes of a group share
+ROW_GROUPS = 256
 
 
 def copies_of(region: Node) -> int:
@@ -98,6 +93,12 @@ def _gpu(outputs: int, reduced: int, inner: bool, most: int, threads: int) -> tu
     if lanes < 2:
         return FoldShape(False, False, 256, min(most, 4)), -(-outputs // 256), 64
     return FoldShape(True, False, threads, min(most, 8), 16, lanes=lanes), -(-outputs // beside), 16 * lanes
+
+
+def shape_along_rows(reduced: int, row: int) -> tuple[FoldShape, int]:
+    """The shape for bodies that ask where in the grid they are, on the CPU: neighbours read what is near to each other."""
+    chunks = min(ROW_GROUPS, -(-reduced // 8192), reduced // row)
+    return FoldShape(True, True, LANES, 8, 16, rows=True), max(1, chunks)
 
 
 def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int = 8) -> tuple[FoldShape, int]:

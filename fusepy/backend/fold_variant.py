@@ -21,6 +21,7 @@ class FoldShape:
         lanes: threads of a group that share one chunk; the others have those of neighbours. By default all of them.
         ordered: the threads of a group have `unroll` neighbouring elements each, one thread behind the other: for scans.
         narrow: there are just these `columns`, and each thread has all of them, in a chunk of its own.
+        rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same one.
     """
 
     group: bool
@@ -32,6 +33,7 @@ class FoldShape:
     lanes: int = 0
     narrow: bool = False
     ordered: bool = False
+    rows: bool = False
 
     @property
     def tile(self) -> int:
@@ -64,7 +66,7 @@ class FoldVariant(Variant):
     def __str__(self) -> str:
         s = self.shape
         what = "scan" if self.scans else "fold"
-        shared = f", {s.lanes} to a chunk" if s.beside > 1 else " in order" if s.ordered else ""
+        shared = f", {s.lanes} to a chunk" if s.beside > 1 else " in order" if s.ordered else " along rows" if s.rows else ""
         how = f"groups of {s.threads}{shared}" if s.group else f"threads of {'all ' * s.narrow}{s.columns}"
         order = "inner" if s.inner else "outer"
         return f"{super().__str__()}, {what} {self.reads} to {self.writes} by {how}, {order}"

@@ -46,7 +46,7 @@ class FoldRecipe(Recipe):
 class ReducePlan(Plan):
     """The compiled form of a region that folds; see `Plan`."""
 
-    __slots__ = ("_contiguous", "_copies", "_kept", "_members", "_over", "_own", "_plain", "_scans")
+    __slots__ = ("_contiguous", "_copies", "_kept", "_members", "_over", "_own", "_placed", "_plain", "_scans")
 
     def __init__(
         self,
@@ -69,6 +69,8 @@ class ReducePlan(Plan):
         self._kept = tuple(d for d in range(self.rank) if d not in self._over)
         self._members = [Element.of(type) for _, type in members_of(region)]
         self._own = output_feeds(region)[self._plain :]  # of the folded values
+        first = len(region.body.inputs)
+        self._placed = any(o.position < first and reach(ACCESSES[o.container], o) == "computed" for o in self._operands)
         self._contiguous = self._may_be_linear()
         self._copies = copies_of(region)
 
@@ -93,13 +95,13 @@ class ReducePlan(Plan):
         return [*first[:plain], *(feeds[v] for v in then.outputs)]
 
     def _may_be_linear(self) -> bool:
-        """Whether contiguous arguments of one shape can be indexed without coordinates."""
+        """Whether contiguous arguments of one shape can be indexed without coordinates, if the body itself needs none."""
         identity = tuple(range(self.rank))
         first = len(self.region.bodies[0].inputs)
         for o in self._operands:
             kind = reach(ACCESSES[o.container], o)
             along = identity if o.position < first else self._kept
-            if kind == "computed" or (kind == "index" and o.dims != identity):
+            if (kind == "computed" and o.position >= first) or (kind == "index" and o.dims != identity):
                 return False
             if (
                 kind == "memory"
@@ -130,7 +132,9 @@ class ReducePlan(Plan):
         linear = self._contiguous and order in (sorted(order), sorted(order, reverse=True))
         linear = linear and self._lies_contiguous(grid, shapes, strides)
         make = scan_stages if self._scans else fold_stages
-        kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)))
+        row = grid[-1] if self._placed and self.rank - 1 in self._over else 0
+        kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row)
+        linear = linear and (not self._placed or (work.along_rows(kind) and not self._scans))
         apart = work if linear else replace(work, inner=self._lies_inner(plain.strides, inner))
         strided, counts = make(kind, apart, Variant(False, self.rank, wide))
         stages = make(kind, work, Variant(True, self.rank, wide))[0] if linear else ()

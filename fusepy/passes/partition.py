@@ -196,7 +196,7 @@ class _Partitioner:
         part.stored.append(value)
         self.home[value] = part
         if part in self.cones:
-            self.cones[part] |= self.cone([value])
+            self.cone([value], self.cones[part])
 
     def part_for(self, value: Value, last: bool) -> Part:
         """A part that can store `value`: one that reduces the same grid, its producer's, or one for elements at its level."""
@@ -248,20 +248,26 @@ class _Partitioner:
         if node is not None:
             yield from zip(node.operands, node.maps)
 
-    def cone(self, values: Iterable[Value]) -> set[Value]:
-        """Everything that is computed element by element for `values`, down to what lies in memory for certain."""
-        found: set[Value] = set()
-        stack = list(values)
-        roots = set(stack)
+    def cone(self, values: Iterable[Value], found: set[Value] | None = None) -> set[Value]:
+        """Everything that is computed element by element for `values`, down to what lies in memory for certain.
+
+        What is `found` already is added to, and not gone through again.
+        """
+        found = set() if found is None else found
+        stack: list[Value] = []
+        for value in values:
+            found.add(value)
+            stack += self.inputs(value)
         while stack:
             value = stack.pop()
-            if value in found:
-                continue
-            found.add(value)
-            if value in self.levels.folding or (value in self.home and value not in roots):
-                continue
-            stack += [v for v, m in self.operands(value) if not reads_whole(m, v)]
+            if value not in found:
+                found.add(value)
+                stack += () if value in self.home else self.inputs(value)
         return found
+
+    def inputs(self, value: Value) -> list[Value]:
+        """What `value` is computed from element by element in the kernel that computes it."""
+        return [] if value in self.levels.folding else [v for v, m in self.operands(value) if not reads_whole(m, v)]
 
     def slice(self, part: Part) -> None:
         """Settles where a part takes values from that earlier parts compute as well."""

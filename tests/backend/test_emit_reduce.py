@@ -84,6 +84,7 @@ def variant(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:
 CASES: list[tuple[str, str, FoldVariant, str]] = [
     ("rows_whole", ROWS, variant(LINEAR, GROUP), "software"),
     ("rows_first", ROWS, variant(STRIDED, GROUP, writes="partials"), "software"),
+    ("rows_along", ROWS, variant(STRIDED, replace(GROUP, unroll=8, rows=True), writes="partials"), "software"),
     ("rows_second", ROWS, variant(LINEAR, GROUP, reads="partials"), "cuda"),
     ("rows_shared", ROWS, variant(LINEAR, FoldShape(True, True, 256, 8, 16, lanes=8)), "cuda"),
     ("columns_shared", COLUMNS, variant(LINEAR, FoldShape(True, False, 256, 8, 16, lanes=8), writes="partials"), "vulkan"),
