@@ -112,7 +112,6 @@ def test_there_is_nothing_to_tell_of_what_is_there(m: fp.Module) -> None:
             fp.explain(value)
 
 
-@pytest.mark.req("G5")
 def test_a_second_round_runs_little_python(m: fp.Module) -> None:
     """Counted, since what it takes beside kernels is what speaks against recording small calls."""
     x, y = tensor(8), tensor(8)

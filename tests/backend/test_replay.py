@@ -73,7 +73,6 @@ def overlaps_of(device: Any, monkeypatch: pytest.MonkeyPatch, call: Any) -> list
     return seen
 
 
-@pytest.mark.req("G5")
 def test_a_given_result_costs_a_later_call_nothing(lib: Any, device: Any) -> None:
     climb = ladder(lib, 8)
     x, out = fp.Tensor.from_numpy(device, np.arange(N, dtype=np.float32)), fp.Tensor.empty(device, N)
