@@ -24,9 +24,10 @@ from fusepy.backend.marshals.base import (
     to_storage,
 )
 from fusepy.backend.options import NO_OPTIONS, Options
-from fusepy.backend.rows import linear_index, row_kernel
+from fusepy.backend.rows import row_kernel, walk_fields
 from fusepy.backend.shims import make_shims
 from fusepy.backend.sinks import declare_resource, sinks_of
+from fusepy.backend.squares import square_kernel
 from fusepy.backend.statements import Statements
 from fusepy.backend.tiles import tiled_kernel
 from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose, is_light
@@ -92,6 +93,14 @@ def region_operands(region: Node, cuda: bool = False) -> list[Operand]:
 def _lying(type: Type) -> str:
     """How what another region has stored arrives."""
     return type.head if type.kind is Kind.RESOURCE and type.head.startswith("Texture") else "Tensor"
+
+
+def linear_index(variant: Variant) -> str:
+    """The place of an element in its grid in C order, for what is computed from that."""
+    place = "d0"
+    for d in range(1, variant.rank):
+        place = f"({place} * {BLOCK}.extent{d} + d{d})"
+    return f"{variant.index} i = {place};"
 
 
 def identifiers(labels: Sequence[str]) -> list[str]:
@@ -191,6 +200,8 @@ class RegionKernel:
         extents: list[Field] = []
         if not self.variant.linear or self.computed:
             extents = [Field(self.variant.index, f"extent{d}", "extent", d) for d in range(self.variant.rank)]
+        if self.variant.rows and self.target.kind == "software":
+            extents += walk_fields(self.variant)
         strides = self.out_strides(stored)
         pointers = [f for f in listed if f.role == "pointer"]
         others = [f for f in listed if f.role != "pointer"]
@@ -257,11 +268,13 @@ class RegionKernel:
         return "".join(f", uniform {text}" for text in (f"FzArguments {BLOCK}", *resources))
 
     def rows(self, entry: str) -> list[str]:
-        """A kernel over texels, whose groups are numbered by coordinates."""
+        """A kernel whose groups know where in the grid they are."""
         placed = any(reach(self.accesses[o.container], o) == "index" for o in self.operands)
         element = [linear_index(self.variant)] * placed + self.element("")
-        body = (self.whole_arrays(), self.loop(), element)
-        return row_kernel(self.target.kind, entry, self.block(), self.name, self.variant, *body)
+        head = (entry, self.block(), self.name, self.variant)
+        if self.target.kind != "software":
+            return square_kernel(*head, [*self.whole_arrays(), *element])
+        return row_kernel(*head, self.whole_arrays(), is_light(self.region), element)
 
     def tiled(self, entry: str) -> list[str]:
         """A kernel whose groups are tiles of the grid: neighbours in a group are neighbours in the last dimensions."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from fusepy.backend.arraynames import ArrayNames
-from fusepy.backend.emit import RegionKernel, Target
+from fusepy.backend.emit import RegionKernel, Target, linear_index
 from fusepy.backend.fold_operands import accumulators_of, epilogue_operands, join_graph
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.folds import accumulator_text
 from fusepy.backend.marshals.base import BLOCK, Access, Field, from_storage, is_split, join, parts, pointee, reach
 from fusepy.backend.options import Options
-from fusepy.backend.rows import linear_index
 from fusepy.backend.tuning import Shape
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.base import declare

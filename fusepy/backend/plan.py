@@ -19,10 +19,11 @@ from fusepy.backend.marshals.base import Bound, Field, Operand, Variant, reach
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.whole import check_written, written
 from fusepy.backend.overlap import overlap
-from fusepy.backend.rows import groups_for
+from fusepy.backend.rows import walk_for
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
 from fusepy.backend.sinks import sinks_of
+from fusepy.backend.squares import squares_of
 from fusepy.backend.tiles import covered
 from fusepy.element import Element
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
@@ -285,10 +286,15 @@ class Plan:
                 raise self.bad_number(args, error) from error
         return results
 
-    def strided(self, recipe: Recipe) -> tuple[Variant, list[int] | None]:
-        """How a call is indexed that is not linear, and its groups along each axis where it goes by rows of the grid."""
-        by_rows = not self.tile and (self._textured or self.device.target.kind == "software")
-        groups = groups_for(self.device.target.kind, recipe.grid) if by_rows else None
+    def strided(self, recipe: Recipe) -> tuple[Variant, Sequence[int] | None]:
+        """How a call is indexed that is not linear, and its groups along each axis where these know their place in the grid."""
+        groups: Sequence[int] | None = None
+        if self.tile or not self.rank:
+            pass
+        elif self.device.target.kind == "software":
+            groups = walk_for(recipe.grid).groups
+        elif self._textured:
+            groups = squares_of(recipe.grid)
         return Variant(False, self.rank, recipe.wide, self.tile, groups is not None), groups
 
     def _recipe(self, args: Sequence[Any]) -> Recipe:
@@ -340,6 +346,8 @@ class Plan:
             return recipe.count
         if role == "extent":
             return recipe.grid[source]
+        if role in ("rows", "segment", "segments"):
+            return getattr(walk_for(recipe.grid), role)
         assert role == "stride", role
         return recipe.strides[source][axis]
 

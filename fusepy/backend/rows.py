@@ -1,8 +1,8 @@
-"""Kernels that know where in the grid they are: groups of threads lie along rows of it, or cover squares.
+"""Kernels on a CPU whose elements must be placed in the grid: a group of 8 threads walks along rows of it.
 
-Group numbers along x, y and z are coordinates, so that no element costs a division, and what only depends on the row is computed
-once for all lanes: on lavapipe that makes kernels of strided arguments 1.5 to 1.8 times as fast, and blurs 1.4 to 1.65 times. On
-a GPU it is done for texels, which lie in squares, so a group covers one there.
+All lanes are in one row, so what depends on the row only, addresses above all, is computed once for the 8 of them, and no
+element costs a division. How many rows, or which part of one, a group walks along follows from the sizes, and is told to the
+kernel: it is the same one for rows of any length. Decision 014 has the measurements.
 """
 
 from __future__ import annotations
@@ -10,84 +10,104 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from fusepy.backend.marshals.base import BLOCK, Variant
+from fusepy.backend.marshals.base import BLOCK, Field, Variant
+from fusepy.backend.squares import decoded
+from fusepy.backend.tuning import GROUPS_PER_ROW
+from fusepy.ir.ops.control import block
 
-MAX_GROUPS = 65535  # along one axis, on every device
+LANES = 8
+UNROLLED = 4  # elements of a thread that are spelled out where the body is light
+ELEMENTS = 8192  # that are worth a group
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The size of a group along the last two dimensions, last one first, and how many elements a thread takes along the last."""
+class Walk:
+    """What a group walks along: `rows` of the grid one after the other, or of each one of `segments` of so many elements."""
 
-    tile: tuple[int, int]
-    steps: int
-
-    @property
-    def width(self) -> int:
-        """Elements along the last dimension that a group covers."""
-        return self.tile[0] * self.steps
+    rows: int
+    segment: int
+    segments: int
+    groups: tuple[int, int, int]
 
 
-def rows_for(kind: str) -> Rows:
-    """The shape for a device ``kind``; see `tuning.choose`."""
-    return Rows((256, 1), 4) if kind == "software" else Rows((16, 16), 1)
-
-
-def groups_for(kind: str, grid: Sequence[int]) -> list[int] | None:
-    """How many groups cover a grid along x, y and z; ``None`` where most threads would idle, or a device takes no more.
+@lru_cache(256)
+def walk_for(grid: tuple[int, ...]) -> Walk:
+    """How groups share the rows of a grid, of rank 1 at least.
 
     Example:
-        >>> groups_for("vulkan", (6, 64, 100)), groups_for("vulkan", (64, 3))
-        ([7, 4, 6], None)
+        >>> walk_for((100, 200)), walk_for((2, 10000))
+        (Walk(rows=40, segment=200, segments=1, groups=(3, 1, 1)), Walk(rows=1, segment=5000, segments=2, groups=(4, 1, 1)))
     """
-    rows = rows_for(kind)
-    if len(grid) < 2 or 2 * grid[-1] < rows.width or 2 * grid[-2] < rows.tile[1]:
-        return None
-    groups = [-(-grid[-1] // rows.width), -(-grid[-2] // rows.tile[1]), math.prod(grid[:-2])]
-    return groups if max(groups) <= MAX_GROUPS else None
+    rows, extent = math.prod(grid[:-1]), grid[-1]
+    segments = -(-extent // ELEMENTS)
+    segment = -(-extent // (segments * LANES)) * LANES if segments > 1 else extent
+    several = max(1, ELEMENTS // max(extent, 1))
+    groups = -(-rows // several) * segments
+    return Walk(several, segment, segments, (min(groups, GROUPS_PER_ROW), -(-groups // GROUPS_PER_ROW), 1))
 
 
-def linear_index(variant: Variant) -> str:
-    """The place of an element in its grid in C order, for what is computed from that."""
-    place = "d0"
-    for d in range(1, variant.rank):
-        place = f"({place} * {BLOCK}.extent{d} + d{d})"
-    return f"{variant.index} i = {place};"
+def walk_fields(variant: Variant) -> list[Field]:
+    """What the kernel is told of a `Walk`."""
+    return [Field(variant.index, role, role) for role in ("rows", "segment")] + [Field("uint", "segments", "segments")]
 
 
 def row_kernel(
-    kind: str, entry: str, block: str, name: str, variant: Variant, before: Sequence[str], loop: str, element: Sequence[str]
+    entry: str, parameters: str, name: str, variant: Variant, before: Sequence[str], light: bool, element: Sequence[str]
 ) -> list[str]:
-    """The entry point: coordinates from group and thread, then elements along the row.
+    """The entry point: rows one after the other, and along each a thread for every eighth element.
 
     Args:
         before: lines that stand once, before any element.
-        loop: how the elements of a thread follow each other, ``[loop]`` or ``[unroll]``.
+        light: the body is a few operations, so that it may be spelled out for several elements.
     """
-    index, rank, rows = variant.index, variant.rank, rows_for(kind)
-    x, y = rank - 1, rank - 2
-    lines = [
+    index, last = variant.index, variant.rank - 1
+    extent, x = f"{BLOCK}.extent{last}", f"d{last}"
+    row = [f"{index} fz_x = fz_from;"]
+    if light:
+        several = [f"{index} {x} = fz_x + {index}(u * {LANES} + fz_lane);", *element]
+        row += [f"for (; fz_x + {UNROLLED * LANES} <= fz_to; fz_x += {UNROLLED * LANES})", "{"]
+        row += [
+            f"    [unroll] for (uint u = 0; u < {UNROLLED}; ++u)",
+            "    {",
+            *(f"        {line}" for line in several),
+            "    }",
+            "}",
+        ]
+    one = [f"{index} {x} = fz_x + {index}(fz_lane);", *element]
+    row += [f"for (; fz_x + {index}(fz_lane) < fz_to; fz_x += {LANES})", *block(one)]
+    return [
         f'#line 1 "{name}_kernel"',
         '[shader("compute")]',
-        f"[numthreads({rows.tile[0]}, {rows.tile[1]}, 1)]",
-        f"void {entry}(uint3 fz_group : SV_GroupID, uint3 fz_lane : SV_GroupThreadID{block})",
+        f"[numthreads({LANES}, 1, 1)]",
+        f"void {entry}(uint3 fz_group : SV_GroupID, uint fz_lane : SV_GroupIndex{parameters})",
         "{",
         *before,
-        f"    {index} d{y} = {index}(fz_group.y * {rows.tile[1]} + fz_lane.y);",
+        f"    uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;",
+        f"    {index} fz_row = {index}(fz_at / {BLOCK}.segments) * {BLOCK}.rows;",
+        f"    {index} fz_from = {index}(fz_at % {BLOCK}.segments) * {BLOCK}.segment;",
+        f"    {index} fz_to = {extent} - fz_from < {BLOCK}.segment ? {extent} : fz_from + {BLOCK}.segment;",
+        f"    {index} fz_rows = {index}({BLOCK}.count) / {extent};",
+        f"    {index} fz_end = fz_rows - fz_row < {BLOCK}.rows ? fz_rows : fz_row + {BLOCK}.rows;",
+        *(f"    {line}" for line in (narrow(variant, element) if last else ())),
+        "    for (; fz_row < fz_end; ++fz_row)",
+        *(f"    {line}" for line in block([*(decoded(variant, "fz_row", last) if last else ()), *row])),
+        "}",
     ]
-    rest = f"{index}(fz_group.z)"
-    for d in reversed(range(1, y)):
-        lines += [f"    {index} d{d} = {rest} % {BLOCK}.extent{d};", f"    {index} rest{d} = {rest} / {BLOCK}.extent{d};"]
-        rest = f"rest{d}"
-    if y:
-        lines.append(f"    {index} d0 = {rest};")
-    if rows.tile[1] > 1:
-        lines += [f"    if (d{y} >= {BLOCK}.extent{y})", "        return;"]
-    first = f"{index}(fz_group.x * {rows.width} + fz_lane.x)"
-    if rows.steps == 1:
-        body = [f"{index} d{x} = {first};", f"if (d{x} >= {BLOCK}.extent{x})", "    return;", *element]
-        return [*lines, *(f"    {line}" for line in body), "}"]
-    lines += [f"    {index} first = {first};", f"    {loop}", f"    for (uint k = 0; k < {rows.steps}; ++k)", "    {"]
-    body = [f"{index} d{x} = first + {index}(k * {rows.tile[0]});", f"if (d{x} >= {BLOCK}.extent{x})", "    return;", *element]
-    return [*lines, *(f"        {line}" for line in body), "    }", "}"]
+
+
+def narrow(variant: Variant, element: Sequence[str]) -> list[str]:
+    """Rows shorter than there are lanes: these have elements of several, and divide to find their places."""
+    index, extent = variant.index, f"{BLOCK}.extent{variant.rank - 1}"
+    return [
+        f"if ({extent} < {LANES})",
+        *block(
+            [
+                f"{index} fz_i = fz_row * {extent} + {index}(fz_lane);",
+                f"for ({index} fz_last = fz_end * {extent}; fz_i < fz_last; fz_i += {LANES})",
+                *block([*decoded(variant, "fz_i", variant.rank), *element]),
+                "return;",
+            ]
+        ),
+    ]
