@@ -156,7 +156,14 @@ class Trace:
         while unique in taken:
             count += 1
             unique = f"{name}_{count}"
-        return self.builder.input(unique, described.type, described.dims, container=described.container, weak=described.weak)
+        return self.builder.input(
+            unique,
+            described.type,
+            described.dims,
+            container=described.container,
+            weak=described.weak,
+            copied=described.copied,
+        )
 
     def _check_origin(self, name: str, type: Type, origin: ModuleSource) -> None:
         """Raises `UnsupportedArgumentError` for a struct whose module was reloaded since it was made."""

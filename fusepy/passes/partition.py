@@ -263,6 +263,12 @@ class _Partitioner:
             stack += [v for v, m in self.operands(value) if not reads_whole(m, v)]
         return found
 
+    def sources(self, value: Value) -> set[Value]:
+        """The arguments that are read where `value` is computed again, element by element or whole."""
+        cone = self.cone([value])
+        inner = {v for v in cone if v is value or (v not in self.home and v not in self.levels.folding)}
+        return {v for w in inner for v, _ in self.operands(w) if v not in self.levels.producer}
+
     def slice(self, part: Part) -> None:
         """Settles where a part takes values from that earlier parts compute as well."""
         levels = self.levels
@@ -339,7 +345,7 @@ class _Partitioner:
         if part.alone and value in self.old:
             self.decisions.append(Decision(value, True, 0, 0, "the array that it is computed from is written"))
             return True
-        if levels.written_between(levels.level[value], part.level) and self.reads_memory(value):
+        if levels.written_between(self.sources(value), levels.level[value], part.level):
             self.store(value)
             self.decisions.append(Decision(value, True, 0, 0, "an array is written before it is used"))
             return True
@@ -372,9 +378,6 @@ class _Partitioner:
         if found is None:
             found = self.cones[part] = self.cone(self.roots(part))
         return found
-
-    def reads_memory(self, value: Value) -> bool:
-        return any(v not in self.levels.producer and v.container for v in self.cone([value]))
 
     def compute_again(self, value: Value, seen: set[Value], enough: float) -> float:
         """Bytes that computing `value` once more in a kernel that has `seen` would cost; stops counting beyond `enough`."""

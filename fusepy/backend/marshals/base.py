@@ -23,13 +23,14 @@ BLOCK = "fz_args"  # the parameter block; the prefix keeps generated names apart
 
 @dataclass(frozen=True)
 class Description:
-    """An argument as the tracer sees it; see `ir.graph.Value`."""
+    """An argument as the tracer sees it; see `ir.graph.Value`. What is `copied` is placed in memory of its own by every call."""
 
     type: Type
     dims: Dims
     container: str
     weak: bool = False
     origin: object = None  # the module of a struct
+    copied: bool = False
 
 
 class Marshal(Protocol):
