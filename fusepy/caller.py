@@ -305,7 +305,8 @@ class Caller(Configured):
         target, args, kwargs = self._prepare(args, kwargs)
         values = (*args, *kwargs.values())
         try:
-            return target._compile(values, kwargs, None), flat(values)
+            program, leaves = target._compile(values, kwargs, None), flat(values)
+            return program.fitting(program.shapes(leaves)), leaves
         except NoExtents as cause:
             raise cause.error("generators and single values").at(user_line()) from None
 

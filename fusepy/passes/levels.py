@@ -55,11 +55,13 @@ class Levels:
         place: of every node: the level of the kernel that runs it.
         folding: for what a reducing kernel computes besides elements, the reductions; what follows them on their small grid too.
         foldings: all of these, in order.
+        apart: whether only what has the same extents for certain is taken to share a grid.
         spread: generators, and what is computed from them alone: the same in whatever kernel it is computed.
     """
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, apart: bool = False):
         self.graph = graph
+        self.apart = apart
         self.producer: dict[Value, Node] = {v: n for n in graph.nodes for v in n.results}
         self.position = {node: i for i, node in enumerate(graph.nodes)}
         self.readers: dict[Value, list[Node]] = {}
@@ -150,7 +152,7 @@ class Levels:
         leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
         for folding in self.foldings:
             alike = folding.level == level and folding.over == over and folding.rank == rank
-            if alike and folding.nodes[0].op is node.op and share_grid(folding.leaves, leaves):
+            if alike and folding.nodes[0].op is node.op and self.share_grid(folding.leaves, leaves):
                 break
         else:
             folding = Folding(level, over, rank, leaves)
@@ -182,6 +184,13 @@ class Levels:
                 found = found | self.leaves(operand, map) if found else self.leaves(operand, map)
         self._leaves.update(dict.fromkeys(node.results, found))
 
+    def share_grid(self, a: Leaves, b: Leaves) -> bool:
+        """Whether values with these leaves may be taken to have the same extents, until those are known.
+
+        What ``expand`` has put an axis into has extent 1 there, and no leaf: it is not like what has one.
+        """
+        return a == b if self.apart else bool(a & b) and _covered(a) == _covered(b)
+
     def written(self, value: Value) -> int:
         """The level of the last kernel that may write into an argument; -1 if none does."""
         acting = [n for n in self.graph.nodes if value.container and not is_pure(n)]
@@ -192,14 +201,6 @@ class Levels:
         """Whether one of `values` may be written by a kernel of a level from `first` up to before `last`."""
         found = {v for n in self.writers if first <= self.place[n] < last for v in written_arrays(n)}
         return any(may_share(v, w) for v in values for w in found)
-
-
-def share_grid(a: Leaves, b: Leaves) -> bool:
-    """Whether values with these leaves may be taken to have the same extents, until those are known.
-
-    What ``expand`` has put an axis into has extent 1 there, and no leaf: it is not like what has one.
-    """
-    return bool(a & b) and _covered(a) == _covered(b)
 
 
 def _covered(leaves: Leaves) -> set[int]:

@@ -15,7 +15,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.cost import compute_bytes, element_bytes
 from fusepy.passes.effects import is_pure, writes_array
-from fusepy.passes.levels import Folding, Leaves, Levels, reads_whole, share_grid
+from fusepy.passes.levels import Folding, Leaves, Levels, reads_whole
 
 PRICE = "what costs less"  # the reason of a decision that no order of writes has made
 
@@ -97,9 +97,9 @@ class Partition:
         return sorted(found, key=self.levels.position.__getitem__), list(starts)
 
 
-def partition(graph: Graph, oracle: Oracle) -> Partition:
-    """Splits a resolved graph into as few kernels as its data flow allows."""
-    return _Partitioner(graph, oracle).run()
+def partition(graph: Graph, oracle: Oracle, apart: bool = False) -> Partition:
+    """Splits a resolved graph into as few kernels as its data flow allows; `apart` is that of `Levels`."""
+    return _Partitioner(graph, oracle, apart).run()
 
 
 def base(levels: Levels, value: Value) -> Value:
@@ -112,10 +112,10 @@ def base(levels: Levels, value: Value) -> Value:
 
 
 class _Partitioner:
-    def __init__(self, graph: Graph, oracle: Oracle):
+    def __init__(self, graph: Graph, oracle: Oracle, apart: bool):
         self.graph = graph
         self.oracle = oracle
-        self.levels = Levels(graph)
+        self.levels = Levels(graph, apart)
         self.parts: list[Part] = []
         self.home: dict[Value, Part] = {}  # of stored values
         self.old: set[Value] = set()  # computed from arrays that a call which takes them writes
@@ -230,7 +230,7 @@ class _Partitioner:
 
     def shares_grid(self, part: Part, value: Value, leaves: Leaves) -> bool:
         folding = part.folding
-        return folding is not None and value.rank == folding.rank and share_grid(folding.leaves, leaves)
+        return folding is not None and value.rank == folding.rank and self.levels.share_grid(folding.leaves, leaves)
 
     # ---- what is loaded, and what is computed again -------------------------------------------------------------
 
