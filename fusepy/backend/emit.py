@@ -85,7 +85,7 @@ def region_operands(region: Node, cuda: bool = False) -> list[Operand]:
         count = 0 if shared is None else channels(sinks[shared].element)
         said = (label, region.body.name, shared, count)
         container = value.container if value.name is not None else _lying(inner.type)
-        found.append(Operand(i, names[i], container, value.type, inner.type, dims, value.rank, cuda, *said))
+        found.append(Operand(i, names[i], container, value.type, inner.type, dims, value.rank, cuda, *said, value.name is None))
     return found
 
 
