@@ -16,7 +16,7 @@ from fusepy.backend.targets import Into, into
 from fusepy.binding import Setup, SetUpProgram, run
 from fusepy.cachemiss import nearest
 from fusepy.chart import Chart
-from fusepy.compile import Program, Recording
+from fusepy.compile import Program
 from fusepy.configured import Configured
 from fusepy.dot import dot
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
@@ -30,6 +30,7 @@ from fusepy.nested import flat, too_deep
 from fusepy.nodes import Node, Use
 from fusepy.page import page
 from fusepy.pending import PENDING, RECORDER
+from fusepy.recorded import Recording
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
 from fusepy.trace import user_line

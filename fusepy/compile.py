@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -42,41 +41,12 @@ from fusepy.passes import run_pipeline
 from fusepy.passes.effects import is_pure
 from fusepy.passes.split import split_region
 from fusepy.recordable import check_recordable
+from fusepy.recorded import Recording
 from fusepy.results import hand_back
 from fusepy.tensor import Tensor
-from fusepy.trace import Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Place = Callable[[Any], Any]
-
-
-@dataclass
-class Recording:
-    """What tracing a call gives: the graph, what its inputs are, and how results go back to Python.
-
-    Attributes:
-        arguments: what the caller passed, in order, nested arguments as their leaves.
-        nested: whether there are any of these.
-        inputs: for each input of the graph the argument behind it; captured values follow.
-        rebuild: makes the caller's structure (a tuple, a dict, …) from a list of results.
-        outs: for each result the argument that it is written to, or ``None``; eager calls with ``out`` and ``inout`` arguments.
-        keep: for each result whether it is returned.
-        names: what the arguments are called, for messages about those that are written to.
-        grads: the results that are written to the gradient of their argument.
-        classes: the Python classes of the arguments, kept when these are gone.
-    """
-
-    graph: Graph
-    trace: Trace
-    arguments: Sequence[Any]
-    inputs: Sequence[int]
-    rebuild: Callable[[list[Any]], Any]
-    outs: Sequence[int | None] = ()
-    keep: Sequence[bool] = ()
-    names: Sequence[str] = ()
-    nested: bool = False
-    grads: Sequence[int] = ()
-    classes: Sequence[str] = ()
 
 
 def names_in(plan: Plan, slot: int) -> list[str]:

@@ -12,7 +12,6 @@ from fusepy.backend.runtime import Device
 from fusepy.backend.source import ModuleSource
 from fusepy.caller import Caller
 from fusepy.choices import constants_of
-from fusepy.compile import Recording
 from fusepy.entry_point import Dispatch, dispatch, thread_count
 from fusepy.errors import ArgumentError, GraphError
 from fusepy.ir.argmap import UNSAID, ArgMap
@@ -21,6 +20,7 @@ from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.mapping import Mapped
 from fusepy.nested import check_finite, is_nested, leaves_of, naming
 from fusepy.nodes import Use, several, wrong_count
+from fusepy.recorded import Recording
 from fusepy.reload import Loaded
 from fusepy.resolution import Resolved, call_answer, resolved_call
 from fusepy.results import hand_back

@@ -13,12 +13,13 @@ from fusepy.backend.marshals.base import Variant
 from fusepy.backend.plan import Plan
 from fusepy.backend.reduce_plan import ReducePlan
 from fusepy.backend.schedule import Schedule
-from fusepy.compile import Program, Recording
+from fusepy.compile import Program
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.strides import contiguous_strides
 from fusepy.passes import PIPELINE, run_pipeline
 from fusepy.reasons import Neighbours, label, neighbours
+from fusepy.recorded import Recording
 from fusepy.tensor import Tensor
 
 

@@ -12,6 +12,7 @@ from fusepy.backend.emit import RegionKernel, Target
 from fusepy.backend.fold_operands import accumulators_of, epilogue_operands, join_graph
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.folds import accumulator_text
+from fusepy.backend.intrinsics import unhidden
 from fusepy.backend.marshals.base import BLOCK, Access, Field, from_storage, is_split, join, parts, pointee, reach
 from fusepy.backend.options import Options
 from fusepy.backend.rows import linear_index
@@ -43,6 +44,7 @@ class FoldElements(RegionKernel):
         self.bodies = region.bodies
         super().__init__(region, variant, target, accesses, imports, Shape(variant.shape.threads, 1, False), taken, options)
         assert region.body is not None
+        self.around = unhidden(accumulator_text(self.accumulators), taken, self.shims)
         self.then = epilogue_operands(region, self.operands, self.cuda)
         self.over = over_dims(region)
         self.kept = [d for d in range(variant.rank) if d not in self.over]
@@ -104,7 +106,7 @@ class FoldElements(RegionKernel):
         lines: list[str] = []
         for a, (name, combine) in zip((a for a in self.accumulators if a.fold.kind == "call"), self.joins):
             lines += [*self.program(name, combine, [f"a{a.j}", f"b{a.j}"]), ""]
-        lines += accumulator_text(self.accumulators)
+        lines += self.around
         if self.variant.shape.group:
             lines += [*(f"groupshared {declare(t, f'fz_s_{n}')}[{self.variant.shape.threads}];" for n, t in self.members), ""]
         if self.element_wise:
