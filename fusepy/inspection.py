@@ -134,7 +134,9 @@ def _variants(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[list[V
     strided = [a for a in given if isinstance(a, Tensor) and not a.linear]
     if isinstance(plan, ReducePlan):
         stages = plan.stages(plan.check(shapes, strides))
-        return list(stages), "since the sizes ask for as many stages" if len(stages) > 1 else "since its results fill the device"
+        why = "since the sizes ask for as many stages" if len(stages) > 1 else "since its results fill the device"
+        own = ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing"
+        return list(stages), why + own * bool(program.options.numthreads)
     if plan.tile:
         why = "since options(numthreads=…) asks for groups that are tiles of the grid"
     elif not plan.linear:
