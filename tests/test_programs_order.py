@@ -83,6 +83,17 @@ def test_an_array_is_overwritten_with_what_is_computed_from_it(m: Any, device: A
     holds(f, tensor(device), 2 * A, 2 * A + 1)
 
 
+def test_values_between_two_writes_take_what_was_stored_before_them(m: Any, device: Any) -> None:
+    def f(x: Any) -> Any:
+        first = x + 3.0
+        m.put(G, first, x)
+        second = x + first
+        m.put(G, 1.0, x)
+        return x + second
+
+    holds(f, tensor(device), 1 + 2 * (A + 3))
+
+
 def test_what_was_read_whole_before_a_write_is_not_read_again(m: Any, device: Any) -> None:
     def f(x: Any) -> Any:
         old = m.first(x)

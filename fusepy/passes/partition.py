@@ -137,8 +137,11 @@ class _Partitioner:
             else:
                 self.store(value)
         self.join_reductions()
-        for part in sorted(self.parts, key=lambda p: p.level, reverse=True):
+        sliced: set[Part] = set()
+        while left := [p for p in self.parts if p not in sliced]:  # a part may make new ones, of lower levels
+            part = max(left, key=lambda p: p.level)
             self.slice(part)
+            sliced.add(part)
         return Partition(self.graph, tuple(sorted(self.parts, key=self.order)), self.levels, tuple(self.decisions))
 
     def order(self, part: Part) -> tuple[int, bool, int]:
