@@ -105,6 +105,11 @@ def test_enums_in_structs(m: Any) -> None:
     assert m.Paint([0, 5], 0.5, 1)["color"].tolist() == [0, 5]
 
 
+def test_names_of_enumerators_are_no_arguments(m: Any) -> None:
+    with pytest.raises(fp.UnsupportedArgumentError, match=r"an enum is given by its number or an IntEnum"):
+        m.area("Square")
+
+
 @pytest.mark.req("T1", "T3")
 def test_numbers_that_no_enum_holds(m: Any) -> None:
     for call in (lambda: m.small(300), lambda: m.small(-1), lambda: m.small([1, 300]), lambda: m.signed_(40000)):

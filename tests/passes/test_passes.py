@@ -122,9 +122,11 @@ def test_a_region_per_result_means_the_same(program: Program) -> None:
 @given(program=programs(max_nodes=12, folds=True))
 def test_programs_that_fold_mean_the_same(program: Program) -> None:
     graph, args, functions = program
-    fused = run_pipeline(graph, ORACLE)
-    assert all(n.op.name in ("region", "expand") for n in fused.nodes)
-    _same(_stepwise(fused, args, functions), meaning(graph, args, functions, ORACLE), program)
+    expected = meaning(graph, args, functions, ORACLE)
+    for apart in (False, True):
+        fused = run_pipeline(graph, ORACLE, apart=apart)
+        assert all(n.op.name in ("region", "expand") for n in fused.nodes)
+        _same(_stepwise(fused, args, functions), expected, program)
 
 
 def test_a_fold_keeps_its_own_extents_beside_a_larger_result() -> None:
