@@ -187,8 +187,8 @@ def test_generic_structs_as_parameters(device: Any) -> None:
     m = fp.Module.load_from_source(device, "generic_structs", GENERIC)
     side = np.arange(4, dtype=np.float32)
     fields = {"shape": {"side": side}, "k": 2.0}
-    for given in ({"_type": "Gen<Square>", **fields}, fp.vcast(fields, m["Gen<Square>"])):
-        np.testing.assert_array_equal(m.gen(given), 2 * side**2)
+    for argument in ({"_type": "Gen<Square>", **fields}, fp.vcast(fields, m["Gen<Square>"])):
+        np.testing.assert_array_equal(m.gen(argument), 2 * side**2)
     np.testing.assert_array_equal(m["gen<Square>"](fields), 2 * side**2)
     made = fp.Tensor.from_numpy(device, np.array([(2.0, 3.0), (1.0, 4.0)], m["Gen<Square>"].dtype), m["Gen<Square>"])
     assert m.gen(made).to_numpy().tolist() == [12.0, 4.0]

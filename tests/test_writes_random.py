@@ -171,8 +171,8 @@ def test_writes_and_reads_are_in_order(m: Any, program: Program) -> None:
         try:
             found = function(*given_arrays)
         except fp.ShapeError as error:  # one kernel would read what it writes under another name
-            assert "shared" in program.kinds, program
-            assert "overlaps" in error.what, program
+            if "shared" not in program.kinds or "overlaps" not in error.what:
+                raise
             return
         pairs = [*zip(found, wanted, strict=True), *zip(given_arrays, arrays)]
         for result, want in pairs:
