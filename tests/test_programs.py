@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
+from tests.effort import python_calls
 from tests.functions import ramp, same
 
 SOURCE = """
@@ -294,3 +297,25 @@ def test_other_results_beside_a_write(lib: Any, device: Any, image: Any) -> None
     same(first.to_numpy(), ramp(3, 5))
     same(second.to_numpy(), ramp(3, 5, start=50))
     same(third.to_numpy(), ramp(3, 5) + 2)
+
+
+def test_compiling_grows_with_the_program_and_not_faster(lib: Any) -> None:
+    """From trace to plan; counted in calls of functions."""
+
+    def program(count: int) -> Any:
+        def f(x: Any) -> Any:
+            chance = random.Random(count)
+            values = [x, x + 1]
+            for i in range(count):
+                a, b = chance.choice(values[-20:]), chance.choice(values[-20:])
+                values.append(a - fp.mean(b) if i % 30 == 7 else lib.slow(a) if i % 3 else fp.maximum(a, b))
+            return values[-1], values[-5]
+
+        return fp.fuse(f)
+
+    def effort(count: int) -> float:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", fp.UnrollWarning)
+            return python_calls(lambda: program(count)._compile((ramp(4, 4),), {}, None), warmup=1) / count
+
+    assert effort(1200) < 1.08 * effort(150)

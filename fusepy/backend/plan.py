@@ -286,8 +286,9 @@ class Plan:
         return results
 
     def strided(self, recipe: Recipe) -> tuple[Variant, list[int] | None]:
-        """How a call is indexed that is not linear, and its groups along each axis where it goes by rows of texels."""
-        groups = groups_for(self.device.target.kind, recipe.grid) if self._textured and not self.tile else None
+        """How a call is indexed that is not linear, and its groups along each axis where it goes by rows of the grid."""
+        by_rows = not self.tile and (self._textured or self.device.target.kind == "software")
+        groups = groups_for(self.device.target.kind, recipe.grid) if by_rows else None
         return Variant(False, self.rank, recipe.wide, self.tile, groups is not None), groups
 
     def _recipe(self, args: Sequence[Any]) -> Recipe:

@@ -1,6 +1,7 @@
 """`ReducePlan`: runs a region that folds or scans, as the one to several kernels that its sizes ask for.
 
-Sizes are no part of a kernel; they choose among the few shapes of `fold_tuning` and the stages of `fold_stages`.
+Sizes are no part of a kernel, but for very few results side by side; they choose among the few shapes of `fold_tuning` and the
+stages of `fold_stages`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from fusepy.backend.fold_operands import epilogue_operands, members_of
 from fusepy.backend.fold_stages import Stage, Work, fold_stages, scan_stages
-from fusepy.backend.fold_tuning import is_light
+from fusepy.backend.fold_tuning import copies_of
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
@@ -49,7 +50,7 @@ class FoldRecipe(Recipe):
 class ReducePlan(Plan):
     """The compiled form of a region that folds; see `Plan`."""
 
-    __slots__ = ("_contiguous", "_kept", "_light", "_members", "_over", "_own", "_plain", "_scans")
+    __slots__ = ("_contiguous", "_copies", "_kept", "_members", "_over", "_own", "_placed", "_plain", "_scans")
 
     def __init__(
         self,
@@ -72,8 +73,10 @@ class ReducePlan(Plan):
         self._kept = tuple(d for d in range(self.rank) if d not in self._over)
         self._members = [Element.of(type) for _, type in members_of(region)]
         self._own = output_feeds(region)[self._plain :]  # of the folded values
+        first = len(region.body.inputs)
+        self._placed = any(o.position < first and reach(ACCESSES[o.container], o) == "computed" for o in self._operands)
         self._contiguous = self._may_be_linear()
-        self._light = is_light(region)
+        self._copies = copies_of(region)
 
     def _listed(self) -> list[Operand]:
         first = super()._listed()
@@ -96,13 +99,13 @@ class ReducePlan(Plan):
         return [*first[:plain], *(feeds[v] for v in then.outputs)]
 
     def _may_be_linear(self) -> bool:
-        """Whether contiguous arguments of one shape can be indexed without coordinates."""
+        """Whether contiguous arguments of one shape can be indexed without coordinates, if the body itself needs none."""
         identity = tuple(range(self.rank))
         first = len(self.region.bodies[0].inputs)
         for o in self._operands:
             kind = reach(ACCESSES[o.container], o)
             along = identity if o.position < first else self._kept
-            if kind == "computed" or (kind == "index" and o.dims != identity):
+            if (kind == "computed" and o.position >= first) or (kind == "index" and o.dims != identity):
                 return False
             if (
                 kind == "memory"
@@ -133,7 +136,9 @@ class ReducePlan(Plan):
         linear = self._contiguous and order in (sorted(order), sorted(order, reverse=True))
         linear = linear and self._lies_contiguous(grid, shapes, strides)
         make = scan_stages if self._scans else fold_stages
-        kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._light, sum(self._bytes(1)))
+        row = grid[-1] if self._placed and self.rank - 1 in self._over else 0
+        kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row)
+        linear = linear and (not self._placed or (work.along_rows(kind) and not self._scans))
         apart = work if linear else replace(work, inner=self._lies_inner(plain.strides, inner))
         strided, counts = make(kind, apart, Variant(False, self.rank, wide))
         stages = make(kind, work, Variant(True, self.rank, wide))[0] if linear else ()

@@ -1,7 +1,8 @@
-"""Kernels over texels: groups of threads lie along rows, or cover squares, of the grid.
+"""Kernels that know where in the grid they are: groups of threads lie along rows of it, or cover squares.
 
-Group numbers along x, y and z are coordinates, so that no element costs a division: on lavapipe these took a fifth of a
-tone-mapping kernel (5.2 against 4.4 ms on 1024 x 1024 texels). Texels lie in squares on a GPU, so a group covers one there.
+Group numbers along x, y and z are coordinates, so that no element costs a division, and what only depends on the row is computed
+once for all lanes: on lavapipe that makes kernels of strided arguments 1.5 to 1.8 times as fast, and blurs 1.4 to 1.65 times. On
+a GPU it is done for texels, which lie in squares, so a group covers one there.
 """
 
 from __future__ import annotations
@@ -56,12 +57,13 @@ def linear_index(variant: Variant) -> str:
 
 
 def row_kernel(
-    kind: str, entry: str, block: str, name: str, variant: Variant, before: Sequence[str], element: Sequence[str]
+    kind: str, entry: str, block: str, name: str, variant: Variant, before: Sequence[str], loop: str, element: Sequence[str]
 ) -> list[str]:
     """The entry point: coordinates from group and thread, then elements along the row.
 
     Args:
         before: lines that stand once, before any element.
+        loop: how the elements of a thread follow each other, ``[loop]`` or ``[unroll]``.
     """
     index, rank, rows = variant.index, variant.rank, rows_for(kind)
     x, y = rank - 1, rank - 2
@@ -86,6 +88,6 @@ def row_kernel(
     if rows.steps == 1:
         body = [f"{index} d{x} = {first};", f"if (d{x} >= {BLOCK}.extent{x})", "    return;", *element]
         return [*lines, *(f"    {line}" for line in body), "}"]
-    lines += [f"    {index} first = {first};", "    [loop]", f"    for (uint k = 0; k < {rows.steps}; ++k)", "    {"]
+    lines += [f"    {index} first = {first};", f"    {loop}", f"    for (uint k = 0; k < {rows.steps}; ++k)", "    {"]
     body = [f"{index} d{x} = first + {index}(k * {rows.tile[0]});", f"if (d{x} >= {BLOCK}.extent{x})", "    return;", *element]
     return [*lines, *(f"        {line}" for line in body), "    }", "}"]

@@ -114,13 +114,13 @@ class Binding:
 class Slot(Protocol):
     def write(self, value: Any, path: str, binding: Binding) -> None: ...
 
-    def write_float(self, value: float) -> bool:
-        """Writes a number that needs no check, and says whether the parameter is one that it fits."""
-        return False
 
+class PlainSlot(Slot):
+    """Plain data: packed on the host, written with one ``set_data``, which checks nothing: the bytes are the layout's.
 
-class _PlainSlot(Slot):
-    """Plain data: packed on the host, written with one ``set_data``, which checks nothing: the bytes are the layout's."""
+    Attributes:
+        is_float: whether it is one floating-point number, which takes any Python float.
+    """
 
     def __init__(self, cursor: spy.ShaderCursor, plain: Plain):
         self.cursor = cursor
@@ -133,12 +133,6 @@ class _PlainSlot(Slot):
     def write(self, value: Any, path: str, binding: Binding) -> None:
         self.plain.fill(self.view, value, path, binding.address)
         self.cursor.set_data(self.data)
-
-    def write_float(self, value: float) -> bool:
-        if self.is_float:
-            self.view[...] = value
-            self.cursor.set_data(self.data)
-        return self.is_float
 
 
 class _StructSlot(Slot):
@@ -301,7 +295,7 @@ def slot_of(cursor: spy.ShaderCursor, layout: spy.TypeLayoutReflection) -> Slot:
     """How values are written to the parameter behind `cursor`."""
     plain = plain_of(layout)
     if plain is not None:
-        return _PlainSlot(cursor, plain)
+        return PlainSlot(cursor, plain)
     kind = layout.kind
     if kind in (_K.resource, _K.sampler_state):
         return _ResourceSlot(cursor, layout)

@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fusepy.ir.graph import Node
+
 GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis; longer grids fold into rows
+
+LIGHT_NODES = 12  # of a body that is spelled out for up to 32 elements, or when folding as `fold_tuning` says
 
 
 @dataclass(frozen=True)
@@ -48,3 +52,10 @@ def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0) ->
     if kind == "cuda" and element_bytes == 12:
         return Shape(256, 2, False)
     return Shape(256, 1, False)
+
+
+def is_light(region: Node) -> bool:
+    """Whether the body is a few operations: a call of the user's may be any amount of code, and a loop takes long anyway."""
+    assert region.body is not None
+    nodes = region.body.nodes
+    return len(nodes) <= LIGHT_NODES and not any(n.bodies or n.op.name == "slang.call" for n in nodes)

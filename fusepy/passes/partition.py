@@ -137,11 +137,12 @@ class _Partitioner:
             else:
                 self.store(value)
         self.join_reductions()
-        sliced: set[Part] = set()
-        while left := [p for p in self.parts if p not in sliced]:  # a part may make new ones, of lower levels
-            part = max(left, key=lambda p: p.level)
-            self.slice(part)
-            sliced.add(part)
+        left = sorted(self.parts, key=lambda p: -p.level)
+        while left:
+            known = len(self.parts)
+            self.slice(left.pop(0))
+            if len(self.parts) > known:  # parts of lower levels, which are made to store what this one loads
+                left = sorted([*left, *self.parts[known:]], key=lambda p: -p.level)
         return Partition(self.graph, tuple(sorted(self.parts, key=self.order)), self.levels, tuple(self.decisions))
 
     def order(self, part: Part) -> tuple[int, bool, int]:
@@ -199,7 +200,7 @@ class _Partitioner:
         part.stored.append(value)
         self.home[value] = part
         if part in self.cones:
-            self.cones[part] |= self.cone([value])
+            self.cone([value], self.cones[part])
 
     def part_for(self, value: Value, last: bool) -> Part:
         """A part that can store `value`: one that reduces the same grid, its producer's, or one for elements at its level."""
@@ -251,20 +252,26 @@ class _Partitioner:
         if node is not None:
             yield from zip(node.operands, node.maps)
 
-    def cone(self, values: Iterable[Value]) -> set[Value]:
-        """Everything that is computed element by element for `values`, down to what lies in memory for certain."""
-        found: set[Value] = set()
-        stack = list(values)
-        roots = set(stack)
+    def cone(self, values: Iterable[Value], found: set[Value] | None = None) -> set[Value]:
+        """Everything that is computed element by element for `values`, down to what lies in memory for certain.
+
+        What is `found` already is added to, and not gone through again.
+        """
+        found = set() if found is None else found
+        stack: list[Value] = []
+        for value in values:
+            found.add(value)
+            stack += self.inputs(value)
         while stack:
             value = stack.pop()
-            if value in found:
-                continue
-            found.add(value)
-            if value in self.levels.folding or (value in self.home and value not in roots):
-                continue
-            stack += [v for v, m in self.operands(value) if not reads_whole(m, v)]
+            if value not in found:
+                found.add(value)
+                stack += () if value in self.home else self.inputs(value)
         return found
+
+    def inputs(self, value: Value) -> list[Value]:
+        """What `value` is computed from element by element in the kernel that computes it."""
+        return [] if value in self.levels.folding else [v for v, m in self.operands(value) if not reads_whole(m, v)]
 
     def sources(self, value: Value) -> set[Value]:
         """The arguments that are read where `value` is computed again, element by element or whole."""
@@ -348,7 +355,7 @@ class _Partitioner:
         if part.alone and value in self.old:
             self.decisions.append(Decision(value, True, 0, 0, "the array that it is computed from is written"))
             return True
-        if levels.written_between(self.sources(value), levels.level[value], part.level):
+        if levels.writers and levels.written_between(self.sources(value), levels.level[value], part.level):
             self.store(value)
             self.decisions.append(Decision(value, True, 0, 0, "an array is written before it is used"))
             return True

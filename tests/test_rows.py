@@ -1,0 +1,97 @@
+"""Kernels that ask where in the grid they are, of sizes that have rows and of others: elementwise, and folding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+
+SOURCE = """
+float at2(int2 p, float x) { return x * (p.x % 7) + p.y; }
+float at3(int3 p, float x) { return x * (p.x % 7) + p.y - 2 * p.z; }
+"""
+SHAPES = [(2, 700), (40, 100), (7, 1025), (1, 64), (300, 63), (3, 5, 130), (2, 1, 600), (2, 9, 3)]
+
+
+@pytest.fixture(scope="module")
+def lib(device: Any) -> Any:
+    return fp.Module.load_from_source(device, "rows", SOURCE)
+
+
+def placed(lib: Any, x: Any, rank: int) -> Any:
+    return getattr(lib, f"at{rank}")(fp.call_id(), x)
+
+
+def expected(x: Any) -> Any:
+    x = x.astype(np.float64)
+    at = np.indices(x.shape)
+    return x * (at[-1] % 7) + at[-2] - (2 * at[0] if x.ndim == 3 else 0)
+
+
+def layouts(device: Any, x: Any) -> dict[str, fp.Tensor]:
+    """The same array: as it is, every other element of a larger one, and with the last two axes the other way round."""
+    spread = np.repeat(x, 2, -1)
+    swapped = fp.Tensor.from_numpy(device, np.ascontiguousarray(np.swapaxes(x, -1, -2)))
+    axes = (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
+    return {
+        "contiguous": fp.Tensor.from_numpy(device, x),
+        "spread": fp.Tensor.from_numpy(device, spread)[..., ::2],
+        "swapped": swapped.transpose(axes),
+    }
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_elements_know_their_place(lib: Any, device: Any, shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).random(shape, np.float32)
+    row, column = x[..., :1, :], x[..., :1]
+
+    @fp.fuse
+    def f(x: Any, row: Any, column: Any) -> Any:
+        return placed(lib, x, len(shape)) + row, x * row - column
+
+    for tensor in layouts(device, x).values():
+        first, second = (r.to_numpy() for r in f(tensor, row, column))
+        np.testing.assert_allclose(first, expected(x) + row, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(second, x * row - column, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [None, -1, (-2, -1), 0], ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_folds_know_their_place(lib: Any, device: Any, shape: tuple[int, ...], axis: Any) -> None:
+    x = np.random.default_rng(1).random(shape, np.float32)
+
+    @fp.fuse
+    def f(x: Any) -> Any:
+        y = placed(lib, x, len(shape))
+        return y, fp.mean(y, axis), fp.max(y, axis) + 1
+
+    if axis is None or isinstance(axis, int):
+        f_places = fp.fuse(lambda x: fp.argmax(placed(lib, x, len(shape)), axis))
+    for name, tensor in layouts(device, x).items():
+        each, mean, largest = (np.asarray(r.to_numpy() if isinstance(r, fp.Tensor) else r) for r in f(tensor))
+        y = expected(x)
+        np.testing.assert_allclose(each, y, rtol=1e-6, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(mean, y.mean(axis), rtol=1e-5, atol=1e-5, err_msg=name)
+        np.testing.assert_allclose(largest, y.max(axis) + 1, rtol=1e-6, atol=1e-6, err_msg=name)
+        if axis is None or isinstance(axis, int):
+            found = f_places(tensor)
+            np.testing.assert_array_equal(found.to_numpy() if isinstance(found, fp.Tensor) else found, each.argmax(axis), name)
+
+
+def test_the_cpu_goes_along_rows(lib: Any, device: Any) -> None:
+    """The kernel has no strides of contiguous arrays, and what depends on the row stands outside of the loop over it."""
+    if device.target.kind != "software":
+        pytest.skip("a GPU has caches and divides well")
+    f = fp.fuse(lambda x: fp.mean(placed(lib, x, 2)))
+    x = fp.Tensor.zeros(device, (64, 128))
+    text = str(f.explain(x))
+    assert "along rows" in text
+    source = f.source(x)
+    assert "a_x_s0" not in source
+    assert source.index("int d0 = fz_row") < source.index("int d1 =")
+    assert "along rows" not in str(f.explain(fp.Tensor.zeros(device, (64, 32))))
+    wide = lib.at2.source(fp.call_id(), fp.Tensor.zeros(device, (8, 1024)))
+    assert "%" not in wide.split("void at2_kernel")[1]
