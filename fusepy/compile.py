@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
-from fusepy.backend.reduce_plan import make_plan
+from fusepy.backend.reduce_plan import FoldsApart, make_plan
 from fusepy.backend.schedule import Schedule
 from fusepy.backend.shims import used_names
 from fusepy.backend.sinks import sinks_of, with_sinks, without_sinks
@@ -42,41 +42,12 @@ from fusepy.passes import run_pipeline
 from fusepy.passes.effects import is_pure
 from fusepy.passes.split import split_region
 from fusepy.recordable import check_recordable
+from fusepy.recorded import Recording
 from fusepy.results import hand_back
 from fusepy.tensor import Tensor
-from fusepy.trace import Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Place = Callable[[Any], Any]
-
-
-@dataclass
-class Recording:
-    """What tracing a call gives: the graph, what its inputs are, and how results go back to Python.
-
-    Attributes:
-        arguments: what the caller passed, in order, nested arguments as their leaves.
-        nested: whether there are any of these.
-        inputs: for each input of the graph the argument behind it; captured values follow.
-        rebuild: makes the caller's structure (a tuple, a dict, …) from a list of results.
-        outs: for each result the argument that it is written to, or ``None``; eager calls with ``out`` and ``inout`` arguments.
-        keep: for each result whether it is returned.
-        names: what the arguments are called, for messages about those that are written to.
-        grads: the results that are written to the gradient of their argument.
-        classes: the Python classes of the arguments, kept when these are gone.
-    """
-
-    graph: Graph
-    trace: Trace
-    arguments: Sequence[Any]
-    inputs: Sequence[int]
-    rebuild: Callable[[list[Any]], Any]
-    outs: Sequence[int | None] = ()
-    keep: Sequence[bool] = ()
-    names: Sequence[str] = ()
-    nested: bool = False
-    grads: Sequence[int] = ()
-    classes: Sequence[str] = ()
 
 
 def names_in(plan: Plan, slot: int) -> list[str]:
@@ -125,6 +96,7 @@ class Program(Delivery):
             if v.name is not None and v.container == "" and m.type is not None
             for i in [self.graph.inputs.index(v)]
         ]
+        self.joins = True  # reductions that may have one grid are taken to have it
         self._refuse_copies(values)
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
@@ -191,18 +163,43 @@ class Program(Delivery):
         placed = args if self.ready else self.placed(args)
         if self.checks:
             self._check_numbers(placed)
-        if self.simple:
-            if result is None:
-                assert self.plan is not None
-                return self.plan.run(placed)[0]
-            if result.__class__ is Tensor and result.element is self.elements[0]:
-                assert self.plan is not None
-                self.plan.run(placed, (result,))
-                return result
-        elif self.readback is not None and result is None:
-            assert isinstance(self.plan, Plan)
-            return self.readback(self.plan, placed)
-        return self.deliver(args, placed, result)
+        try:
+            if self.simple:
+                if result is None:
+                    assert self.plan is not None
+                    return self.plan.run(placed)[0]
+                if result.__class__ is Tensor and result.element is self.elements[0]:
+                    assert self.plan is not None
+                    self.plan.run(placed, (result,))
+                    return result
+            elif self.readback is not None and result is None:
+                assert isinstance(self.plan, Plan)
+                return self.readback(self.plan, placed)
+            return self.deliver(args, placed, result)
+        except FoldsApart:
+            if not self.joins:
+                raise
+        return Program.__call__(self.apart, args, result)
+
+    @cached_property
+    def apart(self) -> Program:
+        """The same program for shapes by which reductions that were taken to have one grid have several."""
+        made = copy(self)
+        made.joins = False
+        made.graph = run_pipeline(self.recording.graph, self.oracle, apart=True)
+        made.split = made.recorded = None
+        made.plan = made._planned()
+        made.simple = made.simple and isinstance(made.plan, Plan)
+        made.readback = made._readback()
+        return made
+
+    def fitting(self, shapes: Sequence[tuple[int, ...]]) -> Program:
+        """The program that runs arguments of these shapes: this one or the one with reductions apart."""
+        try:
+            self.plans_for(shapes)
+        except FoldsApart:
+            return self.apart
+        return self
 
     def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
         """Like a call, for work that somebody else submits later; what it uses is put into `keep`.
@@ -214,7 +211,12 @@ class Program(Delivery):
         placed = self.placed(args)
         if self.checks:
             self._check_numbers(placed)
-        handed = self.deliver(args, placed, result)
+        try:
+            handed = self.deliver(args, placed, result)
+        except FoldsApart:
+            if not self.joins:
+                raise
+            return Program.record(self.apart, args, result, keep)
         keep += (placed, handed, result)
         return handed
 

@@ -136,6 +136,7 @@ class Configured:
         Args:
             numthreads: the thread group as ``[x]``, ``[x, y]`` or ``[x, y, z]``. Two or three numbers make groups that are tiles
                 of the grid, x along its last dimension, so that threads of a group are neighbours on the screen.
+                Kernels that reduce or scan have groups of their own, which their sizes ask for; `explain` says where that is so.
 
         Raises:
             ArgumentError: for an unknown option, or a group that the device cannot run.

@@ -26,7 +26,7 @@ from fusepy.recast import reinterpret
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
-    from fusepy.compile import Recording
+    from fusepy.recorded import Recording
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

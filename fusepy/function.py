@@ -12,14 +12,15 @@ from fusepy.backend.runtime import Device
 from fusepy.backend.source import ModuleSource
 from fusepy.caller import Caller
 from fusepy.choices import constants_of
-from fusepy.compile import Recording
 from fusepy.entry_point import Dispatch, dispatch, thread_count
 from fusepy.errors import ArgumentError, GraphError
 from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.offers import fill
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.mapping import Mapped
 from fusepy.nested import check_finite, is_nested, leaves_of, naming
 from fusepy.nodes import Use, several, wrong_count
+from fusepy.recorded import Recording
 from fusepy.reload import Loaded
 from fusepy.resolution import Resolved, call_answer, resolved_call
 from fusepy.results import hand_back
@@ -96,17 +97,19 @@ class Function(Caller):
     def _record(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:
         trace = Trace(self.__name__, self._device)
         alias = trace.module(self._source, self._device)
-        slots = _slots(trace.oracle.declared(alias, self.__name__), args, kwargs)
+        declared = trace.oracle.declared(alias, self.__name__)
+        slots = _slots(declared, args, kwargs)
         given = [*args, *kwargs.values()]
         with naming(self.__name__):
             leaves = [list(leaves_of(value, slot.name)) for value, slot in zip(given, slots)]
         starts = [sum(map(len, leaves[:i])) for i in range(len(given))]
         inputs = [i for i, p in enumerate(slots) if p.direction != OUT]
+        dirs = _directions(declared, slots, len(args)) if len(inputs) < len(slots) else None
         with trace.recording():
             passed = {i: trace.argument(slots[i].name, given[i], self._spec(i, slots[i].name)) for i in inputs}
             positional = [t for i, t in passed.items() if i < len(args)]
             named = {slots[i].name: t for i, t in passed.items() if i >= len(args)}
-            found = trace.call(alias, self.__name__, positional, named, inherit=False)
+            found = trace.call(alias, self.__name__, positional, named, inherit=False, dirs=dirs)
             several = cast("tuple[Traced, ...]", found if isinstance(found, tuple) else (found,))
             results = [] if found is None else list(several)
             written = [Written(p, given[i], self._spec(i, p.name), leaves[i], starts[i]) for i, p in enumerate(slots)]
@@ -232,6 +235,18 @@ def _slots(declared: Sequence[Signature], args: Sequence[Any], kwargs: Mapping[s
     named = {p.name: p for s in declared for p in s.params}
     slots = [inputs[i] if i < len(inputs) else Param(f"arg{i}", None) for i in range(len(args))]
     return slots + [named.get(name, Param(name, None)) for name in kwargs]
+
+
+def _directions(declared: Sequence[Signature], slots: Sequence[Param], positional: int) -> tuple[str, ...] | None:
+    """The directions of the parameters of the overload that these outputs belong to, with the fewest beside them."""
+    outputs = {p.name for p in slots if p.direction == OUT}
+    every = any(p.direction == OUT for p in slots[:positional])
+    for signature in sorted(declared, key=lambda s: sum(p.direction == OUT for p in s.params)):
+        params = signature.params[:positional] if every else [p for p in signature.params if p.direction != OUT][:positional]
+        if list(params) == list(slots[:positional]) and outputs <= {p.name for p in signature.params if p.direction == OUT}:
+            taken = fill(signature, sum(p.direction != OUT for p in slots))
+            return None if taken is None else tuple(p.direction for p in taken)
+    return None
 
 
 def _outputs(trace: Trace, function: str, slots: Sequence[Written], positional: int, results: Sequence[Traced]) -> list[Output]:

@@ -10,12 +10,12 @@ from typing import Any, cast, overload
 from fusepy.backend.recorder import is_encoder, misplaced
 from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
-from fusepy.compile import Recording
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.refusals import none_error
 from fusepy.mapping import unmapped
 from fusepy.nested import flat, is_nested, leaves_of, naming
 from fusepy.nodes import Use, several
+from fusepy.recorded import Recording
 from fusepy.results import flatten
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace, entered, user_line

@@ -14,7 +14,7 @@ from fusepy.anatomy import anatomy
 from fusepy.backend.targets import Into
 from fusepy.cachemiss import nearest
 from fusepy.chart import Chart
-from fusepy.compile import Program, Recording
+from fusepy.compile import Program
 from fusepy.configured import Configured
 from fusepy.dot import dot
 from fusepy.extents import NoExtents
@@ -23,6 +23,7 @@ from fusepy.mapping import unmapped
 from fusepy.measuring import seconds_per_kernel
 from fusepy.nested import flat
 from fusepy.page import page
+from fusepy.recorded import Recording
 from fusepy.trace import user_line
 
 
@@ -109,6 +110,7 @@ class Inspected(Configured):
         target, args, kwargs = self._prepare(args, kwargs)
         values = (*args, *kwargs.values())
         try:
-            return target._compile(values, kwargs, None), flat(values)
+            program, leaves = target._compile(values, kwargs, None), flat(values)
+            return program.fitting(program.shapes(leaves)), leaves
         except NoExtents as cause:
             raise cause.error("generators and single values").at(user_line()) from None

@@ -13,12 +13,13 @@ from fusepy.backend.marshals.base import Variant
 from fusepy.backend.plan import Plan
 from fusepy.backend.reduce_plan import ReducePlan
 from fusepy.backend.schedule import Schedule
-from fusepy.compile import Program, Recording
+from fusepy.compile import Program
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.strides import contiguous_strides
 from fusepy.passes import PIPELINE, run_pipeline
 from fusepy.reasons import Neighbours, label, neighbours
+from fusepy.recorded import Recording
 from fusepy.tensor import Tensor
 
 
@@ -133,7 +134,9 @@ def _variants(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[list[V
     strided = [a for a in given if isinstance(a, Tensor) and not a.linear]
     if isinstance(plan, ReducePlan):
         stages = plan.stages(plan.check(shapes, strides))
-        return list(stages), "since the sizes ask for as many stages" if len(stages) > 1 else "since its results fill the device"
+        why = "since the sizes ask for as many stages" if len(stages) > 1 else "since its results fill the device"
+        own = ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing"
+        return list(stages), why + own * bool(program.options.numthreads)
     if plan.tile:
         why = "since options(numthreads=…) asks for groups that are tiles of the grid"
     elif not plan.linear:

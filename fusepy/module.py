@@ -21,6 +21,7 @@ from fusepy.ir.oracle import THIS
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type, check_function_name, check_identifier, split_path
 from fusepy.namespace import Namespace
+from fusepy.nodes import Node, Use, several, wrong_count
 from fusepy.reload import Loaded, forget_programs, reread
 from fusepy.trace import current_trace
 from fusepy.traced import Traced, leaked
@@ -168,12 +169,23 @@ class Module:
         Raises:
             InvalidNameError: if `name` cannot name a function.
             UnknownNameError: if there is none; names the nearest.
+            ArgumentError: for a function that is called like a type of Slang's, which hides it in Slang as well.
         """
         check_function_name(name)
+        self._check_reachable(name)
         found = Function(self._device, self._loaded, name)
         if not self._device.facts(self._source).data.get("declared", {}).get(name):
             self._oracle.declared(self._source.alias, name)  # raises if there is none
         return found.strict_broadcasting() if self._strict else found
+
+    def _check_reachable(self, name: str) -> None:
+        """Raises `ArgumentError` for a function that is called like a built-in type: Slang takes ``half(x)`` as a conversion."""
+        if name in self._symbols["functions"] and Type.parse(name).kind is not Kind.NAMED:
+            raise ArgumentError(
+                f"module {self.name!r} has a function {name}, which the type {name} hides",
+                saw=f"{name}(…), which is a conversion in Slang, wherever it is written",
+                hint=f"rename the function, or put it into a namespace: m.ns.{name}; fp.vcast(x, m.{name}) converts",
+            )
 
     def find_type(self, name: str) -> SlangType:
         """The type of this name, built in or declared by the module: ``float3``, ``Ray``, ``Pair<float>``.
@@ -272,6 +284,7 @@ class SlangType:
     def __init__(self, module: Module, type: Type):
         self.module = module
         self.type = type
+        self.__name__ = type.name
 
     @property
     def element(self) -> Element:
@@ -308,6 +321,15 @@ class SlangType:
             methods[path] = (self.module.find_function(path), False)
         return methods[path][0]
 
+    def node(self, outputs: int | None = None) -> Node:
+        """The constructor as a node of a `Graph`: ``m.Ray.node()(position, direction)``; see `Function.node`."""
+        return self._constructor().node(outputs) if self.type.kind is Kind.NAMED else Node(self, outputs)
+
+    def _node_results(self, use: Use, outputs: int | None) -> Any:
+        if outputs not in (None, 1):
+            raise wrong_count(use, outputs, "1 result")
+        return several(1)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Constructs values of this type: recorded in a trace, else as an array over the arguments' shape.
 
@@ -316,6 +338,7 @@ class SlangType:
         """
         if self.type.kind is Kind.NAMED:
             return self._constructor()(*args, **kwargs)
+        self.module._check_reachable(self.type.name)  # pyright: ignore[reportPrivateUsage]
         if kwargs:
             raise ArgumentError(f"{self.type} takes its components by position", hint=f"write {self.type}(x, y, …)")
         trace = current_trace()

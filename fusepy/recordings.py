@@ -99,7 +99,7 @@ class Recordable:
             if any(p < len(shapes) and shapes[p][len(shapes[p]) - len(c) :] != c for p, c in plan.consumed):
                 return None
         made: list[Result] = []
-        for element, shape in zip(program.elements, program.out_shapes(list(shapes))):
+        for element, shape in zip(program.elements, program.fitting(shapes).out_shapes(list(shapes))):
             key = element.key(telling(shape) if element.scalar else len(shape), program.device)
             made.append(Result(element, shape, math.prod(shape), key))
         return made

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.compile import Recording
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.offers import describe
@@ -14,6 +13,7 @@ from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.oracle import OUT, Oracle
 from fusepy.ir.resolve import Resolution
 from fusepy.ir.types import VOID, Type
+from fusepy.recorded import Recording
 
 
 @dataclass(frozen=True)

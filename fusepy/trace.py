@@ -156,7 +156,14 @@ class Trace:
         while unique in taken:
             count += 1
             unique = f"{name}_{count}"
-        return self.builder.input(unique, described.type, described.dims, container=described.container, weak=described.weak)
+        return self.builder.input(
+            unique,
+            described.type,
+            described.dims,
+            container=described.container,
+            weak=described.weak,
+            copied=described.copied,
+        )
 
     def _check_origin(self, name: str, type: Type, origin: ModuleSource) -> None:
         """Raises `UnsupportedArgumentError` for a struct whose module was reloaded since it was made."""
@@ -284,8 +291,21 @@ class Trace:
             self.oracle.add(alias, source, self.device.facts(source))
         return alias
 
-    def call(self, alias: str, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, inherit: bool = True) -> Any:
+    def call(
+        self,
+        alias: str,
+        function: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        inherit: bool = True,
+        dirs: tuple[str, ...] | None = None,
+    ) -> Any:
         """One call of a Slang function; ``None``, its result, or a tuple of results.
+
+        Args:
+            inherit: whether results run along the dimensions that all arguments were declared to run along.
+            dirs: the directions of the parameters, where outputs that are passed say which overloads are meant.
 
         Raises:
             ArgumentError, ResolveError: if the arguments do not fit.
@@ -310,6 +330,8 @@ class Trace:
         attrs: dict[str, Attr] = {"module": alias, "function": function}
         if self.oracle.writes(alias, function):
             attrs["writes"] = True
+        if dirs is not None:
+            attrs["dirs"] = dirs
         inherited = None
         if inherit and not explicit:
             maps, inherited = self._common_map(operands, maps)

@@ -105,6 +105,11 @@ def test_enums_in_structs(m: Any) -> None:
     assert m.Paint([0, 5], 0.5, 1)["color"].tolist() == [0, 5]
 
 
+def test_names_of_enumerators_are_no_arguments(m: Any) -> None:
+    with pytest.raises(fp.UnsupportedArgumentError, match=r"an enum is given by its number or an IntEnum"):
+        m.area("Square")
+
+
 @pytest.mark.req("T1", "T3")
 def test_numbers_that_no_enum_holds(m: Any) -> None:
     for call in (lambda: m.small(300), lambda: m.small(-1), lambda: m.small([1, 300]), lambda: m.signed_(40000)):
@@ -204,6 +209,51 @@ def test_functions_named_like_slangs_own(device: Any) -> None:
     np.testing.assert_array_equal(divided, x // 2)
     many = np.arange(10000, dtype=F32)
     np.testing.assert_array_equal(m.same(many), many)  # the kernel itself takes the smaller of two numbers
+
+
+def test_reductions_beside_functions_named_like_slangs_own(device: Any) -> None:
+    """The code that folds calls what Slang has, whatever the user's module calls its own."""
+    hiding = """
+bool isnan(float x) { return true; }
+bool isnan(double x) { return true; }
+float select(bool c, float a, float b) { return -1; }
+int select(bool c, int a, int b) { return -1; }
+float3 select(bool3 c, float3 a, float3 b) { return -1; }
+float asfloat(uint x) { return 7; }
+uint asuint(float x) { return 7; }
+void asuint(double x, out uint low, out uint high) { low = high = 0; }
+double asdouble(uint low, uint high) { return 3; }
+float same(float x) { return x; }
+double same(double x) { return x; }
+int same(int x) { return x; }
+float3 same3(float3 x) { return x; }
+"""
+    m = fp.Module.load_from_source(device, "shadow_folds", hiding)
+    x = np.random.default_rng(2).random((4, 6), np.float32)
+    nan = x.copy()
+    nan[1, 2] = np.nan
+
+    def folded(kind: str, of: str, array: Any, axis: int) -> None:
+        function = getattr(m, of)
+        found = fp.fuse(lambda x: getattr(fp, kind)(function(x), axis=axis if of == "same" else None))(array)
+        np.testing.assert_allclose(found, getattr(np, kind)(array, axis=axis), rtol=1e-6)
+
+    for array in (x, nan, x.astype(np.float64), (x * 100).astype(np.int32)):
+        for kind in ("sum", "max", "argmin"):
+            folded(kind, "same", array, 1)
+    for kind in ("sum", "min"):
+        folded(kind, "same3", x.reshape(8, 3), 0)
+
+
+@pytest.mark.req("F1")
+def test_functions_named_like_a_type_are_reached_in_a_namespace(device: Any) -> None:
+    source = "float half(float x) { return x / 2; } namespace ns { float half(float x) { return x / 2; } }"
+    m = fp.Module.load_from_source(device, "shadow_types", source)
+    for call in (lambda: m.half(3.0), lambda: m.find_function("half"), lambda: fp.fuse(lambda x: m.half(x))(3.0)):
+        with pytest.raises(fp.ArgumentError, match=r"(?s)a function half, which the type half hides.*m\.ns\.half"):
+            call()
+    assert m.ns.half(3.0) == 1.5
+    assert fp.Module.load_from_source(device, "no_shadow", "float f(float x) { return x; }").half(3.0) == 3.0
 
 
 @st.composite

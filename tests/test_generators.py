@@ -293,6 +293,22 @@ def test_calls_for_their_effect(m: Any, device: Any) -> None:
         m.put(fp.call_id(), values)
 
 
+@pytest.mark.req("C8", "C16")
+def test_whole_reads_give_no_grid(device: Any) -> None:
+    source = "import fusepy; float look(int2 p, Tensor<float,2> t) { return t[p.y, p.x]; }"
+    m = fp.Module.load_from_source(device, "generators_whole", source)
+    x = np.arange(15, dtype=F32).reshape(3, 5)
+    with pytest.raises(fp.ShapeError, match=r"(?s)over which grid t is read whole.*fp\.grid\(t\.shape\)"):
+        m.look(fp.call_id(), x)
+    with pytest.raises(fp.ShapeError, match=r"(?s)over which grid x is read whole.*fp\.grid\(x\) inside a fused"):
+        fp.fuse(lambda x: (m.look(fp.call_id(), x), fp.sum(x)))(x)
+    with pytest.raises(fp.ShapeError, match=r"(?s)over which grid what mul gives is read whole.*fp\.grid\(value\)"):
+        fp.fuse(lambda x: m.look(fp.call_id(), x * 2))(x)
+    np.testing.assert_array_equal(m.look(fp.grid(x.shape), x), x)
+    np.testing.assert_array_equal(fp.fuse(lambda x: (m.look(fp.grid(x), x), fp.sum(x)))(x)[0], x)
+    np.testing.assert_array_equal(m.look(fp.call_id(), x, _result=np.empty_like(x)), x)
+
+
 @pytest.mark.req("V12")
 def test_textual_ir_reads_back(m: Any) -> None:
     f = fp.fuse(lambda x, i, r, s: (m.at(i, x) + r, m.mad(x, r, s)))

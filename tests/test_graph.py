@@ -57,6 +57,19 @@ def expected(x: Any, y: Any, k: float) -> Any:
     return (np.floor(x) + (x - np.floor(x)) * (y / 2)) * k
 
 
+def test_constructors_are_nodes(m: Any) -> None:
+    g = fp.Graph(inputs=["x", "y"])
+    x, y = g.get_inputs()
+    ray = m.Ray.node()(m.float3.node()(x, y, 1.0), m.float3.node()(0.0, 1.0, 0.0))
+    g.set_outputs(m.luminance.node()(m.along.node()(ray, x)), ray.position)
+    a, b = ramp(5), ramp(5, start=2)
+    light, position = g(a, b)
+    near(light, (a + 2 * (b + a) + 1) / 4)
+    near(position, np.stack([a, b, np.ones(5)], -1))
+    with pytest.raises(fp.GraphError, match=r"float3.node\(outputs=2\) has 1 result"):
+        m.float3.node(outputs=2)(x, y, 1.0)
+
+
 # ---- building and calling -------------------------------------------------------------------------------------------
 
 

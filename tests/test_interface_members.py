@@ -166,3 +166,43 @@ def test_leaves_broadcast_like_numpy(round: bool, gain: tuple[int, ...], size: t
     area = 3 * s * s + F32(0.5) if round else s * s
     found = m.far({"scene": scene, "offset": [3.0, 1.0]}, 2.0) if nested else m.total(scene)
     np.testing.assert_allclose(found, 2 * g * area + 2 if nested else g * area, rtol=1e-5)
+
+
+GENERIC = """
+interface IShape { float area(); };
+struct Square : IShape { float side; float area() { return side * side; } };
+struct Gen<T : IShape> { T shape; float k; };
+struct Both<T> { T first; T second; };
+struct Row<T, let N : int> { T v[N]; };
+float gen<T : IShape>(Gen<T> g) { return g.shape.area() * g.k; }
+T swapped<T>(Both<T> p, out Both<T> q) { q.first = p.second; q.second = p.first; return p.first; }
+float total<let N : int>(Row<float, N> row) { float s = 0; for (int i = 0; i < N; ++i) s += row.v[i]; return s; }
+T last<T>(T values[3]) { return values[2]; }
+"""
+
+
+@pytest.mark.req("T7", "V1")
+def test_generic_structs_as_parameters(device: Any) -> None:
+    """What a generic struct is made of is inferred from the argument, as any other generic."""
+    m = fp.Module.load_from_source(device, "generic_structs", GENERIC)
+    side = np.arange(4, dtype=np.float32)
+    fields = {"shape": {"side": side}, "k": 2.0}
+    for argument in ({"_type": "Gen<Square>", **fields}, fp.vcast(fields, m["Gen<Square>"])):
+        np.testing.assert_array_equal(m.gen(argument), 2 * side**2)
+    np.testing.assert_array_equal(m["gen<Square>"](fields), 2 * side**2)
+    made = fp.Tensor.from_numpy(device, np.array([(2.0, 3.0), (1.0, 4.0)], m["Gen<Square>"].dtype), m["Gen<Square>"])
+    assert m.gen(made).to_numpy().tolist() == [12.0, 4.0]
+    assert fp.fuse(lambda g: m.gen(g) + fp.sum(m.gen(g)))(made).to_numpy().tolist() == [28.0, 20.0]
+    for element, type in ((np.float32, "float"), (np.int32, "int")):
+        first, both = m.swapped({"_type": f"Both<{type}>", "first": side.astype(element), "second": side.astype(element) + 1})
+        np.testing.assert_array_equal(first, side.astype(element))
+        assert both["second"].dtype == element
+        np.testing.assert_array_equal(both["first"], side.astype(element) + 1)
+    rows = fp.Tensor.from_numpy(
+        device, np.arange(8, dtype=np.float32).reshape(2, 4).view(m["Row<float,4>"].dtype)[:, 0], m["Row<float,4>"]
+    )
+    assert m.total(rows).to_numpy().tolist() == [6.0, 22.0]
+    with pytest.raises(fp.ArgumentError, match=r"(?s)g is given by fields, and its parameter is generic.*_type"):
+        m.gen(fields)
+    with pytest.raises(fp.NoMatchError):
+        m.gen(side)

@@ -104,6 +104,27 @@ def test_groups_of_a_fused_function(m: Any) -> None:
 
 
 @pytest.mark.req("F3")
+def test_kernels_that_fold_have_groups_of_their_own(m: Any) -> None:
+    image = np.random.default_rng(5).random((20, 40, 3), np.float32)
+
+    def around(c: Any) -> Any:
+        tinted = m.tint(c, 2.0)
+        return fp.max(tinted), fp.where(tinted.x > fp.mean(tinted.x), tinted.x, 0.0)
+
+    plain, tiled = fp.fuse(around), fp.fuse(around).options(numthreads=[16, 8])
+    for found, wanted in zip(tiled(image), plain(image), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    said = "in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing"
+    folding, elements = tiled.explain(image).variants
+    assert "fold" in folding
+    assert said in folding
+    assert "tiles of 16x8" in elements
+    assert said not in elements
+    assert said not in str(plain.explain(image))
+    assert tiled.source(image).count("[numthreads(16, 8, 1)]") == 1
+
+
+@pytest.mark.req("F3")
 def test_generators_count_on_in_tiles(m: Any) -> None:
     zeros = np.zeros((9, 11), np.float32)
     numbered = m.number.options(numthreads=[4, 4])(fp.thread_id(), zeros)

@@ -14,6 +14,10 @@ from tests.functions import F32
 SOURCE = """
 import fusepy;
 void put(int2 p, float v, RWTensor<float,2> t) { t[p] = v; }
+void count(int bin, AtomicTensor<int,1> bins) { bins.add(bin, 1); }
+int bin(float x) { return int(x * 4); }
+int below(int bin, Tensor<int,1> sums) { return sums[bin]; }
+float first(Tensor<float,2> t) { return t[0, 0]; }
 float add(float a, float b) { return a + b; }
 float total1(float x, Tensor<float,1> t) { float s = x; for (int i = 0; i < int(t.shape[0]); ++i) s += t[i]; return s; }
 float total2(float x, Tensor<float,2> t)
@@ -77,6 +81,61 @@ def test_an_array_is_overwritten_with_what_is_computed_from_it(m: Any, device: A
         return y, x + 1
 
     holds(f, tensor(device), 2 * A, 2 * A + 1)
+
+
+def test_values_between_two_writes_take_what_was_stored_before_them(m: Any, device: Any) -> None:
+    def f(x: Any) -> Any:
+        first = x + 3.0
+        m.put(G, first, x)
+        second = x + first
+        m.put(G, 1.0, x)
+        return x + second
+
+    holds(f, tensor(device), 1 + 2 * (A + 3))
+
+
+def test_what_was_read_whole_before_a_write_is_not_read_again(m: Any, device: Any) -> None:
+    def f(x: Any) -> Any:
+        old = m.first(x)
+        m.put(G, 5.0, x)
+        return x + old
+
+    def g(x: Any) -> Any:
+        old = m.add(m.first(x), 1.0)
+        m.put(G, 5.0, x)
+        return x + m.add(old, old)
+
+    holds(f, tensor(device), 5 + A[0, 0])
+    holds(g, tensor(device), 7 + 2 * A[0, 0])
+
+
+def test_a_copy_for_the_call_is_not_what_is_written(m: Any, device: Any) -> None:
+    """What NumPy holds shares no memory with an array that is written, so it may be read again; a tensor might."""
+
+    def rank_of_each(x: Any, bins: Any) -> Any:
+        bin = m.bin(x)
+        m.count(bin, bins)
+        return m.below(bin, fp.scan("sum", bins))
+
+    bins = (A * 4).astype(int)
+    want = np.bincount(bins.ravel(), minlength=4).cumsum()[bins]
+    for x, kernels in ((A, 3), (A.tolist(), 3), (fp.Tensor.from_numpy(device, A), 4)):
+        assert fp.fuse(rank_of_each).explain(x, fp.Tensor.zeros(device, 4, "int")).kernels == kernels
+        holds(rank_of_each, lambda x=x: (x, fp.Tensor.zeros(device, 4, "int")), want)
+
+
+def test_tensors_that_share_memory_are_read_in_order(m: Any, device: Any) -> None:
+    def f(x: Any, y: Any) -> Any:
+        old = m.add(x, 1.0)
+        m.put(G, 5.0, y)
+        return old, x * 1, m.add(old, x)
+
+    def shared() -> tuple[Any, ...]:
+        x = fp.Tensor.from_numpy(device, A)
+        return x, x[:]
+
+    holds(f, shared, A + 1, 5, A + 6)
+    holds(f, lambda: (A, fp.Tensor.from_numpy(device, A)), A + 1, A, 2 * A + 1)
 
 
 def test_results_of_smaller_rank_beside_an_empty_one(m: Any, device: Any) -> None:

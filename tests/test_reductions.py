@@ -438,3 +438,34 @@ def test_an_axis_that_was_kept_is_no_axis_of_its_source() -> None:
     kept = x.sum(-1, keepdims=True)
     for found, want in zip(fp.fuse(look)(x), (kept + x, kept, x.max(-1))):
         np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("container", ["numpy", "tensor", "lazy", "given"])
+def test_reductions_of_several_grids_are_combined(device: Any, container: str) -> None:
+    """`x` and ``x + b`` share a grid or not, as the shapes say: one kernel where they do, and several where they do not."""
+    rng = np.random.default_rng(4)
+    column, image, row = (rng.random(shape, np.float32) for shape in ((4, 1), (4, 6), (6,)))
+
+    def both(x: Any, b: Any) -> Any:
+        return fp.sum(x) + fp.sum(x + b)
+
+    def rows(x: Any, b: Any) -> Any:
+        return fp.exp(x) + fp.sum(fp.sum(x, axis=1) / fp.max(x + b, axis=1)), fp.sum(x, axis=1) * fp.sum(x + b, axis=1)
+
+    def wanted(x: Any, b: Any) -> list[Any]:
+        return [np.exp(x) + (x.sum(1) / (x + b).max(1)).sum(), x.sum(1) * (x + b).sum(1)]
+
+    total, several = fp.fuse(both), fp.fuse(rows)
+    assert [total.explain(x, row).kernels for x in (column, image)] == [3, 1]
+    for x in (column, image, column, image[:1], column[:1]):
+        given = [x, row] if container == "numpy" else [fp.Tensor.from_numpy(device, v) for v in (x, row)]
+        if container == "lazy":
+            with fp.lazy():
+                found = [total(*given), *several(*given)]
+        elif container == "given":
+            outs = [fp.Tensor.empty(device, w.shape, "float") for w in wanted(x, row)]
+            found = [total(*given), *several(*given, _result=outs)]
+        else:
+            found = [total(*given), *several(*given)]
+        for result, expected in zip(found, [x.sum() + (x + row).sum(), *wanted(x, row)], strict=True):
+            np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-5)

@@ -72,6 +72,28 @@ def test_c5_broadcasting(m: Any) -> None:
         strict(x, np.array([1, 2, 3], F32))
 
 
+def test_strict_broadcasting_of_what_reductions_leave(m: Any) -> None:
+    """They are called as the user calls them, with the axes that the user sees."""
+
+    def told(function: Any, *words: str) -> None:
+        with pytest.raises(fp.ShapeError) as caught:
+            fp.fuse(function).strict_broadcasting()(ramp(4, 6), ramp(6))
+        assert all(w in str(caught.value) for w in words), caught.value
+
+    unstretched = "stretches nothing, not even what a reduction leaves"
+    told(
+        lambda x, y: x - fp.mean(x, axis=1, keepdims=True),
+        "mean() and x do not broadcast",
+        "mean() (4, 1)",
+        "x (4, 6)",
+        unstretched,
+    )
+    told(lambda x, y: m.add(x, fp.sum(x, axis=0)), "x and sum() do not broadcast", "sum() (6,)", unstretched)
+    told(lambda x, y: fp.sum(x, 1, True) + fp.sum(x, 0), "sum() (4, 1) and another sum() (6,)", unstretched)
+    told(lambda x, y: fp.sum(x, axis=1) + y, "sum() (4,) and y (6,): 4 on axis 0 against 6 on axis 0", "reshape one of them")
+    same(fp.fuse(lambda x: x - fp.sum(x)).strict_broadcasting()(ramp(2, 2)), ramp(2, 2) - ramp(2, 2).sum())
+
+
 @pytest.mark.req("C8")
 def test_c8_whole_arrays_beside_vectorised_arguments(m: Any, device: Any) -> None:
     places = np.array([[3, 0], [1, 1]], np.int32)

@@ -243,6 +243,25 @@ def test_gradients_must_fit(device: Any, m: Any) -> None:
 # ---- NDBuffer and cursors -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.req("T15", "T17")
+@pytest.mark.parametrize("kind", [fp.NDBuffer, fp.NDDifferentiableBuffer])
+def test_buffers_are_arguments_as_tensors_are(m: Any, device: Any, kind: Any) -> None:
+    x = np.arange(1, 4, dtype=F32)
+    b, target = kind(device, shape=(3,)), kind(device, shape=(3,))
+    b.from_numpy(x)
+    same(m.add(b, 1.0).to_numpy(), x + 1)
+    same(m.add(fp.vmap(b, (0,)), b[::-1]).to_numpy(), x + x[::-1])
+    assert m.add(b, b, _result=target) is target
+    same(target.to_numpy(), 2 * x)
+    same(fp.fuse(lambda v: m.add(v, fp.sum(v)))(b).to_numpy(), x + 6)
+    with fp.lazy():
+        later = m.add(m.add(b, 1.0), b)
+    same(later.to_numpy(), 2 * x + 1)
+    g = fp.Graph(inputs=["v"])
+    g.set_outputs(m.add.node()(*g.get_inputs(), 2.0))
+    same(g(b).to_numpy(), x + 2)
+
+
 @pytest.mark.req("T15")
 def test_ndbuffer_as_the_proposal_writes_it(device: Any, m: Any) -> None:
     image = fp.NDBuffer(device, dtype=m.Pixel, shape=(4, 4))

@@ -39,7 +39,7 @@ from fusepy.ir.printer import value_type
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
-EMITTER_VERSION = 19  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 20  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def region_operands(region: Node, cuda: bool = False) -> list[Operand]:
         count = 0 if shared is None else channels(sinks[shared].element)
         said = (label, region.body.name, shared, count)
         container = value.container if value.name is not None else _lying(inner.type)
-        found.append(Operand(i, names[i], container, value.type, inner.type, dims, value.rank, cuda, *said))
+        found.append(Operand(i, names[i], container, value.type, inner.type, dims, value.rank, cuda, *said, value.name is None))
     return found
 
 

@@ -12,6 +12,7 @@ from fusepy.backend.emit import RegionKernel, Target, linear_index
 from fusepy.backend.fold_operands import accumulators_of, epilogue_operands, join_graph
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.folds import accumulator_text
+from fusepy.backend.intrinsics import unhidden
 from fusepy.backend.marshals.base import BLOCK, Access, Field, from_storage, is_split, join, parts, pointee, reach
 from fusepy.backend.options import Options
 from fusepy.backend.tuning import Shape
@@ -42,6 +43,7 @@ class FoldElements(RegionKernel):
         self.bodies = region.bodies
         super().__init__(region, variant, target, accesses, imports, Shape(variant.shape.threads, 1, False), taken, options)
         assert region.body is not None
+        self.around = unhidden(accumulator_text(self.accumulators), taken, self.shims)
         self.then = epilogue_operands(region, self.operands, self.cuda)
         self.over = over_dims(region)
         self.kept = [d for d in range(variant.rank) if d not in self.over]
@@ -115,7 +117,7 @@ class FoldElements(RegionKernel):
         lines: list[str] = []
         for a, (name, combine) in zip((a for a in self.accumulators if a.fold.kind == "call"), self.joins):
             lines += [*self.program(name, combine, [f"a{a.j}", f"b{a.j}"]), ""]
-        lines += accumulator_text(self.accumulators)
+        lines += self.around
         if self.variant.shape.group:
             lines += [*(f"groupshared {declare(t, f'fz_s_{n}')}[{self.variant.shape.threads}];" for n, t in self.members), ""]
         if self.element_wise:

@@ -37,8 +37,9 @@ def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False
     found: list[Operand] = []
     for i, (value, map, read) in enumerate(zip(region.operands[count:], region.maps[count:], inner)):
         container = value.container if value.name is not None else "Tensor"
-        said = (labels[i], region.bodies[0].name)
-        found.append(Operand(count + i, names[i], container, value.type, read.type, map.dims or (), value.rank, cuda, *said))
+        said, made = (labels[i], region.bodies[0].name), value.name is None
+        dims, rank = map.dims or (), value.rank
+        found.append(Operand(count + i, names[i], container, value.type, read.type, dims, rank, cuda, *said, made=made))
     return found
 
 

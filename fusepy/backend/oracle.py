@@ -26,7 +26,7 @@ from fusepy.ir.oracle import THIS, Answer, Field, Layout, Param, Signature
 from fusepy.ir.types import BOOL, Kind, Type, pair_of, split_path
 from fusepy.ir.whole import library, spelled
 
-FACTS_VERSION = 11  # part of the key of facts on disk; raise it when what is recorded changes
+FACTS_VERSION = 12  # part of the key of facts on disk; raise it when what is recorded changes
 _K = spy.TypeReflection.Kind
 
 

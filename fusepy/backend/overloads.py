@@ -217,7 +217,8 @@ def type_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | None
         return None  # vector<T, N> of a generic
     if bottom.kind is Kind.NAMED and kind in (_K.vector, _K.matrix):
         return None
-    return name.name
+    open = bottom.kind is Kind.NAMED and (bottom is not name or "<" in name.name)  # Gen<T> or T[4] may be of a generic
+    return None if open and found(layout.find_type_by_name(bottom.name)) is None else name.name
 
 
 def _resource_name(type: spy.TypeReflection, name: Type) -> str | None:

@@ -34,6 +34,10 @@ ALIGNMENT = 256  # of the arrays of partials in one block
 SLACK = 1 << 24  # how far past the last element the arithmetic of a kernel may go
 
 
+class FoldsApart(ShapeError):
+    """Reductions that one kernel makes turn out to run over grids of different extents."""
+
+
 @dataclass(frozen=True)
 class FoldRecipe(Recipe):
     """What a call needs beside addresses, and the kernels that it takes; `counts` are the lengths of its arrays of partials."""
@@ -147,13 +151,13 @@ class ReducePlan(Plan):
         return min(steps)[1] in self._over if steps else otherwise
 
     def _check_extents(self, grid: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
-        """Raises `ShapeError` where a fold would see an element more than once since another result has a larger grid."""
+        """Raises `FoldsApart` where a fold would see an element more than once since another result has a larger grid."""
         for feeding in self._own:
             for d in self._over:
                 along = [o for o in self._operands if o.position in feeding and d in o.dims and not o.spread]
                 extents = [shapes[o.position][o.dims.index(d)] for o in along]
                 if extents and all(n == 1 for n in extents) and grid[d] != 1:
-                    raise ShapeError(
+                    raise FoldsApart(
                         f"{self.name}: what is folded has extent 1 along an axis that is longer for another result",
                         saw=f"1 and {grid[d]}",
                         hint="compute the results in calls of their own",

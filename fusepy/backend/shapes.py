@@ -46,14 +46,14 @@ def make_recipe(
             first = first or o
             cut = len(o.dims)
             if shapes[o.position][:cut] != shapes[first.position][: len(first.dims)]:
-                raise _mismatch(first, o, shapes, name, strict)
+                raise _mismatch(first, o, shapes, rank, name, strict)
         for axis, d in enumerate(o.dims):
             extent = shapes[o.position][axis]
             if extent == grid[d] or extent == 1:
                 continue
             before = owner[d]
             if before is not None:
-                raise _mismatch(before, o, shapes, name, strict)
+                raise _mismatch(before, o, shapes, rank, name, strict)
             grid[d] = extent
             owner[d] = o
     steps = tuple(
@@ -92,18 +92,44 @@ def output_feeds(region: Node) -> list[frozenset[int]]:
     return [sources[v] for v in region.body.outputs]
 
 
-def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], name: str, strict: bool) -> ShapeError:
+def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], rank: int, name: str, strict: bool) -> ShapeError:
     """The error for two arguments, naming the axis on which they disagree where there is one."""
-    saw = f"{a.label} {shapes[a.position]} and {b.label} {shapes[b.position]}"
+    first, second = _seen(a, shapes[a.position], rank), _seen(b, shapes[b.position], rank)
+    again = a.made and b.made and b.label.startswith(f"{a.label}_")
+    second_name = f"another {a.label}()" if again else _called(b)
+    saw = f"{_called(a)} {first} and {second_name} {second}"
     for d in sorted(set(a.dims) & set(b.dims), reverse=True):
-        axis_a, axis_b = a.dims.index(d), b.dims.index(d)
-        m, n = shapes[a.position][axis_a], shapes[b.position][axis_b]
+        m, n = shapes[a.position][a.dims.index(d)], shapes[b.position][b.dims.index(d)]
         if m != n and (strict or 1 not in (m, n)):
-            saw += f": {m} on axis {axis_a} against {n} on axis {axis_b}"
+            saw += f": {m} on axis {_axis(a, d)} against {n} on axis {_axis(b, d)}"
             break
+    made = a.made or b.made
+    stretches = strict and made and "against" not in saw
+    both = f"{_called(a)} and {second_name}" if made else f"arguments {a.label!r} and {b.label!r}"
     return ShapeError(
-        f"{name}: arguments {a.label!r} and {b.label!r} do not broadcast",
+        f"{name}: {both} do not broadcast",
         saw=saw,
         expected="identical shapes (strict broadcasting)" if strict else "equal extents, or 1",
-        hint="reshape one of them, or map its axes elsewhere with vmap",
+        hint="strict broadcasting stretches nothing, not even what a reduction leaves: call the function without it"
+        if stretches
+        else "reshape one of them, or map its axes elsewhere with vmap",
     )
+
+
+def _called(operand: Operand) -> str:
+    """An operand as the user knows it: an argument, or what a call gives."""
+    return f"{operand.label}()" if operand.made else operand.label
+
+
+def _seen(operand: Operand, shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """The shape of an operand as the user sees it: axes that were kept with extent 1 are left away in memory."""
+    if not operand.made or not operand.dims:
+        return shape
+    first, count = min(operand.dims), len(operand.dims)
+    extents = dict(zip(operand.dims, shape))
+    return (*(extents.get(d, 1) for d in range(first, rank)), *shape[count:])
+
+
+def _axis(operand: Operand, d: int) -> int:
+    """The axis, as the user counts, that runs along grid dimension `d`."""
+    return d - min(operand.dims) if operand.made else operand.dims.index(d)

@@ -32,16 +32,28 @@ class Value:
             (see `ir.resources`), or ``""`` for a single Python number and for every computed value.
         weak: a Python number, or computed from such alone; it takes the type that its context wants.
         name: the user's name of an input; ``None`` for computed values.
+        copied: whether an input is copied to the device for the call, so that it shares memory with no other; no part of what
+            the graph means, and not printed.
     """
 
-    __slots__ = ("container", "dims", "name", "type", "weak")
+    __slots__ = ("container", "copied", "dims", "name", "type", "weak")
 
-    def __init__(self, type: Type, dims: Dims = (), *, container: str = "", weak: bool = False, name: str | None = None):
+    def __init__(
+        self,
+        type: Type,
+        dims: Dims = (),
+        *,
+        container: str = "",
+        weak: bool = False,
+        name: str | None = None,
+        copied: bool = False,
+    ):
         self.type = type
         self.dims = dims
         self.container = container
         self.weak = weak
         self.name = name
+        self.copied = copied or container == "List"
 
     @property
     def rank(self) -> int:
@@ -221,8 +233,10 @@ class Builder:
         self.nodes: list[Node] = []
         self.modules: list[tuple[str, str]] = []
 
-    def input(self, name: str, type: Type, dims: Dims = (), *, container: str = "", weak: bool = False) -> Value:
-        value = Value(type, dims, container=container, weak=weak or container == "List", name=name)
+    def input(
+        self, name: str, type: Type, dims: Dims = (), *, container: str = "", weak: bool = False, copied: bool = False
+    ) -> Value:
+        value = Value(type, dims, container=container, weak=weak or container == "List", name=name, copied=copied)
         self.inputs.append(value)
         return value
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, NoMatchError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import MEMORY, TEXTURES
+from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Dims, Value
+from fusepy.ir.hints import resource_hint, whole_hint
 from fusepy.ir.offers import Offer, array_offers, describe, exact, fill, fitting, show
 from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
-from fusepy.ir.resources import casts_texel, channels
 from fusepy.ir.types import Kind, Type
-from fusepy.ir.whole import holds, spelled, writes
+from fusepy.ir.whole import spelled
 
 
 def count_error(declared: Sequence[Signature], function: str, given: int, place: str | None) -> ArgumentError:
@@ -67,7 +67,7 @@ def no_match(
             place=place,
             saw=f"{describe(value)}, which {binds}",
             expected=f"{param.type}",
-            hint=_binding_hint(value, param) if offers[i] else _mapping_hint(value, maps[i]),
+            hint=_binding_hint(value, maps[i], param) if offers[i] else _mapping_hint(value, maps[i], param),
         )
     words = oracle.diagnose(module, function, [o[0].type if o else v.type for v, o in zip(operands, offers)]).strip()
     unsized = re.search(r"'([\w<>, ]+)\[\]'", words)
@@ -115,18 +115,20 @@ def _fits(value: Value, map: ArgMap, param: Param, offers: Sequence[Offer], orac
     return any(exact(value, offer, param, oracle) for offer in (*offers, *whole))
 
 
-def _mapping_hint(value: Value, map: ArgMap) -> str:
+def _mapping_hint(value: Value, map: ArgMap, param: Param) -> str:
+    if map.dims and param.type is not None and param.type.kind is Kind.WHOLE:
+        return whole_hint(value, map, param.type)
     if not map.dims:
         return f"None in declare() means one value for all threads, and this one has {value.rank} axes; say vmapping(0), …"
     return "name a grid dimension for each leading axis, and leave to the type those that it takes in"
 
 
-def _binding_hint(value: Value, param: Param) -> str:
+def _binding_hint(value: Value, map: ArgMap, param: Param) -> str:
     want = param.type
     if want is None:
         return "choose a type with vcast(value, type)"
     if want.kind is Kind.WHOLE:
-        return _whole_hint(value, want)
+        return whole_hint(value, map, want)
     if want.kind is Kind.RESOURCE or value.container in TEXTURES:
         return resource_hint(value, want)
     if (
@@ -135,7 +137,7 @@ def _binding_hint(value: Value, param: Param) -> str:
         and value.type is want.scalar
         and value.container
     ):
-        extents = " x ".join(map(str, want.shape))
+        extents = " x ".join(str(n) for n in want.shape)
         return f"a {want} takes trailing axes of {extents}; reshape the array, or vcast to the type that it holds"
     converted = want.scalar is not None and value.type is not want.scalar and value.type.kind is Kind.SCALAR and value.container
     if value.type.is_numeric and want.is_numeric and (value.type.shape == want.shape or converted):
@@ -144,34 +146,6 @@ def _binding_hint(value: Value, param: Param) -> str:
     if value.type.is_numeric and want.is_numeric and value.type.shape and want.shape:
         return "cut components with a swizzle such as .xyz, or build the vector that is wanted"
     return f"pass a {want}, or vcast(value, m.{want.name})"
-
-
-def _whole_hint(value: Value, want: Type) -> str:
-    """What to pass for a whole array."""
-    if not value.container and value.rank:
-        return "a value that is computed in this kernel cannot be indexed in it: return it, and pass it to the next function"
-    if writes(want) and holds(value, want, told=True):
-        return "an array that is written is an argument by itself, not a member of one"
-    if value.container not in MEMORY:
-        return f"a {spelled(want)} is filled from a Tensor, a NumPy array or a list"
-    takes = f"a {spelled(want)} takes {want.rank} axes of {want.element}"
-    return f"{takes}; this has {value.rank} axes of {value.type}, of which trailing ones may become components"
-
-
-def resource_hint(value: Value, want: Type) -> str:
-    """What to do about a texture, or anything else where a resource is wanted, that does not fit."""
-    if value.container not in TEXTURES:
-        return f"pass what a {want.head} stands for in slangpy: a Texture, TextureView, Buffer, Sampler or AccelerationStructure"
-    if want.kind is not Kind.RESOURCE:
-        if casts_texel(value.type, want):
-            return f"each thread gets a texel, a {value.type}; say vcast(value, m.{want.name}) to convert it or to cut channels"
-        return f"each thread gets a texel, a {value.type}, which does not fill a {want}; use a format with more channels"
-    held = want.element
-    if want.head.removeprefix("RW") != value.container:
-        return f"pass a texture of the type {want.head.removeprefix('RW')}, or declare the parameter as {value.container}"
-    if want.writes and held is not None and channels(held) < channels(value.type):
-        return f"a write gives all channels of the format: declare the parameter as RW{value.container}<{value.type}>"
-    return f"the format holds {value.type}: declare the parameter as {value.container}<{value.type}>, or use another format"
 
 
 def ambiguous(
@@ -279,9 +253,9 @@ def member_refused(
         place=place,
         saw=f"{describe(value)}, which {binds}",
         expected=f"{param.type or 'a value whose type is known'}" if types is None else implementing(param.type, types),
-        hint=_mapping_hint(value, map)
+        hint=_mapping_hint(value, map, param)
         if not offers or (map.dims == () and value.rank)
-        else _binding_hint(value, param)
+        else _binding_hint(value, map, param)
         if types is None
         else say_struct(types),
     )

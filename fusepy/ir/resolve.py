@@ -47,8 +47,12 @@ def resolve_call(
     operands: Sequence[Value],
     maps: Sequence[ArgMap],
     place: str | None = None,
+    dirs: tuple[str, ...] | None = None,
 ) -> Resolution:
     """Resolves one call of ``@module.function``.
+
+    Args:
+        dirs: the directions of the parameters of the overloads that are meant, where the call says so by passing outputs.
 
     Raises:
         ArgumentError: too many or too few arguments for every overload.
@@ -56,10 +60,10 @@ def resolve_call(
         AmbiguousCallError: several were; names them and the `vmap`/`vcast` that chooses.
         ShapeError: a mapping that does not fit its operand.
     """
-    key = (module, function, tuple((v.type, v.dims, v.container, v.weak, v.name is None) for v in operands), tuple(maps))
+    key = (module, function, tuple((v.type, v.dims, v.container, v.weak, v.name is None) for v in operands), tuple(maps), dirs)
     found = None if oracle.settled is None else oracle.settled.get(key)
     if found is None:
-        found = _resolve(oracle, module, function, operands, maps, place)
+        found = _resolve(oracle, module, function, operands, maps, place, dirs)
         if oracle.settled is not None:
             oracle.settled[key] = found
     return found
@@ -72,8 +76,10 @@ def _resolve(
     operands: Sequence[Value],
     maps: Sequence[ArgMap],
     place: str | None,
+    dirs: tuple[str, ...] | None,
 ) -> Resolution:
-    declared = [s for s in oracle.declared(module, function) if fill(s, len(operands)) is not None]
+    filled = {s: f for s in oracle.declared(module, function) if (f := fill(s, len(operands))) is not None}
+    declared = [s for s, f in filled.items() if tuple(p.direction for p in f) == dirs] or list(filled)
     if not declared:
         raise count_error(oracle.declared(module, function), function, len(operands), place)
     names = [p.name for p in fill(declared[0], len(operands)) or () if p.direction != OUT]
@@ -84,6 +90,7 @@ def _resolve(
             found.setdefault((tuple((o.type, o.consumed) for o in choice), answer), (choice, answer))
         if found:
             found = _least(found) if whole else found
+            found = _closest(found)
             break
     if not found:
         raise no_match(oracle, module, function, operands, maps, declared, offers, place)
@@ -108,6 +115,31 @@ def _least(found: Found) -> Found:
         return any(all(a <= b for a, b in zip(power[k], power[key])) for k in rivals)
 
     return {key: value for key, value in found.items() if not beaten(key)}
+
+
+def _closest(found: Found) -> Found:
+    """Without the bindings that another one of the same offers equals but for what it converts, or for more outputs.
+
+    Overloads that differ in their outputs are asked about one by one; between others Slang itself has chosen.
+    """
+    if len(found) < 2:
+        return found
+    offered = {key: tuple((o.type, o.consumed) for o in choice) for key, (choice, _) in found.items()}
+    costs = {key: _conversions(choice, answer) for key, (choice, answer) in found.items()}
+    outputs = {key: sum(p.direction == OUT for p in answer.params) for key, (_, answer) in found.items()}
+
+    def beaten(key: tuple[object, ...]) -> bool:
+        rivals = [k for k in found if k != key and offered[k] == offered[key]]
+        closer = [k for k in rivals if all(a <= b for a, b in zip(costs[k], costs[key]))]
+        return any(costs[k] != costs[key] or outputs[k] < outputs[key] for k in closer)
+
+    return {key: value for key, value in found.items() if not beaten(key)}
+
+
+def _conversions(choice: Sequence[Offer], answer: Answer) -> tuple[int, ...]:
+    """For each operand whether it is taken as it is, converted, or repeated in all components."""
+    inputs = [p.type for p in answer.params if p.direction != OUT]
+    return tuple(0 if t is None or t is o.type else 1 if t.shape == o.type.shape else 2 for o, t in zip(choice, inputs))
 
 
 def resolve_members(

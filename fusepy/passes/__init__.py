@@ -15,7 +15,7 @@ from fusepy.ir.verify import verify
 from fusepy.passes.cse import cse
 from fusepy.passes.dce import dce
 from fusepy.passes.fold import fold
-from fusepy.passes.fuse_chains import fuse_chains
+from fusepy.passes.fuse_chains import fuse_apart, fuse_chains
 from fusepy.passes.resolve_maps import resolve_maps
 from fusepy.passes.uniforms import uniforms
 from fusepy.passes.views import views
@@ -42,15 +42,18 @@ PIPELINE: tuple[Pass, ...] = (
 )
 
 
-def run_pipeline(graph: Graph, oracle: Oracle, *, after: str | None = None) -> Graph:
+def run_pipeline(graph: Graph, oracle: Oracle, *, after: str | None = None, apart: bool = False) -> Graph:
     """Runs the passes in order, up to and including the one named `after`, verifying each result.
+
+    Args:
+        apart: whether reductions go into one kernel only where their grids are one whatever the shapes; see `Levels.share_grid`.
 
     Raises:
         VerifyError: if the graph, or what a pass made of it, breaks a rule of its stage.
     """
     verify(graph, "traced", oracle)
     for step in PIPELINE:
-        changed = step.run(graph, oracle)
+        changed = fuse_apart(graph, oracle) if apart and step.run is fuse_chains else step.run(graph, oracle)
         if changed is not graph:
             verify(changed, step.ensures, oracle)
             graph = changed

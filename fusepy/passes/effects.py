@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fusepy.errors import TraceError
-from fusepy.ir.graph import Graph, Node
+from fusepy.ir.containers import BUFFER, MEMORY
+from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.whole import has_gradients, writes
 
@@ -29,8 +30,22 @@ def _may_write(type: Type) -> bool:
 
 def writes_array(node: Node) -> bool:
     """Whether `node` gives a whole array to user code that may write it."""
-    taken = [m.type or v.type for v, m in zip(node.operands, node.maps)]
-    return any(t.kind is Kind.WHOLE and writes(t) for t in taken)
+    return bool(written_arrays(node))
+
+
+def written_arrays(node: Node) -> set[Value]:
+    """The whole arrays that `node` gives to user code that may write them."""
+    taken = [(v, m.type or v.type) for v, m in zip(node.operands, node.maps)]
+    return {v for v, type in taken if type.kind is Kind.WHOLE and writes(type)}
+
+
+def may_share(value: Value, array: Value) -> bool:
+    """Whether what is read as `value` may lie in the memory of `array`, which is written.
+
+    Arguments may overlap, whatever their types, and only the call shows it. What a call copies to the device for itself lies
+    apart, as do textures and whatever the program computes.
+    """
+    return value is array or (value.container in (*MEMORY, BUFFER) and not value.copied and not array.copied)
 
 
 def check_writes(graph: Graph) -> None:

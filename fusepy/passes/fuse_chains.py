@@ -17,10 +17,19 @@ from fusepy.passes.regions import RegionBuilder
 
 def fuse_chains(graph: Graph, oracle: Oracle) -> Graph:
     """A region per part; outputs that are views of what a region stores are ``expand`` nodes behind it."""
+    return _fused(graph, oracle, apart=False)
+
+
+def fuse_apart(graph: Graph, oracle: Oracle) -> Graph:
+    """The same for arguments of shapes by which values that seemed to share a grid do not."""
+    return _fused(graph, oracle, apart=True)
+
+
+def _fused(graph: Graph, oracle: Oracle, apart: bool) -> Graph:
     if not graph.outputs and not graph.nodes:
         return graph
     check_writes(graph)
-    found = partition(graph, oracle)
+    found = partition(graph, oracle, apart)
     if len(found.parts) == 1 and found.parts[0].folding is None:
         region = RegionBuilder(graph, graph.outputs, unneeded_effects(graph)).region()
         return graph.replace(nodes=[region], outputs=region.results)

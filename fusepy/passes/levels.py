@@ -7,14 +7,14 @@ array. What only follows a reduction element by element, on the small grid that 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import BUFFER, MEMORY, TEXTURES, is_spread
+from fusepy.ir.containers import BUFFER, MEMORY, is_spread
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.types import Kind
-from fusepy.ir.whole import writes
-from fusepy.passes.effects import is_pure, writes_array
+from fusepy.passes.effects import is_pure, may_share, writes_array, written_arrays
 
 Leaves = frozenset[tuple[Value, tuple[int, ...]]]
 WHOLE = (Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)
@@ -55,11 +55,13 @@ class Levels:
         place: of every node: the level of the kernel that runs it.
         folding: for what a reducing kernel computes besides elements, the reductions; what follows them on their small grid too.
         foldings: all of these, in order.
+        apart: whether only what has the same extents for certain is taken to share a grid.
         spread: generators, and what is computed from them alone: the same in whatever kernel it is computed.
     """
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, apart: bool = False):
         self.graph = graph
+        self.apart = apart
         self.producer: dict[Value, Node] = {v: n for n in graph.nodes for v in n.results}
         self.position = {node: i for i, node in enumerate(graph.nodes)}
         self.readers: dict[Value, list[Node]] = {}
@@ -111,9 +113,7 @@ class Levels:
 
     def overwrites(self, node: Node, value: Value) -> bool:
         """Whether `node` writes an array from which its operand `value` is computed: then that is stored first."""
-        arrays = {
-            v for v, m in zip(node.operands, node.maps) if m.type is not None and m.type.kind is Kind.WHOLE and writes(m.type)
-        }
+        arrays = written_arrays(node)
         if not arrays or value in arrays:
             return False
         seen = {value}
@@ -152,7 +152,7 @@ class Levels:
         leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
         for folding in self.foldings:
             alike = folding.level == level and folding.over == over and folding.rank == rank
-            if alike and folding.nodes[0].op is node.op and share_grid(folding.leaves, leaves):
+            if alike and folding.nodes[0].op is node.op and self.share_grid(folding.leaves, leaves):
                 break
         else:
             folding = Folding(level, over, rank, leaves)
@@ -184,22 +184,23 @@ class Levels:
                 found = found | self.leaves(operand, map) if found else self.leaves(operand, map)
         self._leaves.update(dict.fromkeys(node.results, found))
 
+    def share_grid(self, a: Leaves, b: Leaves) -> bool:
+        """Whether values with these leaves may be taken to have the same extents, until those are known.
+
+        What ``expand`` has put an axis into has extent 1 there, and no leaf: it is not like what has one.
+        """
+        return a == b if self.apart else bool(a & b) and _covered(a) == _covered(b)
+
     def written(self, value: Value) -> int:
         """The level of the last kernel that may write into an argument; -1 if none does."""
         acting = [n for n in self.graph.nodes if value.container and not is_pure(n)]
-        return max((self.place[n] for n in acting if writes_array(n) or value in n.operands), default=-1)
+        reached = [n for n in acting if value in n.operands or any(may_share(value, w) for w in written_arrays(n))]
+        return max((self.place[n] for n in reached), default=-1)
 
-    def written_between(self, first: int, last: int) -> bool:
-        """Whether an array is written by a kernel of a level from `first` up to before `last`."""
-        return any(first <= self.place[n] < last for n in self.writers)
-
-
-def share_grid(a: Leaves, b: Leaves) -> bool:
-    """Whether values with these leaves may be taken to have the same extents, until those are known.
-
-    What ``expand`` has put an axis into has extent 1 there, and no leaf: it is not like what has one.
-    """
-    return bool(a & b) and _covered(a) == _covered(b)
+    def written_between(self, values: Iterable[Value], first: int, last: int) -> bool:
+        """Whether one of `values` may be written by a kernel of a level from `first` up to before `last`."""
+        found = {v for n in self.writers if first <= self.place[n] < last for v in written_arrays(n)}
+        return any(may_share(v, w) for v in values for w in found)
 
 
 def _covered(leaves: Leaves) -> set[int]:
@@ -210,25 +211,27 @@ class _Order:
     """What must stay in order: nodes that write memory, among each other and against those that read it.
 
     Which arrays share memory is known when they are passed, so a node that writes an array comes after whatever read memory
-    before it, and before whatever does so later. Calls that act otherwise (through a pointer, on a global) stay in order.
+    before it that may be the same, and before whatever does so later. Calls that act otherwise (through a pointer, on a global)
+    stay in order.
     """
 
     def __init__(self) -> None:
         self.acted = 0  # the level of the last node that acted
-        self.wrote = -1  # the level of the last node that wrote an array
-        self.read = 0  # the deepest level of those that read memory
+        self.wrote: dict[Value, int] = {}  # arrays that were written, with the level of the last node that did it
+        self.read: dict[Value, int] = {}  # what memory was read, with the deepest level of that
         self.pointed: dict[Value, int] = {}  # arrays that were passed as pointers, with the level of that
         self.loaded: dict[Value, int] = {}  # arrays whose elements were read
 
     def before(self, node: Node) -> int:
         """The level that `node` must have at least."""
         level = 0
-        if _reads_memory(node):
-            level = self.wrote + 1
+        if self.wrote:
+            read = list(filter(_in_memory, node.operands))
+            level = max((at + 1 for w, at in self.wrote.items() for v in read if may_share(v, w)), default=0)
         if not is_pure(node):
-            level = max(level, self.acted, self.wrote + 1)
-            if writes_array(node):
-                level = max(level, self.read, self.acted)
+            level = max([level, self.acted, *(at + 1 for at in self.wrote.values())])
+            written = written_arrays(node)
+            level = max([level, *(at for v, at in self.read.items() for w in written if may_share(v, w))])
         for value, map in zip(node.operands, node.maps):
             other = self.loaded if _points(map, value) else self.pointed
             if value in other and value.container:
@@ -236,12 +239,11 @@ class _Order:
         return level
 
     def add(self, node: Node, level: int) -> None:
-        if _reads_memory(node):
-            self.read = max(self.read, level)
+        for value in filter(_in_memory, node.operands):
+            self.read[value] = max(self.read.get(value, 0), level)
         if not is_pure(node):
             self.acted = level
-        if writes_array(node):
-            self.wrote = level
+        self.wrote.update(dict.fromkeys(written_arrays(node), level))
         for value, map in zip(node.operands, node.maps):
             if value.container in MEMORY:
                 into = self.pointed if _points(map, value) else self.loaded
@@ -252,8 +254,8 @@ def _points(map: ArgMap, value: Value) -> bool:
     return (map.type or value.type).kind is Kind.POINTER
 
 
-def _reads_memory(node: Node) -> bool:
-    return any(v.container in (*MEMORY, *TEXTURES, BUFFER) for v in node.operands)
+def _in_memory(value: Value) -> bool:
+    return value.container in (*MEMORY, BUFFER)
 
 
 def spread_values(graph: Graph) -> set[Value]:

@@ -15,7 +15,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.cost import compute_bytes, element_bytes
 from fusepy.passes.effects import is_pure, writes_array
-from fusepy.passes.levels import Folding, Leaves, Levels, reads_whole, share_grid
+from fusepy.passes.levels import Folding, Leaves, Levels, reads_whole
 
 PRICE = "what costs less"  # the reason of a decision that no order of writes has made
 
@@ -97,9 +97,9 @@ class Partition:
         return sorted(found, key=self.levels.position.__getitem__), list(starts)
 
 
-def partition(graph: Graph, oracle: Oracle) -> Partition:
-    """Splits a resolved graph into as few kernels as its data flow allows."""
-    return _Partitioner(graph, oracle).run()
+def partition(graph: Graph, oracle: Oracle, apart: bool = False) -> Partition:
+    """Splits a resolved graph into as few kernels as its data flow allows; `apart` is that of `Levels`."""
+    return _Partitioner(graph, oracle, apart).run()
 
 
 def base(levels: Levels, value: Value) -> Value:
@@ -112,10 +112,10 @@ def base(levels: Levels, value: Value) -> Value:
 
 
 class _Partitioner:
-    def __init__(self, graph: Graph, oracle: Oracle):
+    def __init__(self, graph: Graph, oracle: Oracle, apart: bool):
         self.graph = graph
         self.oracle = oracle
-        self.levels = Levels(graph)
+        self.levels = Levels(graph, apart)
         self.parts: list[Part] = []
         self.home: dict[Value, Part] = {}  # of stored values
         self.old: set[Value] = set()  # computed from arrays that a call which takes them writes
@@ -137,8 +137,12 @@ class _Partitioner:
             else:
                 self.store(value)
         self.join_reductions()
-        for part in sorted(self.parts, key=lambda p: p.level, reverse=True):
-            self.slice(part)
+        left = sorted(self.parts, key=lambda p: -p.level)
+        while left:
+            known = len(self.parts)
+            self.slice(left.pop(0))
+            if len(self.parts) > known:  # parts of lower levels, which are made to store what this one loads
+                left = sorted([*left, *self.parts[known:]], key=lambda p: -p.level)
         return Partition(self.graph, tuple(sorted(self.parts, key=self.order)), self.levels, tuple(self.decisions))
 
     def order(self, part: Part) -> tuple[int, bool, int]:
@@ -230,7 +234,7 @@ class _Partitioner:
 
     def shares_grid(self, part: Part, value: Value, leaves: Leaves) -> bool:
         folding = part.folding
-        return folding is not None and value.rank == folding.rank and share_grid(folding.leaves, leaves)
+        return folding is not None and value.rank == folding.rank and self.levels.share_grid(folding.leaves, leaves)
 
     # ---- what is loaded, and what is computed again -------------------------------------------------------------
 
@@ -268,6 +272,12 @@ class _Partitioner:
     def inputs(self, value: Value) -> list[Value]:
         """What `value` is computed from element by element in the kernel that computes it."""
         return [] if value in self.levels.folding else [v for v, m in self.operands(value) if not reads_whole(m, v)]
+
+    def sources(self, value: Value) -> set[Value]:
+        """The arguments that are read where `value` is computed again, element by element or whole."""
+        cone = self.cone([value])
+        inner = {v for v in cone if v is value or (v not in self.home and v not in self.levels.folding)}
+        return {v for w in inner for v, _ in self.operands(w) if v not in self.levels.producer}
 
     def slice(self, part: Part) -> None:
         """Settles where a part takes values from that earlier parts compute as well."""
@@ -345,7 +355,7 @@ class _Partitioner:
         if part.alone and value in self.old:
             self.decisions.append(Decision(value, True, 0, 0, "the array that it is computed from is written"))
             return True
-        if levels.written_between(levels.level[value], part.level) and self.reads_memory(value):
+        if levels.writers and levels.written_between(self.sources(value), levels.level[value], part.level):
             self.store(value)
             self.decisions.append(Decision(value, True, 0, 0, "an array is written before it is used"))
             return True
@@ -378,9 +388,6 @@ class _Partitioner:
         if found is None:
             found = self.cones[part] = self.cone(self.roots(part))
         return found
-
-    def reads_memory(self, value: Value) -> bool:
-        return any(v not in self.levels.producer and v.container for v in self.cone([value]))
 
     def compute_again(self, value: Value, seen: set[Value], enough: float) -> float:
         """Bytes that computing `value` once more in a kernel that has `seen` would cost; stops counting beyond `enough`."""

@@ -113,7 +113,8 @@ class _Resolver:
         """An input with the storage type that its uses want and no sizes."""
         scalar = self.types.get(value)
         type = value.type if scalar is None or scalar.scalar is None else value.type.with_scalar(scalar.scalar)
-        fresh = Value(type, (None,) * value.rank, container=value.container, weak=value.weak, name=value.name)
+        dims = (None,) * value.rank
+        fresh = Value(type, dims, container=value.container, weak=value.weak, name=value.name, copied=value.copied)
         self.new[value] = fresh
         return fresh
 

@@ -50,9 +50,27 @@ def image(device: Any) -> Any:
 
 def test_wrong_rank_names_both(lib: Any, device: Any, image: Any) -> None:
     for wrong, rank in ((image[0], 1), (fp.Tensor.zeros(device, (2, 3, 5)), 3), (ramp(5), 1), (1.5, None), (G, None)):
-        named = ["get: argument 't'", "Tensor<float,2>"] + ([f"2 axes of float; this has {rank} axes"] if rank else [])
+        named = ["get: argument 't'", "Tensor<float,2>"] + ([f"2 axes of float; this has {rank} ax"] if rank else [])
         misuse(lambda wrong=wrong: lib.get(G, wrong), fp.NoMatchError, TypeError, *named)
     same(lib.get(G, image, _result="numpy"), ramp(3, 5))
+
+
+def test_mappings_of_whole_arrays(lib: Any, image: Any) -> None:
+    said = "get: argument 't'", "every thread gets all of a Tensor<float,2>", "leave its mapping away"
+    get, by_name = lib.get, lib.get.map(t=(0, 1))
+    misuse(lambda: get(G, fp.vmap(image, (0, 1))), fp.NoMatchError, TypeError, *said)
+    misuse(lambda: get(G, fp.vmap(image, (0,))), fp.NoMatchError, TypeError, *said)
+    misuse(lambda: fp.fuse(lambda x: by_name(p=fp.grid(x), t=x * 2))(image), fp.NoMatchError, TypeError, *said)
+    misuse(lambda: fp.fuse(lambda x: get(fp.grid(x), fp.vmap(x * 2, (1,))))(image), fp.NoMatchError, TypeError, *said)
+    same(fp.fuse(lambda x: get.map(p=(0, 1))(p=fp.grid(x), t=x * 2))(ramp(3, 5)), 2 * ramp(3, 5))
+
+
+def test_computed_values_as_whole_arrays(lib: Any, image: Any) -> None:
+    get, put = lib.get, lib.put
+    wrong = fp.fuse(lambda x: get(fp.grid(x), fp.sum(x, axis=0)))
+    misuse(lambda: wrong(image), fp.NoMatchError, TypeError, "get: argument 't'", "2 axes of float; this has 1 axis of float")
+    wrong = fp.fuse(lambda x: put(fp.grid(x), 1.0, x * 2))
+    misuse(lambda: wrong(image), fp.NoMatchError, TypeError, "put: argument 't'", "RWTensor<float,2> is written")
 
 
 def test_wrong_element_names_both(lib: Any, device: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fusepy.errors import ShapeError, VerifyError
 from fusepy.ir.graph import Graph, Node, Value
@@ -119,10 +120,10 @@ def test_a_region_per_result_means_the_same(program: Program) -> None:
 
 
 @settings(max_examples=300)
-@given(program=programs(max_nodes=12, folds=True))
-def test_programs_that_fold_mean_the_same(program: Program) -> None:
+@given(program=programs(max_nodes=12, folds=True), apart=st.booleans())
+def test_programs_that_fold_mean_the_same(program: Program, apart: bool) -> None:
     graph, args, functions = program
-    fused = run_pipeline(graph, ORACLE)
+    fused = run_pipeline(graph, ORACLE, apart=apart)
     assert all(n.op.name in ("region", "expand") for n in fused.nodes)
     _same(_stepwise(fused, args, functions), meaning(graph, args, functions, ORACLE), program)
 

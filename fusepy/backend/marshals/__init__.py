@@ -111,7 +111,9 @@ def marshal_of(value: Any) -> Marshal:
         f"a {type(value).__name__} cannot be passed to Slang",
         saw=repr(value)[:60],
         expected="numbers, slangpy's vectors, textures and buffers, lists, NumPy arrays, Tensors, grid() and generators",
-        hint="convert it, or register a marshal for its class",
+        hint="an enum is given by its number or an IntEnum; a fused function takes a string as a static argument"
+        if isinstance(value, str)
+        else "convert it, or register a marshal for its class",
     )
 
 

@@ -61,8 +61,8 @@ class NumPyMarshal:
             element = struct_of(value.dtype)
             # where equal structs of several modules have this layout, only the call can tell which one is meant
             origin = element.origin if value.dtype.metadata or len(Element.structs[value.dtype]) == 1 else None
-            return Description(element.type, (None,) * value.ndim, "Tensor", origin=origin)
-        return Description(scalar_type(value.dtype), telling(value.shape), "Tensor")
+            return Description(element.type, (None,) * value.ndim, "Tensor", origin=origin, copied=True)
+        return Description(scalar_type(value.dtype), telling(value.shape), "Tensor", copied=True)
 
     def place(self, value: np.ndarray[Any, Any], type: Type, device: Device) -> Tensor:
         if value.dtype.names is not None:

@@ -23,13 +23,14 @@ BLOCK = "fz_args"  # the parameter block; the prefix keeps generated names apart
 
 @dataclass(frozen=True)
 class Description:
-    """An argument as the tracer sees it; see `ir.graph.Value`."""
+    """An argument as the tracer sees it; see `ir.graph.Value`. What is `copied` is placed in memory of its own by every call."""
 
     type: Type
     dims: Dims
     container: str
     weak: bool = False
     origin: object = None  # the module of a struct
+    copied: bool = False
 
 
 class Marshal(Protocol):
@@ -123,7 +124,8 @@ class Variant:
 class Operand:
     """One operand of a region: `have` as it is stored, `want` as the body reads it.
 
-    `label` is what the user's `function` calls it (``ray.position``); `name` is an identifier made of that, unique in the kernel.
+    `label` is what the user's `function` calls it (``ray.position``), or what has made it, where another kernel has; `name` is an
+    identifier made of that, unique in the kernel.
     """
 
     position: int
@@ -138,6 +140,7 @@ class Operand:
     function: str = ""
     shared: int | None = None  # the result that goes into the same texture
     shared_channels: int = 0
+    made: bool = False
 
     @property
     def is_whole(self) -> bool:

@@ -17,7 +17,7 @@ class SlangCall(Op):
 
     Attributes of the node: ``module`` and ``function``; once resolved also ``dirs``, one direction per parameter, and
     ``returns``, whether there is a return value, where something is written to; and ``method`` where the first operand is the
-    object that a method is called on.
+    object that a method is called on. A call that passes outputs says ``dirs`` from the beginning: they choose the overload.
     """
 
     name = "slang.call"
@@ -31,7 +31,9 @@ class SlangCall(Op):
         """
         if oracle is None:
             raise VerifyError("a slang.call needs an oracle", place=node.loc, hint="build the graph with Builder(name, oracle)")
-        return resolve_call(oracle, node.text("module"), node.text("function"), node.operands, node.maps, node.loc)
+        dirs = node.attrs.get("dirs")
+        assert dirs is None or isinstance(dirs, tuple)
+        return resolve_call(oracle, node.text("module"), node.text("function"), node.operands, node.maps, node.loc, dirs)
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         answer = self.resolution(node, oracle)
@@ -69,7 +71,9 @@ class SlangCall(Op):
             return f"dirs is a tuple of {IN}, {OUT} and {INOUT}"
         if sum(d != OUT for d in dirs) != len(node.operands):
             return f"{len(node.operands)} operands for directions {' '.join(dirs)}"
-        wanted = sum(d != IN for d in dirs) + bool(node.attrs.get("returns", True))
+        if "returns" not in node.attrs:
+            return None
+        wanted = sum(d != IN for d in dirs) + bool(node.attrs["returns"])
         return None if wanted == len(node.results) else f"{len(node.results)} results, {wanted} expected"
 
 

@@ -1,0 +1,54 @@
+"""Slang's own functions under other names, for code around the user's: a module may have a ``select`` or ``isnan`` of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from fusepy.backend.shims import Shims
+
+PREFIX = "fz_own_"
+_FLOATS, _NUMBERS = ("float", "double"), ("float", "double", "int", "uint", "int64_t", "uint64_t")
+_COUNTS = ("", "2", "3", "4")
+
+
+def unhidden(lines: Sequence[str], taken: Collection[str], shims: Shims) -> list[str]:
+    """`lines` with other names for those of `WRAPPED` that a module of the user's has taken."""
+    hidden = [name for name in WRAPPED if name in taken]
+    if not hidden:
+        return list(lines)
+    calls = re.compile(rf"\b({'|'.join(hidden)})(?=\()")
+    renamed = [calls.sub(rf"{PREFIX}\1", line) for line in lines]
+    if renamed != list(lines):
+        source = "\n".join(text for name in hidden for text in WRAPPED[name]) + "\n"
+        shims.sources[f"shim_{hashlib.sha256(source.encode()).hexdigest()[:20]}"] = source
+    return renamed
+
+
+def _isnan() -> Iterator[str]:
+    for type in _FLOATS:
+        yield from (f"public bool{n} {PREFIX}isnan({type}{n} x) {{ return isnan(x); }}" for n in _COUNTS)
+
+
+def _select() -> Iterator[str]:
+    for type in _NUMBERS:
+        for n in _COUNTS:
+            vector = f"vector<{type},{n}>" if n else type
+            yield f"public {vector} {PREFIX}select(bool{n} c, {vector} a, {vector} b) {{ return select(c, a, b); }}"
+
+
+def _bits(name: str, result: str, given: str) -> Iterator[str]:
+    yield from (f"public {result}{n} {PREFIX}{name}({given}{n} x) {{ return {name}(x); }}" for n in _COUNTS)
+
+
+WRAPPED: dict[str, list[str]] = {
+    "isnan": list(_isnan()),
+    "select": list(_select()),
+    "asfloat": list(_bits("asfloat", "float", "uint")),
+    "asuint": [
+        *_bits("asuint", "uint", "float"),
+        f"public void {PREFIX}asuint(double x, out uint low, out uint high) {{ asuint(x, low, high); }}",
+    ],
+    "asdouble": [f"public double {PREFIX}asdouble(uint low, uint high) {{ return asdouble(low, high); }}"],
+}

@@ -1,0 +1,39 @@
+"""`Recording`: what tracing a call gives, from which `fusepy.compile` makes a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fusepy.ir.graph import Graph
+from fusepy.trace import Trace
+
+
+@dataclass
+class Recording:
+    """What tracing a call gives: the graph, what its inputs are, and how results go back to Python.
+
+    Attributes:
+        arguments: what the caller passed, in order, nested arguments as their leaves.
+        nested: whether there are any of these.
+        inputs: for each input of the graph the argument behind it; captured values follow.
+        rebuild: makes the caller's structure (a tuple, a dict, …) from a list of results.
+        outs: for each result the argument that it is written to, or ``None``; eager calls with ``out`` and ``inout`` arguments.
+        keep: for each result whether it is returned.
+        names: what the arguments are called, for messages about those that are written to.
+        grads: the results that are written to the gradient of their argument.
+        classes: the Python classes of the arguments, kept when these are gone.
+    """
+
+    graph: Graph
+    trace: Trace
+    arguments: Sequence[Any]
+    inputs: Sequence[int]
+    rebuild: Callable[[list[Any]], Any]
+    outs: Sequence[int | None] = ()
+    keep: Sequence[bool] = ()
+    names: Sequence[str] = ()
+    nested: bool = False
+    grads: Sequence[int] = ()
+    classes: Sequence[str] = ()
