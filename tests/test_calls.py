@@ -709,3 +709,39 @@ def test_fuzz_of_views_and_broadcasts(lib: Any) -> None:
         stretched = tuple(n if random.integers(2) else 1 for n in other.shape[drop:])
         b = ramp(*stretched, start=3)
         same(lib.minus(view, b).to_numpy(), other - b)
+
+
+def test_kernels_name_nothing_like_users_do(device: Any) -> None:
+    """What a kernel calls its own values, users may call functions."""
+    names = (
+        "at",
+        "out",
+        "e",
+        "row",
+        "x",
+        "i",
+        "from",
+        "to",
+        "end",
+        "last",
+        "acc",
+        "add",
+        "take",
+        "merge",
+        "lane",
+        "group",
+        "args",
+    )
+    m = fp.Module.load_from_source(device, "taken", "\n".join(f"float {name}(float a) {{ return a + 1; }}" for name in names[:1]))
+    x, row = ramp(4, 3), ramp(3)
+    for name in names:
+
+        def function(x: Any, row: Any) -> Any:
+            y = m.at(x + row)
+            return y, fp.sum(y), fp.max(y, 1) + 1
+
+        function.__name__ = name
+        each, total, largest = fp.fuse(function)(x, row)
+        same(each, x + row + 1)
+        assert total == (x + row + 1).sum()
+        same(largest, (x + row + 2).max(1))

@@ -103,7 +103,7 @@ def test_fused_functions_build_read_and_call_them(m: Any) -> None:
 def test_the_kernel_has_flat_leaves_and_one_struct_for_each_level(m: Any) -> None:
     scene = {"gain": 2.0, "shape": square(SIDE)}
     text = m.total.source(scene)
-    assert "void fz_total(float a_s_shape_side, float a_s_gain, out float r_0)" in text
+    assert "void fz_call_total(float a_s_shape_side, float a_s_gain, out float r_0)" in text
     assert "    Square v0;\n    v0.side = a_s_shape_side;\n" in text
     assert "    v1.shape = v0;\n" in text
     shown = str(m.total.explain(scene))

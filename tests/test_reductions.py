@@ -139,7 +139,9 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     chunks, inner, outer = request.param
 
     def shape(kind: str, outputs: int, reduced: int, within: bool, *, partials: bool = False, **more: Any) -> Any:
-        return inner if within else outer, 1 if partials else chunks
+        shared = inner if within else outer
+        few = outputs < shared.threads * shared.columns  # then a thread has one of them
+        return replace(shared, columns=1) if few else shared, 1 if partials else chunks
 
     monkeypatch.setattr(fold_stages, "fold_shape", shape)
     return request.param

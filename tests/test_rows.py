@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.backend.rows import walk_for
 
 SOURCE = """
 float at2(int2 p, float x) { return x * (p.x % 7) + p.y; }
 float at3(int3 p, float x) { return x * (p.x % 7) + p.y - 2 * p.z; }
 """
-SHAPES = [(2, 700), (40, 100), (7, 1025), (1, 64), (300, 63), (3, 5, 130), (2, 1, 600), (2, 9, 3)]
+SHAPES = [(2, 700), (40, 100), (7, 1025), (1, 64), (300, 63), (3, 5, 130), (2, 1, 600), (2, 9, 3), (5, 9001), (9000, 2)]
 
 
 @pytest.fixture(scope="module")
@@ -93,5 +95,32 @@ def test_the_cpu_goes_along_rows(lib: Any, device: Any) -> None:
     assert "a_x_s0" not in source
     assert source.index("int d0 = fz_row") < source.index("int d1 =")
     assert "along rows" not in str(f.explain(fp.Tensor.zeros(device, (64, 32))))
-    wide = lib.at2.source(fp.call_id(), fp.Tensor.zeros(device, (8, 1024)))
-    assert "%" not in wide.split("void at2_kernel")[1]
+    each = lib.at2.source(fp.call_id(), fp.Tensor.zeros(device, (8, 1024))).split("void at2_kernel")[1]
+    along = each[each.index("for (; fz_row") :]
+    assert "%" not in along
+    assert along.index("int d0 = fz_row") < along.index("int d1 =")
+
+
+def test_groups_share_the_rows() -> None:
+    """Every element has one group, whatever the sizes."""
+    for grid in [
+        (1,),
+        (7,),
+        (8192,),
+        (8193,),
+        (100_001,),
+        (3, 5),
+        (300, 63),
+        (5000, 3),
+        (2, 9, 3),
+        (1, 1, 20_000),
+        (70_000, 8192),
+    ]:
+        walk, rows, extent = walk_for(grid), math.prod(grid[:-1]), grid[-1]
+        groups = math.prod(walk.groups)
+        taken = 0
+        for at in range(groups) if groups < 10_000 else (0, groups - 1):
+            row, start = at // walk.segments * walk.rows, at % walk.segments * walk.segment
+            taken += max(0, min(rows, row + walk.rows) - row) * max(0, min(extent, start + walk.segment) - start)
+        assert taken == rows * extent or groups >= 10_000
+        assert max(walk.groups) <= 65535

@@ -39,7 +39,7 @@ from fusepy.ir.printer import value_type
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
-EMITTER_VERSION = 20  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 21  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class RegionKernel:
 
     def trampoline(self) -> list[str]:
         """The user's program on single elements."""
-        return self.program(f"fz_{self.name}", self.body, [f"a_{o.name}" for o in self.operands])
+        return self.program(f"fz_call_{self.name}", self.body, [f"a_{o.name}" for o in self.operands])
 
     def program(self, name: str, body: Graph, inputs: Sequence[str]) -> list[str]:
         """A function that computes the outputs of a graph of single elements."""
@@ -347,7 +347,7 @@ class RegionKernel:
         names = [f"a_{o.name}" if o.want.kind is Kind.WHOLE else spell(f"a_{o.name}") for o in self.operands]
         names = [o.resource if o.is_resource else name for o, name in zip(self.operands, names)]
         names += [spell(f"r_{j}") for j in range(len(self.body.outputs))]
-        return f"fz_{self.name}({', '.join(names)});"
+        return f"fz_call_{self.name}({', '.join(names)});"
 
     def coordinates(self) -> list[str]:
         """``d0, d1, …`` from the linear index, slowest first, where anything needs them."""

@@ -112,8 +112,8 @@ class FoldKernel(ScanLoops):
         index, extent = self.variant.index, f"{BLOCK}.extent{self.variant.rank - 1}"
         return [
             "FzAcc fz_acc = fz_none();",
-            f"{index} fz_row = fz_e / {extent};",
-            f"for ({index} fz_end = fz_last / {extent}; fz_row < fz_end; ++fz_row)",
+            f"{index} fz_end = fz_last / {extent};",
+            f"for ({index} fz_row = fz_e / {extent}; fz_row < fz_end; ++fz_row)",
             *block([*self.decoded(self.over[:-1], "fz_row"), *self.folded_row(extent)]),
         ]
 

@@ -124,7 +124,7 @@ class FoldElements(RegionKernel):
             lines += super().trampoline()
         if self.finishes and len(self.bodies) > 1:
             folded = [f"f{a.j}" for a in self.accumulators]
-            lines += ["", *self.program(f"fz_{self.name}_then", self.bodies[1], [*folded, *(f"a_{o.name}" for o in self.then)])]
+            lines += ["", *self.program(f"fz_then_{self.name}", self.bodies[1], [*folded, *(f"a_{o.name}" for o in self.then)])]
         return lines
 
     # ---- one element --------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class FoldElements(RegionKernel):
         lines += [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.then if not o.is_resource]
         lines += [f"{declare(self.types[j], f't_{j}')};" for j in small]
         names = [*(f"f{a.j}" for a in self.accumulators), *(o.resource if o.is_resource else f"a_{o.name}" for o in self.then)]
-        lines.append(f"fz_{self.name}_then({', '.join([*names, *(f't_{j}' for j in small)])});")
+        lines.append(f"fz_then_{self.name}({', '.join([*names, *(f't_{j}' for j in small)])});")
         return lines + [self.store(j, f"t_{j}") for j in small]
 
     def repeated(self, j: int) -> list[int]:

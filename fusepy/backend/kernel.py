@@ -34,7 +34,7 @@ _UNBUILT = (
 )
 
 
-Launch = tuple["Kernel", Sequence[float], int, "list[int] | None"]  # the arguments of `Kernel.launch`, and whose they were
+Launch = tuple["Kernel", Sequence[float], int, "Sequence[int] | None"]  # the arguments of `Kernel.launch`, and whose they were
 
 
 class Kernel:
@@ -129,7 +129,7 @@ class Kernel:
             self.globals.attach(cursor)
 
     def launch_bound(
-        self, device: Device, values: Sequence[float], count: int, resources: Sequence[Any], by_axis: list[int] | None = None
+        self, device: Device, values: Sequence[float], count: int, resources: Sequence[Any], by_axis: Sequence[int] | None = None
     ) -> None:
         """`launch` with these objects bound, in the order of `resources` of the kernel."""
         if self._bound is None:
@@ -140,7 +140,7 @@ class Kernel:
             self.launch(device, values, count, by_axis)
             self._bound.finish(device)
 
-    def launch(self, device: Device, values: Sequence[float], count: int, by_axis: list[int] | None = None) -> None:
+    def launch(self, device: Device, values: Sequence[float], count: int, by_axis: Sequence[int] | None = None) -> None:
         """Packs the parameter block and records the dispatch; `struct.error` if a number does not fit its field.
 
         Args:

@@ -346,8 +346,8 @@ class Plan:
             return recipe.count
         if role == "extent":
             return recipe.grid[source]
-        if role in ("rows", "segment", "segments"):
-            return getattr(walk_for(recipe.grid), role)
+        if role == "walk":
+            return walk_for(recipe.grid).told[source]
         assert role == "stride", role
         return recipe.strides[source][axis]
 

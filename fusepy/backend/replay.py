@@ -36,7 +36,7 @@ class Frame:
     kernel: Kernel
     values: list[Any]
     count: int
-    groups: list[int] | None
+    groups: Sequence[int] | None
     addresses: tuple[tuple[int, int], ...]
     reads: tuple[tuple[int, int, Callable[[Any], Any] | None], ...]
 
@@ -54,7 +54,7 @@ def frame_of(step: Step, launches: Sequence[Launch], args: Sequence[Any]) -> Fra
         if field.role == "out":
             addresses.append((i, step.results[field.source]))
             continue
-        if field.role in ("count", "extent", "out_base", "out_stride"):
+        if field.role in ("count", "extent", "walk", "out_base", "out_stride"):
             continue
         position = step.plan.positions[field.source]
         if field.role == "pointer":

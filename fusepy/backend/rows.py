@@ -31,6 +31,11 @@ class Walk:
     segments: int
     groups: tuple[int, int, int]
 
+    @property
+    def told(self) -> tuple[int, int, int]:
+        """What the kernel gets, in the order of `walk_fields`."""
+        return self.rows, self.segment, self.segments
+
 
 @lru_cache(256)
 def walk_for(grid: tuple[int, ...]) -> Walk:
@@ -50,7 +55,8 @@ def walk_for(grid: tuple[int, ...]) -> Walk:
 
 def walk_fields(variant: Variant) -> list[Field]:
     """What the kernel is told of a `Walk`."""
-    return [Field(variant.index, role, role) for role in ("rows", "segment")] + [Field("uint", "segments", "segments")]
+    types = {"rows": variant.index, "segment": variant.index, "segments": "uint"}
+    return [Field(type, name, "walk", i) for i, (name, type) in enumerate(types.items())]
 
 
 def row_kernel(
@@ -104,8 +110,8 @@ def narrow(variant: Variant, element: Sequence[str]) -> list[str]:
         f"if ({extent} < {LANES})",
         *block(
             [
-                f"{index} fz_i = fz_row * {extent} + {index}(fz_lane);",
-                f"for ({index} fz_last = fz_end * {extent}; fz_i < fz_last; fz_i += {LANES})",
+                f"{index} fz_last = fz_end * {extent};",
+                f"for ({index} fz_i = fz_row * {extent} + {index}(fz_lane); fz_i < fz_last; fz_i += {LANES})",
                 *block([*decoded(variant, "fz_i", variant.rank), *element]),
                 "return;",
             ]
