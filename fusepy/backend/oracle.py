@@ -22,8 +22,9 @@ from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.symbols import Symbols, own_overloads, symbols_of
 from fusepy.errors import UnknownNameError, UnsupportedArgumentError, did_you_mean
+from fusepy.ir.names import split_path
 from fusepy.ir.oracle import THIS, Answer, Field, Layout, Param, Signature
-from fusepy.ir.types import BOOL, Kind, Type, pair_of, split_path
+from fusepy.ir.types import BOOL, Kind, Type, pair_of
 from fusepy.ir.whole import library, spelled
 
 FACTS_VERSION = 11  # part of the key of facts on disk; raise it when what is recorded changes
