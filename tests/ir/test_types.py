@@ -68,35 +68,9 @@ def test_what_a_type_is_made_of(text: str, kind: Kind, shape: tuple[int, ...], e
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "",
-            " ",
-            "3",
-            "3float",
-            "float[",
-            "float[]",
-            "float]",
-            "float[x]",
-            "Pair<",
-            "Pair<>",
-            "Pair<float",
-            "a::",
-            "::a",
-            "a::3",
-        ),
-        *(
-            "a b",
-            "float*",
-            "f(",
-            "a;} void x(){",
-            "__typeof(x)",
-            "Pair<float>>",
-            "a.",
-            "float3\n;",
-            "a-b",
-            "Pair<-1>",
-            '"x"',
-        ),
+        *("", " ", "3", "3float", "float[", "float[]", "float]", "float[x]", "Pair<", "Pair<>", "Pair<float", "a::", "::a"),
+        *("a b", "float*", "f(", "a;} void x(){", "__typeof(x)", "Pair<float>>", "a.", "float3\n;", "a-b", "Pair<-1>", '"x"'),
+        *("a::3", "a::<b>", "a::::b"),
     ],
 )
 def test_malformed_text_is_no_type(text: str) -> None:
