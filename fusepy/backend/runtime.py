@@ -16,7 +16,8 @@ import slangpy as spy
 
 from fusepy.backend.cache import DiskCache
 from fusepy.backend.emit import Target
-from fusepy.backend.oracle import FACTS_VERSION, Facts, SlangOracle
+from fusepy.backend.facts import FACTS_VERSION, Facts
+from fusepy.backend.oracle import SlangOracle
 from fusepy.backend.pool import Pool
 from fusepy.backend.queue import Queue
 from fusepy.backend.session import Compiler
