@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 import fusepy.contents as contents
+import fusepy.foreign_memory as foreign_memory
 import fusepy.gradients as gradients
 import fusepy.recast as recast
 import fusepy.sharing as sharing
@@ -60,7 +61,7 @@ class Tensor:
         element: Element,
         shape: tuple[int, ...],
         *,
-        block: Block | sharing.Foreign | None = None,
+        block: Block | foreign_memory.Foreign | None = None,
         offset: int = 0,
         strides: tuple[int, ...] | None = None,
     ):
@@ -157,7 +158,7 @@ class Tensor:
         Raises:
             UnsupportedArgumentError: if it is no such array, or of a dtype that Slang does not have.
         """
-        return sharing.from_dlpack(device_of(device), array, dtype)
+        return foreign_memory.from_dlpack(device_of(device), array, dtype)
 
     # ---- contents -----------------------------------------------------------------------------------------------
 
