@@ -13,6 +13,7 @@ from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.compiler import Compiler
 from fusepy.backend.defaults import default_number
 from fusepy.backend.entries import with_entry_points
 from fusepy.backend.facts import Facts
@@ -20,7 +21,6 @@ from fusepy.backend.layouts import globals_of, layout_of, members_of
 from fusepy.backend.libraries import array_name, is_array, seen
 from fusepy.backend.overloads import PICK, Callee, RawAnswer, conforms, found, kind_of
 from fusepy.backend.reads import reachable, texts_of
-from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.symbols import Symbols, own_overloads, symbols_of
 from fusepy.errors import UnknownNameError, did_you_mean
