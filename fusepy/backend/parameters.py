@@ -7,9 +7,10 @@ from typing import Any, cast
 
 import slangpy as spy
 
+from fusepy.backend.plain import plain_of
 from fusepy.backend.resource_slot import ResourceSlot
 from fusepy.backend.slots import Binding, PlainSlot, Slot
-from fusepy.backend.values import check_fields, plain_of
+from fusepy.backend.values import check_fields
 from fusepy.errors import UnsupportedArgumentError
 
 _K = spy.TypeReflection.Kind

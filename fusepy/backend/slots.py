@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.values import HostArray, Plain
+from fusepy.backend.plain import Plain
+from fusepy.backend.values import HostArray
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.sharing import memory_of
 from fusepy.tensor import Tensor
