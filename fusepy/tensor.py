@@ -385,11 +385,6 @@ class Tensor:
         return sharing.buffer(self)
 
     @property
-    def memory(self) -> Any:
-        """The sgl buffer that holds the memory, for what goes through fusepy's queue."""
-        return self.block.buffer
-
-    @property
     def offset(self) -> int:
         """Byte offset of the first element in `buffer`."""
         return self.block.offset + self.origin
