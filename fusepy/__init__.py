@@ -93,6 +93,7 @@ from fusepy.module import Module, SlangType, get_function, load
 from fusepy.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.node_library import NodeLibrary
 from fusepy.nodes import GraphValue, Node
+from fusepy.outlook import explain
 from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
 from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
@@ -187,6 +188,7 @@ __all__ = [
     "dot",
     "exp",
     "exp2",
+    "explain",
     "floor",
     "fori_loop",
     "fract",

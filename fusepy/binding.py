@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.backend.recorder import recording_into
 from fusepy.backend.values import freeze
@@ -38,9 +38,9 @@ class Bindings:
         self.names = tuple(values)
         self.last: tuple[Bindings, Bindings] | None = None  # with what it was last joined, and what came of it
 
-    def updated(self, values: dict[str, Any]) -> Bindings:
-        """With other values; dicts are merged, so that a part of a parameter block can be set by itself."""
-        return Bindings(_merged(self.values, values) if self.values else values)
+    def updated(self, values: Mapping[str, Any]) -> Bindings:
+        """With other values."""
+        return Bindings(merged(self.values, values))
 
     def check(self, program: Program) -> None:
         """Raises `UnknownNameError` for a name that no module of a program declares."""
@@ -51,20 +51,22 @@ class Bindings:
             program.may_set = self.names
 
 
-NOTHING = Bindings({})
-
-
-class Setup(NamedTuple):
-    """The run-time configuration of a function; a tuple, since values may be set every frame.
+class Setup(Bindings):
+    """The run-time configuration of a function. One object with the values of globals, since these may be set every frame.
 
     Attributes:
         hooks: called before each call, in order.
         encoder: the user's command encoder, where a call is recorded instead of run.
     """
 
-    bindings: Bindings = NOTHING
-    hooks: tuple[Hook, ...] = ()
-    encoder: Any = None
+    __slots__ = ("encoder", "hooks")
+
+    def __init__(self, values: Mapping[str, Any], hooks: tuple[Hook, ...] = (), encoder: Any = None):
+        self.values = values
+        self.names = tuple(values)
+        self.last = None
+        self.hooks = hooks
+        self.encoder = encoder
 
     def joined(self, other: Setup, what: str) -> Setup:
         """This setup with that of another function in the same kernel.
@@ -72,10 +74,10 @@ class Setup(NamedTuple):
         Raises:
             ArgumentError: if both set a global, to different values.
         """
-        return Setup(joined(self.bindings, other.bindings, what), (*self.hooks, *other.hooks), self.encoder)
+        return Setup(joined(self, other, what).values, (*self.hooks, *other.hooks), self.encoder)
 
 
-NO_SETUP = Setup()
+NO_SETUP = Setup({})
 
 
 class CallContext:
@@ -124,10 +126,7 @@ def given(what: str, values: Sequence[Any], named: dict[str, Any]) -> dict[str, 
         for name in asked:
             if not isinstance(name, str):
                 raise ArgumentError(f"{what}: set() takes names", saw=repr(name), hint="name the global by a string")
-    for value in asked.values():
-        if value.__class__ is not float:
-            return {name: freeze(value, f"{what}: {name}") for name, value in asked.items()}
-    return asked  # a float is its own snapshot
+    return {name: freeze(value, f"{what}: {name}") for name, value in asked.items()}
 
 
 def no_global(name: str, known: Sequence[str], what: str) -> UnknownNameError:
@@ -192,14 +191,15 @@ def joined(a: Bindings, b: Bindings, what: str) -> Bindings:
 
 def run(setup: Setup, caller: Any, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
     """Runs a program, or records it, with what its function has set, after the hooks."""
-    bindings = setup.bindings
+    bindings: Bindings = setup
     device = program.device
-    if setup.hooks:
+    if setup.hooks or setup.encoder is not None:
         bindings = after_hooks(setup, caller, device, args[: len(args) - len(kwargs)], kwargs)
     leaves = flat(args) if program.nested else args
     with device.lock:
         before = device.bindings
-        device.bindings = entered(bindings, before, program)
+        alone = before is None and program.may_set == bindings.names  # as `entered` would find out
+        device.bindings = bindings if alone else entered(bindings, before, program)
         try:
             if setup.encoder is None:
                 return program(leaves, result)
@@ -219,7 +219,7 @@ def entered(bindings: Bindings, before: Bindings | None, program: Program) -> Bi
 
 def after_hooks(setup: Setup, caller: Any, device: Device, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bindings:
     """What is set for one call once its hooks have run."""
-    bindings = setup.bindings
+    bindings = Bindings(setup.values)  # kernels remember what was set last, and must keep nothing else of the function
     for hook in setup.hooks:
         context = CallContext(caller, args, kwargs, device, bindings)
         hook(context)
@@ -257,16 +257,17 @@ class SetUpProgram(Program):
             return call()
 
 
-def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(old)
+def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Old values with new ones in their place; dicts are merged, so that a part of a parameter block can be set by itself."""
+    made = dict(old)
     for name, value in new.items():
-        before = merged.get(name)
+        before = made.get(name)
         if isinstance(before, dict) and isinstance(value, dict):
             kind = cast("type[dict[str, Any]]", type(cast("Any", value)))
-            merged[name] = kind(_merged(cast("dict[str, Any]", before), cast("dict[str, Any]", value)))
+            made[name] = kind(merged(cast("dict[str, Any]", before), cast("dict[str, Any]", value)))
         else:
-            merged[name] = value
-    return merged
+            made[name] = value
+    return made
 
 
 def _same(a: Any, b: Any) -> bool:

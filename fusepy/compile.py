@@ -20,9 +20,10 @@ from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
 from fusepy.backend.reduce_plan import make_plan
-from fusepy.backend.schedule import Schedule, Step
+from fusepy.backend.schedule import Schedule
 from fusepy.backend.shims import used_names
 from fusepy.backend.sinks import sinks_of, with_sinks, without_sinks
+from fusepy.backend.steps import Step
 from fusepy.backend.targets import Into, Target, sinks_for
 from fusepy.backend.texture import is_texture, kind_of
 from fusepy.delivery import Delivery, shape_of

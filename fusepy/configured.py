@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.recorder import check_encoder
-from fusepy.binding import NO_SETUP, CallContext, Setup, given, hook_of, no_global
+from fusepy.binding import NO_SETUP, CallContext, Setup, given, hook_of, merged, no_global
 from fusepy.choices import call_group, conformance_list, constant_list, thread_group
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.place import user_line
@@ -23,7 +23,13 @@ _OPTIONS = ("numthreads",)
 
 
 class Configured:
-    """What can be configured about any function; see `Function`."""
+    """What can be configured about any function; see `Function`.
+
+    Functions that differ in what they have set alone share their attributes, which are therefore never changed once a function
+    is made; `_setup` is the only one that each has by itself.
+    """
+
+    __slots__ = ("_setup",)
 
     __name__: str
     _device: Any
@@ -55,21 +61,29 @@ class Configured:
             >>> lift([1.0, 2.0]), lift.set(gain=3)([1.0, 2.0])
             ([2.0, 4.0], [3.0, 6.0])
         """
-        if values and len(values) == 1 and callable(values[0]) and not isinstance(values[0], Mapping):
-            ask: Callable[[Any], Any] = values[0]
+        asked: dict[str, Any] = named
+        plain = not values
+        for value in named.values():
+            if value.__class__ is not float:  # which is its own snapshot
+                plain = False
+        if not plain:
+            if len(values) == 1 and callable(values[0]) and not isinstance(values[0], Mapping):
+                ask: Callable[[Any], Any] = values[0]
 
-            def hook(context: CallContext) -> None:
-                context.set(ask(context.function))
+                def hook(context: CallContext) -> None:
+                    context.set(ask(context.function))
 
-            return self.hook(hook)
-        asked = given(self.__name__, values, named)
+                return self.hook(hook)
+            asked = given(self.__name__, values, named)
         known = self._global_names()
         if known is not None:
             for name in asked:
                 if name not in known:
                     raise no_global(name, known, self.__name__)
-        before = self._setup or NO_SETUP
-        return self._set_up(Setup(before.bindings.updated(asked), before.hooks, before.encoder))
+        before = self._setup
+        if before is None:
+            return self._set_up(Setup(asked))
+        return self._set_up(Setup(merged(before.values, asked), before.hooks, before.encoder))
 
     def hook(self: Self, hook: Any, method: Any = None) -> Self:
         """This function with a callback before each call, which may `set` globals for it.
@@ -94,11 +108,19 @@ class Configured:
             (11.0, 12.0)
         """
         before = self._setup or NO_SETUP
-        return self._set_up(before._replace(hooks=(*before.hooks, hook_of(hook, method))))
+        return self._set_up(Setup(before.values, (*before.hooks, hook_of(hook, method)), before.encoder))
 
     def _set_up(self: Self, setup: Setup | None) -> Self:
-        made = object.__new__(type(self))  # copy.copy takes 3 µs, and values may be set every frame
-        made.__dict__.update(self.__dict__)  # shares the programs: they do not depend on any of this
+        """This function with another setup. All else is not copied but shared, since values may be set every frame."""
+        made = object.__new__(self.__class__)
+        made.__dict__ = self.__dict__
+        made._setup = setup
+        return made
+
+    def _apart(self: Self, setup: Setup | None, **changes: Any) -> Self:
+        """This function with another setup, and with attributes of its own, of which some differ."""
+        made = object.__new__(self.__class__)
+        made.__dict__.update(self.__dict__, **changes)
         made._setup = setup
         return made
 
@@ -215,9 +237,8 @@ class Configured:
             raise ArgumentError(
                 f"{self.__name__}.append_to() inside a fused function", place=user_line(), hint="append the fused function itself"
             )
-        made = self._set_up((self._setup or NO_SETUP)._replace(encoder=encoder))
-        made._programs = self._recorded
-        made._returns = "tensor"  # type: ignore[attr-defined]
+        before = self._setup or NO_SETUP
+        made = self._apart(Setup(before.values, before.hooks, encoder), _programs=self._recorded, _returns="tensor")
         return made(*args, _result=_result, **kwargs)  # type: ignore[operator]
 
 

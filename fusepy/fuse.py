@@ -122,8 +122,7 @@ class FusedFunction(Caller):
             found._setup is not self._setup or found._returns != self._returns
         ):  # what a call brings, and shares no program's identity
             programs = found._recorded if self._programs is self._recorded else found._programs
-            found = found._set_up(self._setup)
-            found._programs, found._returns = programs, self._returns
+            found = found._apart(self._setup, _programs=programs, _returns=self._returns)
         return found
 
     def _record(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recording:

@@ -14,7 +14,7 @@ from fusepy.compile import Program, Recording
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
-from fusepy.lazytensor import Call, LazyTensor, Output
+from fusepy.lazytensor import Call, LazyTensor
 from fusepy.pending import RECORDER, waiting
 from fusepy.place import at_line, line_of
 from fusepy.results import hand_back
@@ -45,9 +45,8 @@ def run(call: Call) -> None:
             return
         before, device.bindings = device.bindings, None  # what is set belongs to the call that is running around this
         token = RECORDER.set(None)
-        group = call.group.whole()
         try:
-            _run(device, [c for c in waiting() if c.group.whole() is group])
+            _run(device, connected(call))
         except FusepyError as error:
             raise error.at(line_of(call.place)) from None
         finally:
@@ -55,22 +54,27 @@ def run(call: Call) -> None:
             device.bindings = before
 
 
+def connected(call: Call) -> list[Call]:
+    """The recorded calls that run together with `call`, in order."""
+    group = call.group.whole()
+    return [c for c in waiting() if c.group is group or c.group.whole() is group]
+
+
 def _run(device: Device, calls: Sequence[Call]) -> None:
-    key, leaves, wanted = _structure(calls)
+    key, leaves, wanted = structure(calls)
     try:
         results = _together(device, key, calls, leaves)
     except ShapeError:  # each call fits by itself, but some that share a kernel have no grid in common
         if len(calls) == 1:
             raise
         results = _apart(calls, len(wanted), key)
-    taken: list[Any] = []
+    taken: set[int] = set()
     for tensor, made in zip(wanted, results):
-        if any(made.block is block for block in taken):  # two calls have computed the same
+        if id(made.block) in taken:  # two calls have computed the same
             made = made.copy()
-        taken.append(made.block)
+        taken.add(id(made.block))
         tensor.become(made)
-    for call in calls:
-        call.done()
+    Call.finish(calls)
 
 
 def _together(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Sequence[Tensor]:
@@ -88,13 +92,13 @@ def _apart(calls: Sequence[Call], wanted: int, key: Sequence[int]) -> Sequence[T
     results: list[Tensor] = []
     for call in calls:
         program = call.program
-        given: list[Any] = [results[v.call.first + v.place] if isinstance(v, Output) else v for v in call.leaves]
+        given: list[Any] = [results[v[0].first + v[1]] if v.__class__ is tuple else v for v in call.leaves]
         placed: list[Any] = [v if place is None or v.__class__ is Tensor else place(v) for place, v in zip(program.places, given)]
         results += program.execute(placed, None)
     return [results[n] for n in key[len(key) - wanted :]]
 
 
-def _structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[LazyTensor]]:
+def structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[LazyTensor]]:
     """What decides about the program of these calls, its arguments, and the results that somebody wants.
 
     The first has for each call the identity of its program, and for each of its leaves a place among the arguments, or ``~n`` for
@@ -109,13 +113,17 @@ def _structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[
     for call in calls:
         key.append(id(call.program))
         for leaf in call.leaves:
-            if leaf.__class__ is Output:
-                key.append(~(leaf.call.first + leaf.place))
-                continue
-            place = seen.setdefault(id(leaf), len(leaves)) if leaf.__class__ is Tensor else len(leaves)
-            if place == len(leaves):
+            cls = leaf.__class__
+            if cls is tuple:
+                key.append(~(leaf[0].first + leaf[1]))
+            elif cls is Tensor and id(leaf) in seen:
+                key.append(seen[id(leaf)])
+            else:
+                place = len(leaves)
+                if cls is Tensor:
+                    seen[id(leaf)] = place
                 leaves.append(leaf)
-            key.append(place)
+                key.append(place)
         call.first = count
         for reference in call.results:
             tensor = reference()
@@ -126,6 +134,14 @@ def _structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[
     return (*key, *numbers), leaves, wanted
 
 
+def joint(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Joint:
+    """The program of calls with this `structure`; nothing of it is compiled or remembered yet."""
+    with at_line(line_of(calls[-1].place)):
+        made = Joint(_joined(device, key, calls, leaves), "tensor", strict=False)
+    made.parts = [call.program for call in calls]
+    return made
+
+
 def _program(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Program:
     programs = device.joints
     found = programs.get(key)
@@ -133,9 +149,7 @@ def _program(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves
         device.counters.plan_hits += 1
         programs.move_to_end(key)
         return found
-    with at_line(line_of(calls[-1].place)):
-        made = Joint(_joined(device, key, calls, leaves), "tensor", strict=False)
-    made.parts = [call.program for call in calls]
+    made = joint(device, key, calls, leaves)
     made.home = (programs, key)
     device.programs.add(made)
     device.counters.plan_misses += 1

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fusepy.compile import Program
 
 CALLS = 64  # more are not recorded before the oldest has run, and what is connected to it
+_UNSAID = (None, "tensor")  # what `return_type` may say of a function whose calls are recorded
 LENGTH = 256  # operations on the way from an argument to a result, beyond which the result is computed before it is used
 
 
@@ -59,12 +60,12 @@ def _record(caller: Caller, program: Program, args: Sequence[Any], kwargs: Mappi
     known: Recordable | None = program.recorded
     if known is None:
         known = program.recorded = Recordable.of(program)
-    unsaid = result is None and caller._returns in (None, "tensor")  # pyright: ignore[reportPrivateUsage]
+    unsaid = result is None and caller._returns in _UNSAID  # pyright: ignore[reportPrivateUsage]
     if known.fits and unsaid and caller._setup is None:  # pyright: ignore[reportPrivateUsage]
         with program.device.lock:
-            call = _call(program, known, args)
-            if call is not None:
-                return _results(program, *call)
+            made = _called(program, known, args)
+        if made is not None:
+            return made
     return _now(caller, args, kwargs, known.container if unsaid else result)
 
 
@@ -81,8 +82,8 @@ def _now(caller: Caller, args: Sequence[Any], kwargs: Mapping[str, Any], result:
         RECORDER.reset(token)
 
 
-def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Call, Sequence[Result]] | None:
-    """The call, and what its results are; ``None`` where an argument is to be read now."""
+def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
+    """Records the call and returns what it returns; ``None`` where an argument is to be read now."""
     if len(PENDING) >= CALLS:
         _make_room(program.device)
     given: Sequence[Any] = flat(args) if program.nested else args
@@ -101,7 +102,7 @@ def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Cal
             cls = leaf.__class__
         if cls is LazyTensor:
             output: Output = leaf.pending
-            call = output.call
+            call = output[0]
             if call.length > length:
                 length = call.length
             group = call.group if group is None or group is call.group else joined(group, call.group)
@@ -110,6 +111,11 @@ def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Cal
         elif cls is float or cls is int:
             leaves.append(leaf)
             shapes.append(())
+        elif cls is Tensor:
+            if leaf.block.__class__ is not Block:  # memory of another framework may change at any time
+                return None
+            leaves.append(leaf)
+            shapes.append(leaf.shape)
         else:
             kept = _kept(program, len(leaves), leaf)
             if kept is None:
@@ -118,13 +124,14 @@ def _call(program: Program, known: Recordable, args: Sequence[Any]) -> tuple[Cal
             shapes.append(shape_of(kept))
     if length > LENGTH:
         _compute(given, range(len(given)))
-        return _call(program, known, args)
+        return _called(program, known, args)
     if known.numbers:
         known.check_numbers(leaves)
-    results = known.results(tuple(shapes))
-    if results is None:
+    if shapes != known.shapes:
+        known.follow(shapes)
+    if known.results is None:
         return None
-    return Call(program, leaves, user_place(), length + known.length, group or Group()), results
+    return _results(program, Call(program, leaves, user_place(4), length + known.length, group or Group()), known.results)
 
 
 def _make_room(device: Device) -> None:
@@ -145,8 +152,6 @@ def _compute(given: Sequence[Any], places: Iterable[int]) -> None:
 def _kept(program: Program, position: int, value: Any) -> Any:
     """An argument as it is now, though the user may change it before the call runs; ``None`` if it cannot be kept."""
     cls = value.__class__
-    if cls is Tensor:  # memory of another framework may change at any time
-        return value if value.block.__class__ is Block else None
     if cls is np.ndarray:
         place = program.places[position]
         assert place is not None
@@ -172,7 +177,7 @@ def _results(program: Program, call: Call, results: Sequence[Result]) -> Any:
         tensor.size = size
         tensor.key = key
         tensor.grads = None
-        tensor.pending = Output(call, len(made))
+        tensor.pending = (call, len(made))
         call.results.append(weakref.ref(tensor))
         made.append(tensor)
     rebuild = program.recording.rebuild

@@ -6,10 +6,9 @@ a plain `Tensor`, its class included.
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from fusepy.pending import PENDING, RECORDER
 from fusepy.signature import KEYS
@@ -18,28 +17,17 @@ from fusepy.tensor import Tensor
 if TYPE_CHECKING:
     from fusepy.compile import Program
 
-# what of a tensor is known only when it lies in memory
+# what of a tensor is known only when it lies in memory; see `LazyTensor.become`
 _MEMORY = ("address", "block", "high", "linear", "low", "origin", "strides")
-_serial = itertools.count()
 
 
-class Output:
-    """Result number `place` of a recorded call."""
-
-    __slots__ = ("call", "place")
-
-    def __init__(self, call: Call, place: int):
-        self.call = call
-        self.place = place
+Output = tuple["Call", int]  # a recorded call, and the number of one of its results; nothing else in `Call.leaves` is a tuple
 
 
 class Group:
     """Recorded calls that share results, by way of others too, and so run together; groups that meet become one."""
 
-    __slots__ = ("into",)
-
-    def __init__(self) -> None:
-        self.into: Group | None = None
+    into: Group | None = None
 
     def whole(self) -> Group:
         """The group that this one has become a part of."""
@@ -64,7 +52,7 @@ class Call:
         program: what the call would have run by itself.
         leaves: its arguments, nested ones as their leaves, and what the function has captured; an `Output` for the result of
             another call.
-        results: weak references to the tensors that stand for its results, once they are made.
+        results: weak references to the tensors that stand for its results.
         place: file and line of the user.
         group: the calls that it runs with.
         over: whether the results are there.
@@ -72,7 +60,7 @@ class Call:
         length: operations on the longest way through the recorded calls that ends here.
     """
 
-    __slots__ = ("__weakref__", "first", "group", "leaves", "length", "over", "place", "program", "results", "serial")
+    __slots__ = ("__weakref__", "_pending", "first", "group", "leaves", "length", "over", "place", "program", "results")
 
     def __init__(self, program: Program, leaves: Sequence[Any], place: tuple[str, int] | None, length: int, group: Group):
         self.program = program
@@ -82,9 +70,8 @@ class Call:
         self.length = length
         self.group = group
         self.over = False
-        self.first = 0
-        self.serial = next(_serial)
-        PENDING[self.serial] = weakref.ref(self)
+        reference = self._pending = weakref.ref(self, PENDING.pop)  # it goes with this, and then nothing is called
+        PENDING[reference] = None
 
     def reads(self, tensor: Tensor) -> bool:
         """Whether it reads memory of `tensor`; views of the same bytes are found by their addresses."""
@@ -99,14 +86,15 @@ class Call:
 
         run(self)
 
-    def done(self) -> None:
-        """Lets go of the arguments, once the results are there."""
-        self.over = True
-        self.leaves = ()
-        PENDING.pop(self.serial, None)
-
-    def __del__(self, pop: Any = PENDING.pop) -> None:  # bound here, since modules may be gone when the process ends
-        pop(self.serial, None)
+    @staticmethod
+    def finish(calls: Sequence[Call]) -> None:
+        """Lets go of the arguments of calls whose results are there."""
+        pending = PENDING
+        for call in calls:
+            call.over = True
+            call.leaves = ()
+            pending.pop(call._pending, None)
+            del call._pending
 
 
 class LazyTensor(Tensor):
@@ -116,19 +104,21 @@ class LazyTensor(Tensor):
 
     def compute(self) -> Tensor:
         """Runs the calls behind it."""
-        output = self._pending()
+        output = self.waiting()
         if output is not None:
-            output.call.run()
+            output[0].run()
         return self
 
-    def _pending(self) -> Output | None:
+    def waiting(self) -> Output | None:
         """What it stands for; ``None`` once it is computed, which another thread may do at any time."""
-        return cast("Output | None", getattr(self, "pending", None)) if self.__class__ is LazyTensor else None
+        output: Output | None = getattr(self, "pending", None) if self.__class__ is LazyTensor else None
+        return output
 
     def become(self, made: Tensor) -> None:
         """Takes over the memory of `made`, and is a plain tensor from then on."""
-        for name in _MEMORY:
-            setattr(self, name, getattr(made, name))
+        self.address, self.low, self.high = made.address, made.low, made.high
+        self.block, self.origin = made.block, made.origin
+        self.strides, self.linear = made.strides, made.linear
         object.__setattr__(self, "__class__", Tensor)
         del self.pending
 

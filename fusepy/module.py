@@ -148,6 +148,8 @@ class Module:
         self._loaded.replace(source)
         self._device.replaced.add(old)
         self._device.replaced.discard(source.closure)
+        for name in self._found:
+            vars(self).pop(name, None)
         self._found.clear()
         self._methods.clear()
         forget_programs(self._device, [old])
@@ -250,7 +252,8 @@ class Module:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self[name]
+        found = vars(self)[name] = self[name]  # which Python finds by itself from now on
+        return found
 
     def __dir__(self) -> list[str]:
         return sorted([*self._symbols["functions"], *self._symbols["types"], *super().__dir__()])

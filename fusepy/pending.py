@@ -31,12 +31,12 @@ class Waiting(Protocol):
 # what a call is given to instead of running, inside of `lazy`
 RECORDER: ContextVar[Callable[..., Any] | None] = ContextVar("fusepy_lazy", default=None)
 # calls that somebody still wants a result of, in the order in which they were recorded; who drops the results drops the call
-PENDING: dict[int, weakref.ref[Any]] = {}
+PENDING: dict[weakref.ref[Any], None] = {}
 
 
 def waiting() -> list[Any]:
     """The recorded calls of all threads, in order."""
-    return [call for reference in list(PENDING.values()) if (call := reference()) is not None]
+    return [call for reference in list(PENDING) if (call := reference()) is not None]
 
 
 def before_write(tensor: Tensor) -> None:

@@ -31,10 +31,14 @@ def user_line() -> str | None:
     return None
 
 
-def user_place() -> Place | None:
-    """File and line of the innermost frame outside of fusepy, for whoever will hardly ever need them as text."""
+def user_place(above: int = 1) -> Place | None:
+    """File and line of the innermost frame outside of fusepy, for whoever will hardly ever need them as text.
+
+    Args:
+        above: how many frames up there may be such a one: what is skipped costs nothing.
+    """
     known = _users
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    frame = sys._getframe(above)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         name = frame.f_code.co_filename
         if known[name] if name in known else _is_users(name):

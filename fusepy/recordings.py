@@ -40,6 +40,8 @@ class Recordable:
         numbers: the integers among the arguments, by place, type and name.
         in_memory: the arguments of which user code sees more than an element, so that a kernel cannot compute them on the way.
         length: how many operations it has.
+        shapes: of the arguments of its last call.
+        results: what that makes; ``None`` where the program is made for other trailing extents.
     """
 
     def __init__(self, fits: bool, container: str | None):
@@ -48,7 +50,9 @@ class Recordable:
         self.in_memory: frozenset[int] = frozenset()
         self.length = 0
         self.numbers: list[tuple[int, Type, str]] = []
-        self._shapes: dict[Any, Sequence[Result] | None] = {}
+        self.shapes: list[tuple[int, ...]] | None = None
+        self.results: Sequence[Result] | None = None
+        self._made: dict[Any, Sequence[Result] | None] = {}
 
     @staticmethod
     def of(program: Any) -> Recordable:
@@ -75,20 +79,20 @@ class Recordable:
             if isinstance(value, (int, float)):
                 check_range(value, type, f"{self._program.graph.name}: argument {name!r}")
 
-    def results(self, shapes: tuple[tuple[int, ...], ...]) -> Sequence[Result] | None:
-        """The results for arguments of these shapes; ``None`` where the program is made for other trailing extents.
+    def follow(self, shapes: list[tuple[int, ...]]) -> None:
+        """Finds the results for arguments of these shapes.
 
         Raises:
             ShapeError: if they do not fit together.
         """
-        found = self._shapes.get(shapes)
-        if found is None:
-            if len(self._shapes) >= SHAPES:
-                self._shapes.clear()
-            found = self._shapes[shapes] = self._made(shapes)
-        return found
+        key = tuple(shapes)
+        if key not in self._made:
+            if len(self._made) >= SHAPES:
+                self._made.clear()
+            self._made[key] = self._make(key)
+        self.shapes, self.results = shapes, self._made[key]
 
-    def _made(self, shapes: tuple[tuple[int, ...], ...]) -> Sequence[Result] | None:
+    def _make(self, shapes: tuple[tuple[int, ...], ...]) -> Sequence[Result] | None:
         program = self._program
         for plan in [s.plan for s in program.plan.steps] if isinstance(program.plan, Schedule) else [program.plan]:
             assert isinstance(plan, Plan)

@@ -92,11 +92,14 @@ def test_chains_never_mutate(steps: list[tuple[int, str, int]], fused: bool) -> 
     for parent, step, value in steps:
         f, state = made[parent % len(made)]
         configure, model = STEPS[step]
-        before = dict(vars(f))
+        before, setup = dict(vars(f)), f._setup
+        values = None if setup is None else dict(setup.values)
         made.append((configure(f, value), model(state, value)))
         assert {k: v for k, v in vars(f).items() if k not in ("_programs", "_recorded", "_raw")} == {
             k: v for k, v in before.items() if k not in ("_programs", "_recorded", "_raw")
         }
+        assert f._setup is setup
+        assert setup is None or setup.values == values
     for f, state in [*made, *reversed(made)]:
         check(f, state)
 

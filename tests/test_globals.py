@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.effort import python_calls
 
 SOURCE = """
 struct Camera { float3 position; float fov; float3x3 frame; float2 corners[3]; bool ortho; };
@@ -33,6 +35,7 @@ RWStructuredBuffer<float> log;
 uniform float* ramp;
 
 float lift(float x) { return x * gain; }
+float times(float x, float k) { return x * k; }
 float weigh(int i) { return weights[i]; }
 int place(int i) { return steps + cell[i]; }
 float3 turn(float3 v) { return mul(transform, float4(v, 1)).xyz; }
@@ -235,10 +238,22 @@ def test_another_value_each_frame_compiles_nothing(m: Any, device: Any) -> None:
     assert after.kernels_compiled == before.kernels_compiled
     assert after.plan_misses == before.plan_misses
     assert after.dispatches == before.dispatches + 100
+    assert vars(m.lift.set(gain=1.0)) is vars(m.lift)  # nothing of a function is copied for another value
     sky = [texture(device, float(i)) for i in range(6)]
     base = scene(device)
     shown = [m.sky.set(g_scene={**base, "sky": s})(fp.grid((2, 2))) for s in sky]
     assert [s.to_numpy()[0, 0, 0] for s in shown] == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.req("F17")
+@pytest.mark.parametrize("fused", [False, True])
+def test_another_value_runs_about_what_another_argument_does(m: Any, device: Any, fused: bool) -> None:
+    x, out = (fp.Tensor.zeros(device, 4) for _ in range(2))
+    lift, times = (fp.fuse(lambda x: m.lift(x)), fp.fuse(lambda x, k: m.times(x, k))) if fused else (m.lift, m.times)
+    numbers = map(float, count())
+    value = python_calls(lambda: lift.set(gain=next(numbers))(x, _result=out))
+    argument = python_calls(lambda: times(x, next(numbers), _result=out))
+    assert value <= argument + 10, (value, argument)
 
 
 @pytest.mark.req("F17")

@@ -330,6 +330,57 @@ def test_scans(shape: tuple[int, ...], exclusive: bool) -> None:
             np.testing.assert_array_equal(fp.scan("max", x, axis=axis), largest)
 
 
+@pytest.fixture
+def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of threads go along chunks together, as on a GPU; chunks end inside a tile, and there are three levels of them."""
+    choose, shape = fold_stages.scan_shape, FoldShape(True, True, 16, 4, ordered=True)
+
+    def chosen(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int) -> tuple[FoldShape, int]:
+        return (shape, max(1, -(-reduced // 75))) if inner else choose(kind, outputs, reduced, inner, nbytes)
+
+    monkeypatch.setattr(fold_stages, "TOP", 3)
+    monkeypatch.setattr(fold_stages, "scan_shape", chosen)
+
+
+@pytest.mark.usefixtures("in_order")
+@pytest.mark.parametrize("shape", [(1000,), (20_000,), (3, 500), (0, 3)])
+def test_groups_scan_like_threads(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(1).integers(-9, 9, shape).astype(np.int32)
+    every_other = fp.Tensor.from_numpy(fp.default_device(), np.repeat(x, 2, -1))[..., ::2]
+    for axis in range(len(shape)):
+        for some, scans in ((x, scans_along(axis)), (every_other, scans_along(axis))):
+            whole, before, largest, beside = (r.to_numpy() if isinstance(r, fp.Tensor) else r for r in scans(some))
+            np.testing.assert_array_equal(whole, np.cumsum(x, axis))
+            np.testing.assert_array_equal(before, np.cumsum(x, axis) - x)
+            np.testing.assert_array_equal(largest, np.maximum.accumulate(x, axis) if x.size else x)
+            np.testing.assert_array_equal(beside, x + 1)
+
+
+def scans_along(axis: int) -> Any:
+    """A function of its own, whose shapes are chosen when it is called."""
+
+    def scans(x: Any) -> Any:
+        sums = fp.scan("sum", x, axis=axis)
+        return sums, fp.scan("sum", x, axis=axis, exclusive=True), fp.scan("max", x, axis=axis), x + 1
+
+    return fp.fuse(scans)
+
+
+@pytest.mark.usefixtures("in_order")
+def test_groups_scan_in_order_and_in_place(m: fp.Module) -> None:
+    random = np.random.default_rng(6)
+    steps = np.stack([random.random(3000) * 0.4 + 0.8, random.normal(size=3000)], -1).astype(np.float32)
+    expected, (a, b) = [], (1.0, 0.0)
+    for scale, offset in steps.astype(np.float64):
+        a, b = a * scale, b * scale + offset
+        expected.append((a, b))
+    tensor = fp.Tensor.from_numpy(fp.default_device(), steps, "float2")
+    scan = fp.fuse(lambda x: fp.scan(m.affine, [1, 0])(x))
+    np.testing.assert_allclose(scan(tensor).to_numpy(), expected, rtol=2e-3, atol=2e-3)
+    scan(tensor, _result=tensor)
+    np.testing.assert_allclose(tensor.to_numpy(), expected, rtol=2e-3, atol=2e-3)
+
+
 def test_scans_of_floats_are_as_good_as_sums() -> None:
     x = np.random.default_rng(4).random(300_000, np.float32)
     found = fp.scan("sum", x).astype(np.float64)

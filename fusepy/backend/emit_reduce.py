@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from fusepy.backend.emit import KernelSource, Target
-from fusepy.backend.fold_elements import FoldElements
+from fusepy.backend.fold_scans import ScanLoops
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.marshals.base import BLOCK, Access
 from fusepy.backend.options import NO_OPTIONS, Options
@@ -33,7 +33,7 @@ def emit_fold(
     return FoldKernel(region, variant, target, accesses, imports, taken, options).build()
 
 
-class FoldKernel(FoldElements):
+class FoldKernel(ScanLoops):
     """The kernel of one stage."""
 
     def kernel(self, entry: str) -> list[str]:
@@ -47,7 +47,10 @@ class FoldKernel(FoldElements):
             *(self.whole_arrays() if self.element_wise else ()),
             f"    uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;",
         ]
-        body = self.scan() if self.variant.scans else self.by_group() if shape.group else self.by_thread()
+        if self.variant.scans or shape.ordered:
+            body = self.tiles() if shape.ordered else self.scan()
+        else:
+            body = self.by_group() if shape.group else self.by_thread()
         return [*head, *(f"    {line}" for line in body), "}"]
 
     def by_group(self) -> list[str]:
@@ -57,18 +60,17 @@ class FoldKernel(FoldElements):
         if shape.beside > 1:
             lane, apart = "fz_in", "n" if shape.inner else f"n * {shape.beside}"
         lines = [*self.grouped(), *(self.folded_rows() if shape.rows else self.folded(lanes, lane))]
-        for name, _ in self.members:
-            lines.append(f"fz_s_{name}[fz_lane] = fz_acc.{name};")
         lines += [
+            *self.told("fz_acc"),
             "GroupMemoryBarrierWithGroupSync();",
             f"for (uint n = {lanes // 2}; n > 0; n >>= 1)",
             "{",
             f"    if ({lane} < n)",
             "    {",
             "        FzAcc other;",
-            *(f"        other.{name} = fz_s_{name}[fz_lane + {apart}];" for name, _ in self.members),
+            *(f"        {line}" for line in self.heard(f"fz_lane + {apart}", "other")),
             f"        fz_merge(fz_acc, other, {BLOCK}.zero);",
-            *(f"        fz_s_{name}[fz_lane] = fz_acc.{name};" for name, _ in self.members),
+            *(f"        {line}" for line in self.told("fz_acc")),
             "    }",
             "    GroupMemoryBarrierWithGroupSync();",
             "}",
@@ -77,98 +79,33 @@ class FoldKernel(FoldElements):
         ]
         return [*lines, *self.finish("fz_acc", "fz_out")]
 
-    def grouped(self) -> list[str]:
-        """Which result and chunk a thread of a group works on. Threads beyond the last result have no elements, but must wait."""
-        index, shape, beside = self.variant.index, self.variant.shape, self.variant.shape.beside
-        if beside > 1 and not shape.inner:
-            return [
-                f"uint fz_in = fz_lane / {beside};",
-                f"uint fz_across = (uint({BLOCK}.outputs) + {beside - 1}) / {beside};",
-                f"{index} fz_chunk = {index}(fz_at / fz_across);",
-                f"{index} fz_out = {index}((fz_at % fz_across) * {beside} + fz_lane % {beside});",
-                f"if (fz_chunk >= {BLOCK}.chunks)",
-                "    return;",
-                *self.decoded(self.kept, "fz_out"),
-                *self.bounds("fz_chunk"),
-                f"if (fz_out >= {BLOCK}.outputs)",
-                "    fz_last = fz_e;",
-            ]
-        number = f"(fz_at * {beside} + fz_lane / {shape.lanes})" if beside > 1 else "fz_at"
-        return [
-            *([f"uint fz_in = fz_lane % {shape.lanes};"] if beside > 1 else []),
-            f"{index} fz_out = {index}({number} / uint({BLOCK}.chunks));",
-            f"{index} fz_chunk = {index}({number} % uint({BLOCK}.chunks));",
-            *([] if beside > 1 else [f"if (fz_out >= {BLOCK}.outputs)", "    return;"]),
-            *self.decoded(self.kept, "fz_out"),
-            *self.bounds("fz_chunk"),
-            *([f"if (fz_out >= {BLOCK}.outputs)", "    fz_last = fz_e;"] if beside > 1 else []),
-        ]
-
     def by_thread(self) -> list[str]:
         """Each thread has chunks of its own, of several results side by side."""
         acc = "fz_acc[w]" if self.variant.shape.columns > 1 else "fz_acc"
-        return [*self.placed(), *self.folded(), *self.columns(self.finish(acc, self.result))]
-
-    def scan(self) -> list[str]:
-        """Each thread goes along one chunk, from what the chunks before it come to."""
-        start = ["FzAcc fz_acc = fz_none();"]
-        if self.variant.carried:
-            at = f"{self.variant.index} fz_from = {self.place('fz_chunk', 'fz_out', 'chunks')};"
-            start = [at, *self.loaded_from("p", "fz_from", "fz_acc")]
-        loop = ["for (; fz_e < fz_last; ++fz_e)", "{"]
-        if self.element_wise:
-            given = "".join(f"r_{a.j}, " for a in self.accumulators)
-            before = [f"{a.want} x_{a.j} = {a.result('fz_acc')};" for a in self.accumulators if a.fold.exclusive]
-            after = [f"{a.want} x_{a.j} = {a.result('fz_acc')};" for a in self.accumulators if not a.fold.exclusive]
-            one = ["FzRun one = fz_start();", f"fz_take(one, {given}int(e));", f"fz_gather(fz_acc, one, {BLOCK}.zero);"]
-            stores = [self.store(a.j, f"x_{a.j}") for a in self.accumulators]
-            body = [*self.computed_at("fz_e", "fz_out"), *before, *one, *after, *stores]
-        else:
-            stored = self.stored_into("q", "at", "fz_acc")
-            body = [*self.partial_at("fz_e", "fz_out"), *stored, f"fz_merge(fz_acc, found, {BLOCK}.zero);"]
-        return [*self.placed(), *start, *loop, *(f"    {line}" for line in body), "}"]
-
-    def placed(self) -> list[str]:
-        """Which result and which chunk a thread has; neighbours in a group are neighbours in memory."""
-        index, shape = self.variant.index, self.variant.shape
-        if shape.inner:
-            lines = [
-                f"{index} fz_chunk = {index}((fz_at * {shape.threads} + fz_lane) % uint({BLOCK}.chunks));",
-                f"{index} fz_out = {index}((fz_at * {shape.threads} + fz_lane) / uint({BLOCK}.chunks));",
-                f"if (fz_out >= {BLOCK}.outputs)",
-                "    return;",
-            ]
-        else:
-            across = shape.threads * shape.columns
-            lines = [
-                f"uint fz_across = (uint({BLOCK}.outputs) + {across - 1}) / {across};",
-                f"{index} fz_chunk = {index}(fz_at / fz_across);",
-                f"{index} fz_out = {index}((fz_at % fz_across) * {across} + fz_lane);",
-                f"if (fz_chunk >= {BLOCK}.chunks{'' if shape.columns > 1 else f' || fz_out >= {BLOCK}.outputs'})",
-                "    return;",
-            ]
-        return [*lines, *self.decoded(self.kept, "fz_out"), *self.bounds("fz_chunk")]
+        return [*self.placed(), *self.folded(), *self.columns(self.finish(acc, self.result), stores=True)]
 
     def folded(self, step: int = 1, lane: str = "") -> list[str]:
         """A chunk into ``fz_acc``, run by run. Of every `step` elements a thread takes one: the first, or that of its `lane`."""
         index, shape = self.variant.index, self.variant.shape
         at = "[w]" if shape.columns > 1 else ""
-        first, next = (f"fz_e + {index}({lane})", f"u * {step} + {lane}") if lane else ("fz_e", "u")
+        first = f"fz_e + {index}({lane})" if lane else "fz_e"
         ahead, length = shape.unroll * step, shape.run * step
-        lines = [
-            f"{index} fz_stop = fz_last - fz_e < {length} ? fz_last : fz_e + {length};",
-            *self.made(self.run, "run", self.start),
-        ]
+        stores = self.element_wise and any(j < self.plain for j in self.stored())
+        run = self.made(self.run, "run", self.start)
+        together = self.taken_at(first, self.result, f"run{at}", f"u * {step}" if step > 1 else "u")
+        together = self.columns([f"{self.unroll} for (uint u = 0; u < {shape.unroll}; ++u)", *together], stores)
+        single = self.columns(self.taken_at(first, self.result, f"run{at}"), stores)
+        single = single if shape.columns == 1 else [f"    {line}" for line in single]
+        gather = self.each(self.gather.format(f"fz_acc{at}", f"run{at}"))
+        lines = self.made("FzAcc", "fz_acc", "fz_none")
+        if shape.unroll == shape.run > 1:
+            lines += [f"for (; fz_e + {length} <= fz_last; fz_e += {length})", *block([*run, *together, *gather])]
+            return [*lines, *run, f"for (; {first} < fz_last; fz_e += {step})", *single, *gather]
+        run = [f"{index} fz_stop = fz_last - fz_e < {length} ? fz_last : fz_e + {length};", *run]
         if shape.unroll > 1:
-            together = self.taken_at(f"fz_e + {index}({next})", self.result, f"run{at}")
-            together = [f"[ForceUnroll] for (uint u = 0; u < {shape.unroll}; ++u)", *together]
-            lines += [f"for (; fz_e + {ahead} <= fz_stop; fz_e += {ahead})", *(f"    {line}" for line in self.columns(together))]
-        single = self.columns(self.taken_at(first, self.result, f"run{at}"))
-        lines += [f"for (; {first} < fz_stop; fz_e += {step})"]
-        lines += single if shape.columns == 1 else [f"    {line}" for line in single]
-        lines += ["fz_e = fz_stop;"] if lane else []
-        lines += self.each(self.gather.format(f"fz_acc{at}", f"run{at}"))
-        return [*self.made("FzAcc", "fz_acc", "fz_none"), "while (fz_e < fz_last)", *block(lines)]
+            run += [f"for (; fz_e + {ahead} <= fz_stop; fz_e += {ahead})", *(f"    {line}" for line in together)]
+        run += [f"for (; {first} < fz_stop; fz_e += {step})", *single, *(["fz_e = fz_stop;"] if lane else []), *gather]
+        return [*lines, "while (fz_e < fz_last)", *block(run)]
 
     def folded_rows(self) -> list[str]:
         """A chunk of whole rows into ``fz_acc``. What only depends on the row is the same for all threads, and computed once."""
@@ -212,29 +149,20 @@ class FoldKernel(FoldElements):
     @property
     def result(self) -> str:
         """The result that a thread works on, or the one in column ``w``."""
-        shape = self.variant.shape
-        return f"(fz_out + {self.variant.index}(w * {shape.threads}))" if shape.columns > 1 else "fz_out"
+        shape, index = self.variant.shape, self.variant.index
+        if shape.narrow:
+            return f"{index}(w)"
+        return f"(fz_out + {index}(w * {shape.threads}))" if shape.columns > 1 else "fz_out"
 
     def each(self, line: str) -> list[str]:
         """A line for each result that a thread works on, ``w``."""
         columns = self.variant.shape.columns
-        return [line] if columns == 1 else [f"[ForceUnroll] for (uint w = 0; w < {columns}; ++w)", f"    {line}"]
+        return [line] if columns == 1 else [f"{self.unroll} for (uint w = 0; w < {columns}; ++w)", f"    {line}"]
 
-    def columns(self, lines: Sequence[str]) -> list[str]:
-        """Lines for each result that a thread works on, ``w``, where that is one."""
+    def columns(self, lines: Sequence[str], stores: bool) -> list[str]:
+        """Lines for each result that a thread works on, ``w``; where they store, only for those of this group."""
         columns = self.variant.shape.columns
         if columns == 1:
             return list(lines)
-        return [
-            f"[ForceUnroll] for (uint w = 0; w < {columns}; ++w)",
-            f"    if ({self.result} < {BLOCK}.outputs)",
-            *(f"    {line}" for line in block(lines)),
-        ]
-
-    def bounds(self, chunk: str) -> list[str]:
-        """The elements of a chunk."""
-        index = self.variant.index
-        return [
-            f"{index} fz_e = {chunk} * {BLOCK}.chunk;",
-            f"{index} fz_last = {BLOCK}.reduced - fz_e < {BLOCK}.chunk ? {BLOCK}.reduced : fz_e + {BLOCK}.chunk;",
-        ]
+        own = [f"    if (uint{self.result} >= fz_first)"] if stores and not self.variant.shape.narrow else []
+        return [f"{self.unroll} for (uint w = 0; w < {columns}; ++w)", *own, *(f"    {line}" for line in block(lines))]

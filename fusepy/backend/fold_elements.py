@@ -49,6 +49,8 @@ class FoldElements(RegionKernel):
         self.plain = len(self.body.outputs) - len(self.accumulators)  # results that are stored element by element
         self.element_wise = variant.reads == "elements"
         self.finishes = variant.writes == "results"
+        self.counts = any(reach(accesses[o.container], o) == "index" for o in self.operands)
+        self.software = target.kind == "software"
         whole = [o.want for o in (*self.operands, *self.then) if o.want.kind is Kind.WHOLE]
         self.arrays = ArrayNames(whole, self.shims, imports)
         # a run of elements is put together before it is added; accumulators are merged one by one
@@ -103,6 +105,11 @@ class FoldElements(RegionKernel):
         v = self.variant
         return v.reads == "partials" if role == "from" else v.carried or (v.writes == "partials" and not v.scans)
 
+    @property
+    def unroll(self) -> str:
+        """What spells a loop out: lavapipe, since Slang takes ten times as long; other drivers would be free not to."""
+        return "[unroll]" if self.software else "[ForceUnroll]"
+
     # ---- text ---------------------------------------------------------------------------------------------------
 
     def trampoline(self) -> list[str]:
@@ -121,31 +128,51 @@ class FoldElements(RegionKernel):
 
     # ---- one element --------------------------------------------------------------------------------------------
 
-    def taken_at(self, e: str, out: str, run: str) -> list[str]:
-        """Takes element `e` of a result into a run."""
+    def taken_at(self, e: str, out: str, run: str, ahead: str = "") -> list[str]:
+        """Takes element `e` of a result, or one `ahead` of it, into a run."""
         if self.element_wise:
             given = "".join(f"r_{a.j}, " for a in self.accumulators)
-            return ["{", *(f"    {line}" for line in self.computed_at(e, out)), f"    fz_take({run}, {given}int(e));", "}"]
+            return ["{", *(f"    {line}" for line in self.computed_at(e, out, ahead)), f"    fz_take({run}, {given}int(e));", "}"]
         merge = f"fz_merge({run}, found, {BLOCK}.zero);"
-        return ["{", *(f"    {line}" for line in (*self.partial_at(e, out), merge)), "}"]
+        return ["{", *(f"    {line}" for line in (*self.partial_at(e, out, ahead), merge)), "}"]
 
-    def computed_at(self, e: str, out: str) -> list[str]:
+    def computed_at(self, e: str, out: str, ahead: str = "") -> list[str]:
         """Loads and computes one element, and stores what is stored of each."""
-        index = self.variant.index
-        lines = [f"{index} e = {e};"]
-        if self.variant.shape.rows:  # `e` is a place in the row
-            last = self.variant.rank - 1
-            lines = [f"{index} d{last} = {e};", f"{index} e = fz_row * {BLOCK}.extent{last} + d{last};"]
-        elif not self.variant.linear:
-            lines += self.decoded(self.over, "e")
-        if self.variant.linear:
-            lines.append(f"{index} i = {self.place('e', out, 'reduced')};")
-        elif any(reach(self.accesses[o.container], o) == "index" for o in self.operands):
-            lines.append(linear_index(self.variant))
+        lines = self.located_at(e, out, ahead)
         lines += [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.loaded]
         lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(self.body.outputs)]
         lines.append(self.call(lambda name: name))
         return lines + [self.store(j, f"r_{j}") for j in self.stored() if j < self.plain]
+
+    def located_at(self, e: str, out: str, ahead: str = "") -> list[str]:
+        """Which element one is, and where it lies."""
+        index, last = self.variant.index, self.variant.rank - 1
+        if self.variant.shape.rows:  # `e` is a place in the row
+            lines = [f"{index} d{last} = {e};", f"{index} e = fz_row * {BLOCK}.extent{last} + d{last};"]
+        else:
+            lines = [self.numbered(e, ahead), *([] if self.variant.linear else self.decoded(self.over, "e"))]
+        if self.variant.linear:
+            lines.append(self.indexed(e, out, ahead))
+        elif self.counts:
+            lines.append(linear_index(self.variant))
+        return lines
+
+    def numbered(self, e: str, ahead: str) -> str:
+        """Which element of its result one is."""
+        index = self.variant.index
+        return f"{index} e = {e} + {index}({ahead});" if ahead else f"{index} e = {e};"
+
+    def indexed(self, e: str, out: str, ahead: str) -> str:
+        """Where an element lies. On a CPU what Slang knows of it is added last, in 64 bits: the load takes it as an offset."""
+        shape = self.variant.shape
+        base, known = self.place(e, out, "reduced"), ahead
+        if shape.narrow:
+            base, known = f"{e} * {shape.columns}", f"{ahead} * {shape.columns} + w" if ahead else "w"
+        elif not shape.inner:
+            base, known = self.place("e", "fz_out", "reduced"), f"w * {shape.threads}" if shape.columns > 1 else ""
+        if not self.software or not known or self.counts:
+            return f"{self.variant.index} i = {self.place('e', out, 'reduced')};"
+        return f"int64_t i = int64_t({base}) + int64_t({known});"
 
     def place(self, e: str, out: str, count: str) -> str:
         """Where element `e` of a result lies among those of all."""
@@ -163,10 +190,11 @@ class FoldElements(RegionKernel):
 
     # ---- accumulators in memory ---------------------------------------------------------------------------------
 
-    def partial_at(self, e: str, out: str) -> list[str]:
-        index = self.variant.index
-        at = self.place("e", out, "reduced")
-        return [f"{index} e = {e};", f"{index} at = {at};", *self.loaded_from("q", "at")]
+    def partial_at(self, e: str, out: str, ahead: str = "") -> list[str]:
+        return [*self.partial_place(e, out, ahead), *self.loaded_from("q", "at")]
+
+    def partial_place(self, e: str, out: str, ahead: str = "") -> list[str]:
+        return [self.numbered(e, ahead), f"{self.variant.index} at = {self.place('e', out, 'reduced')};"]
 
     def loaded_from(self, prefix: str, at: str, name: str = "found") -> list[str]:
         lines = [f"FzAcc {name};"]

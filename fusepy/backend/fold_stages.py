@@ -23,7 +23,7 @@ class Work:
     """What there is to do: `outputs` results of `reduced` elements each, which are neighbours in memory where it is `inner`.
 
     Attributes:
-        light: the body is a few operations, so that it may be spelled out for many elements.
+        copies: for how many elements the body may be spelled out.
         nbytes: of an accumulator.
         row: the extent of the grid's last dimension, if that is folded and the body asks for coordinates; else 0.
     """
@@ -31,7 +31,7 @@ class Work:
     outputs: int
     reduced: int
     inner: bool
-    light: bool
+    copies: int
     nbytes: int = 8
     row: int = 0
 
@@ -61,8 +61,8 @@ class Stage:
             groups = -(-sizes["outputs"] * sizes["chunks"] // shape.beside)
         elif shape.group:
             groups = -(-sizes["outputs"] // shape.beside) * sizes["chunks"]
-        elif shape.inner:
-            groups = -(-sizes["outputs"] * sizes["chunks"] // shape.threads)
+        elif shape.inner or shape.narrow:
+            groups = -(-sizes["outputs"] // shape.columns * sizes["chunks"] // shape.threads)
         else:
             groups = -(-sizes["outputs"] // (shape.threads * shape.columns)) * sizes["chunks"]
         return [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
@@ -75,7 +75,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], l
         shape, chunks = shape_along_rows(reduced, work.row)
         whole = work.row
     else:
-        shape, chunks = fold_shape(kind, outputs, reduced, work.inner, light=work.light, nbytes=work.nbytes)
+        shape, chunks = fold_shape(kind, outputs, reduced, work.inner, copies=work.copies, nbytes=work.nbytes)
         whole = shape.run * (shape.threads // shape.beside if shape.group else 1)
     if not variant.linear:
         shape = as_strided(shape)
@@ -84,7 +84,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], l
     if chunks == 1:
         return [Stage(_variant(variant, shape), sizes)], []
     first = Stage(_variant(variant, shape, writes="partials"), sizes, writes=0)
-    shape, _ = fold_shape(kind, outputs, chunks, work.inner, partials=True, nbytes=work.nbytes)
+    shape, _ = fold_shape(kind, outputs, chunks, shape.inner, partials=True, nbytes=work.nbytes)
     if not variant.linear:
         shape = as_strided(shape)
     second = Stage(_variant(variant, shape, reads="partials"), _sizes(outputs, chunks, 1, reduced), reads=0)
@@ -95,16 +95,19 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], l
     """The stages of a scan; see `fold_stages`."""
     outputs, reduced = work.outputs, work.reduced
     inside = replace(variant, linear=True)  # partials lie as they were written
-    shape, chunks = scan_shape(kind, outputs, reduced, work.inner)
-    down = [Stage(_variant(variant, shape, scans=True, carried=chunks > 1), _sizes(outputs, reduced, chunks, reduced), writes=0)]
+    shape, chunks = scan_shape(kind, outputs, reduced, work.inner, work.nbytes)
+    sizes = _sizes(outputs, reduced, chunks, reduced, shape.tile)
+    chunks = sizes["chunks"]
+    down = [Stage(_variant(variant, shape, scans=True, carried=chunks > 1), sizes, writes=0)]
     if chunks == 1:
         return [replace(down[0], writes=-1)], []
-    up = [Stage(_variant(variant, shape, writes="partials"), down[0].sizes, writes=0)]
+    up = [Stage(_variant(variant, shape, writes="partials"), sizes, writes=0)]
     counts = [outputs * chunks]
     while True:
         level, count = len(counts) - 1, chunks
-        shape, chunks = scan_shape(kind, outputs, count, work.inner) if count > TOP else (shape, 1)
-        sizes = _sizes(outputs, count, chunks, reduced)
+        shape, chunks = scan_shape(kind, outputs, count, work.inner, work.nbytes) if count > TOP else (shape, 1)
+        sizes = _sizes(outputs, count, chunks, reduced, shape.tile)
+        chunks = sizes["chunks"]
         over = _variant(inside, shape, reads="partials", writes="partials")
         if chunks == 1:
             down.append(Stage(replace(over, scans=True), sizes, reads=level))

@@ -14,7 +14,7 @@ import slangpy as spy
 
 from fusepy.backend.parameters import slot_of
 from fusepy.backend.reads import reachable, texts_of
-from fusepy.backend.slots import Binding, Slot, Staged
+from fusepy.backend.slots import Binding, PlainSlot, Slot, Staged
 from fusepy.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Bound:
 
     Attributes:
         names: of the parameters; those of `twice` exist in two modules, and cannot be told apart.
+        surrounded: whether a dispatch needs `surround`.
     """
 
     def __init__(self, layouts: Mapping[str, spy.TypeLayoutReflection], twice: frozenset[str] = frozenset(), prefix: str = ""):
@@ -37,20 +38,28 @@ class Bound:
         self.names = tuple(layouts)
         self.twice = twice
         self._slots: dict[str, Slot] = {}
+        self._floats: dict[str, tuple[Any, Callable[[Any], None], Any]] = {}  # how the numbers among them are written
         self._cursor: spy.ShaderCursor | None = None
         self._held: dict[str, Any] = {}
         self._staged: dict[str, list[Staged]] = {}
         self._foreign: set[str] = set()
+        self.surrounded = False
         self.current: Any = _NEVER  # the values of the last call, by identity
         self.checked: tuple[str, ...] | None = None  # names that set all that is read, and all that the object holds
+
+    def empty(self) -> Bound:
+        """The same parameters, of another shader object."""
+        return Bound(self._layouts, self.twice, self.prefix)
 
     def attach(self, cursor: spy.ShaderCursor) -> None:
         """Starts over with a shader object that holds nothing yet; whoever calls keeps the object alive."""
         self._cursor = cursor
         self._slots.clear()
+        self._floats.clear()
         self._held.clear()
         self._staged.clear()
         self._foreign.clear()
+        self.surrounded = False
         self.current = _NEVER
         self.checked = None
 
@@ -65,20 +74,29 @@ class Bound:
             FusepyError: if a value does not fit; the next call writes everything anew.
         """
         self.current = _NEVER
-        held, layouts, slots = self._held, self._layouts, self._slots
-        changed: list[tuple[str, Any]] = []
+        held, floats = self._held, self._floats
+        more = False
         for name, value in values.items():
-            if held.get(name, _NEVER) is value or name not in layouts:
+            if held.get(name, _NEVER) is value:
                 continue
-            if value.__class__ is float and name in slots and slots[name].write_float(value):  # what changes in every frame
+            if value.__class__ is float and name in floats:  # what changes in every frame
+                view, set_data, data = floats[name]
+                view[...] = value
+                set_data(data)
                 held[name] = value
             else:
-                changed.append((name, value))
-        if changed:
-            self._write(changed, device, what)
+                more = True
+        if more:
+            layouts = self._layouts
+            changed = [(n, v) for n, v in values.items() if held.get(n, _NEVER) is not v and n in layouts]
+            try:
+                self._write(changed, device, what)
+            finally:  # what comes before a value that does not fit stays
+                self.surrounded = bool(self._staged or self._foreign)
 
     def _write(self, changed: Sequence[tuple[str, Any]], device: Device, what: str) -> None:
         assert self._cursor is not None
+        device.queue.enter()  # binding may copy
         held = self._held
         for name, _ in changed:  # until all is written again, the object holds nothing for them
             held.pop(name, None)
@@ -92,6 +110,8 @@ class Bound:
             slot = self._slots.get(name)
             if slot is None:
                 slot = self._slots[name] = slot_of(self._cursor[name], self._layouts[name])
+                if isinstance(slot, PlainSlot) and slot.is_float:
+                    self._floats[name] = slot.view, slot.cursor.set_data, slot.data
             others = self.staged
             binding = Binding(device, others.copy())
             slot.write(value, f"{what}: {name.removeprefix(self.prefix)}", binding)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import struct
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,6 +107,16 @@ class Kernel:
         self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
         self._renew(device)
 
+    def twin(self, device: Device) -> Kernel:
+        """The same kernel with a root of its own: where it runs twice in a program, each keeps the block that it packed last."""
+        made = copy.copy(self)
+        made._buffer = bytearray(len(self._buffer))
+        made._data = np.frombuffer(made._buffer, np.uint8)
+        made._bound = Resources(self.resources, self._source.name) if self.resources else None
+        made.globals = None if self.globals is None else self.globals.empty()
+        made._renew(device)
+        return made
+
     def _renew(self, device: Device) -> None:
         """Starts with a root shader object that holds nothing."""
         self.root = device.raw.create_root_shader_object(self._program)
@@ -139,8 +151,14 @@ class Kernel:
         with device.lock:
             if device.tape is not None:
                 device.tape.append((self, values, count, by_axis))
-            if self.globals is not None and device.bindings is not self.globals.current:
-                self._bind(device, self.globals)
+            bound = self.globals
+            if bound is not None and device.bindings is not bound.current:
+                bindings = device.bindings
+                if bindings is not None and bindings.names == bound.checked:
+                    bound.write(bindings.values, device, self._source.name)
+                    bound.current = bindings
+                else:
+                    self._bind(device, bound)
             if count != self._count:
                 groups = -(-count // self.per_group)
                 self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
@@ -149,19 +167,18 @@ class Kernel:
                 self._buffer[:] = packed
                 self._cursor.set_data(self._data)
                 self._packed = packed
-            groups_by_axis = by_axis or self._groups
-            if self.globals is None or not (self.globals.staged or self.globals.foreign):
-                device.queue.dispatch(self.pipeline, self.root, groups_by_axis)
+            if bound is None or not bound.surrounded:
+                device.queue.dispatch(self.pipeline, self.root, by_axis or self._groups)
             else:
-                self.globals.surround(device.queue, lambda: device.queue.dispatch(self.pipeline, self.root, groups_by_axis))
+                bound.surround(device.queue, partial(device.queue.dispatch, self.pipeline, self.root, by_axis or self._groups))
             device.counters.dispatches += 1
 
     def _bind(self, device: Device, bound: Bound) -> None:
         """Makes the root hold what the running call has set, and nothing else."""
-        device.queue.enter()  # binding may copy
         values, names = device.set_values()
         if bound.checked != names:
             if bound.stale(values):
+                device.queue.enter()
                 self._renew(device)
             if self._reads is None:  # told once
                 self._reads = reads(bound.names, self._source.text, self._sources)

@@ -61,7 +61,8 @@ class Queue:
 
     def dispatch(self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int]) -> None:
         """Records one dispatch after all earlier ones; parameters were written to `root` just before."""
-        self.enter()
+        if self._cuda:
+            self.enter()
         encoder = self._encoder
         compute = self._pass
         if encoder is None:
@@ -90,8 +91,10 @@ class Queue:
         if self._count >= self._limit:
             self._submit()
 
+    keeps = False
+
     def keep(self, *things: object) -> None:
-        """What recorded work uses may go at once: all later work on this queue runs behind it."""
+        """What recorded work uses may go at once, as `keeps` says: all later work on this queue runs behind it."""
 
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
         """Records a copy between buffers, after all earlier work and before all later."""

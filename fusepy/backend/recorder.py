@@ -71,6 +71,8 @@ class Recorder:
         compute.end()
         self._encoder.global_barrier()
 
+    keeps = True
+
     def keep(self, *things: object) -> None:
         """Holds what recorded work uses."""
         self.kept += things

@@ -1,6 +1,7 @@
 """`ReducePlan`: runs a region that folds or scans, as the one to several kernels that its sizes ask for.
 
-Sizes are no part of a kernel; they choose among the few shapes of `fold_tuning` and the stages of `fold_stages`.
+Sizes are no part of a kernel, but for very few results side by side; they choose among the few shapes of `fold_tuning` and the
+stages of `fold_stages`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from fusepy.backend.fold_operands import epilogue_operands, members_of
 from fusepy.backend.fold_stages import Stage, Work, fold_stages, scan_stages
+from fusepy.backend.fold_tuning import copies_of
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
@@ -20,7 +22,6 @@ from fusepy.backend.marshals.base import Field, Operand, Variant, reach
 from fusepy.backend.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, output_feeds
-from fusepy.backend.tuning import is_light
 from fusepy.element import Element
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.graph import Node, Value
@@ -45,7 +46,7 @@ class FoldRecipe(Recipe):
 class ReducePlan(Plan):
     """The compiled form of a region that folds; see `Plan`."""
 
-    __slots__ = ("_contiguous", "_kept", "_light", "_members", "_over", "_own", "_placed", "_plain", "_scans")
+    __slots__ = ("_contiguous", "_copies", "_kept", "_members", "_over", "_own", "_placed", "_plain", "_scans")
 
     def __init__(
         self,
@@ -71,7 +72,7 @@ class ReducePlan(Plan):
         first = len(region.body.inputs)
         self._placed = any(o.position < first and reach(ACCESSES[o.container], o) == "computed" for o in self._operands)
         self._contiguous = self._may_be_linear()
-        self._light = is_light(region)
+        self._copies = copies_of(region)
 
     def _listed(self) -> list[Operand]:
         first = super()._listed()
@@ -132,7 +133,7 @@ class ReducePlan(Plan):
         linear = linear and self._lies_contiguous(grid, shapes, strides)
         make = scan_stages if self._scans else fold_stages
         row = grid[-1] if self._placed and self.rank - 1 in self._over else 0
-        kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._light, sum(self._bytes(1)), row)
+        kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row)
         linear = linear and (not self._placed or (work.along_rows(kind) and not self._scans))
         apart = work if linear else replace(work, inner=self._lies_inner(plain.strides, inner))
         strided, counts = make(kind, apart, Variant(False, self.rank, wide))

@@ -1,4 +1,4 @@
-"""`Replay`: later calls of a program with arguments of the same shapes, from what its first such call has packed.
+"""`Replay`: later calls of a program, with arguments and destinations of the shapes of an earlier one, from what that has packed.
 
 All but addresses and numbers in the parameter blocks is known then, and the checks have been made when the first call ran: a step
 costs memory for its results, packing and dispatch.
@@ -6,17 +6,21 @@ costs memory for its results, packing and dispatch.
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fusepy.backend.block import size_class
 from fusepy.errors import FusepyError
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.kernel import Kernel, Launch
-    from fusepy.backend.schedule import Schedule, Step
+    from fusepy.backend.runtime import Device
+    from fusepy.backend.schedule import Schedule
+    from fusepy.backend.steps import Step
     from fusepy.element import Element
 
 
@@ -62,52 +66,120 @@ def frame_of(step: Step, launches: Sequence[Launch], args: Sequence[Any]) -> Fra
     return Frame(kernel, list(values), count, groups, tuple(addresses), tuple(reads))
 
 
+class Make(NamedTuple):
+    """Memory for a slot, and what makes a tensor of it where somebody wants one."""
+
+    slot: int
+    nbytes: int
+    element: Element | None
+    shape: tuple[int, ...]
+
+
+class Row(NamedTuple):
+    """What one step of a `Replay` does.
+
+    Attributes:
+        overlaps: whether its dispatch may run beside the last one.
+        moves: slots that take over the memory of another one, which nobody reads any more.
+        frees: slots whose memory nobody reads any more.
+        makes: the memory that is made for other slots.
+        views: slots that show the memory of another one.
+        numbers: fields that take one of the numbers that are read from arguments.
+    """
+
+    step: Step
+    frame: Frame | None
+    overlaps: bool
+    moves: tuple[tuple[int, int], ...]
+    frees: tuple[int, ...]
+    makes: tuple[Make, ...]
+    views: tuple[tuple[int, int], ...]
+    numbers: tuple[tuple[int, int], ...]
+
+
 class Replay:
-    """Runs the steps of a schedule for arguments like those of an earlier call."""
+    """Runs the steps of a schedule for arguments and destinations like those of an earlier call.
+
+    Args:
+        given: the slots that are written to destinations of the caller's.
+        shapes: of the slots that the steps fill.
+    """
 
     def __init__(
-        self, schedule: Schedule, args: Sequence[Any], shapes: dict[int, tuple[int, ...]], launches: Sequence[Sequence[Launch]]
+        self,
+        schedule: Schedule,
+        like: Likeness,
+        args: Sequence[Any],
+        given: frozenset[int],
+        shapes: dict[int, tuple[int, ...]],
+        launches: Sequence[Sequence[Launch]],
     ):
         self.schedule = schedule
         self.device = schedule.device
-        self.frames = [frame_of(step, own, args) for step, own in zip(schedule.steps, launches)]
-        results = {slot for slot, _ in schedule.outputs}
-        unframed = [step for step, frame in zip(schedule.steps, self.frames) if frame is None]
-        tensors = results.union(*({*step.reads, *step.results} for step in unframed))
-        # for each step its results: slot, bytes, and what makes a tensor of it where somebody wants one
-        self.makes: list[list[tuple[int, int, Element | None, tuple[int, ...]]]] = []
-        for step in schedule.steps:
-            plain = [(slot, e) for slot, e in zip(step.results, step.plan.elements) if slot not in step.textures]
-            made = [(slot, e, shapes[slot]) for slot, e in plain]
-            self.makes.append([(slot, _nbytes(e, s), e if slot in tensors else None, s) for slot, e, s in made])
         self.count = schedule.slots
+        self.given = [(j, slot) for j, (slot, _) in enumerate(schedule.outputs) if slot in given and like.gives(j)]
+        frames = _apart(schedule.device, [frame_of(step, own, args) for step, own in zip(schedule.steps, launches)])
+        results = {slot for slot, _ in schedule.outputs}
+        unframed = [step for step, frame in zip(schedule.steps, frames) if frame is None]
+        tensors = results.union(*({*step.reads, *step.results} for step in unframed))
+        made = {
+            slot: Make(slot, element.nbytes * math.prod(shapes[slot]), element if slot in tensors else None, shapes[slot])
+            for step in schedule.steps
+            for slot, element in zip(step.results, step.plan.elements)
+            if slot not in step.textures and slot not in given
+        }
+        self.reads: list[tuple[int, Callable[[Any], Any] | None]] = []  # what steps read from arguments that are no tensors
+        self.rows: list[Row] = []
+        for step, frame in zip(schedule.steps, frames):
+            makes = [made[slot] for slot in step.results if slot in made]
+            moves = dict(_moves(makes, [made[slot] for slot in step.release if slot in made]))
+            left = tuple(m for m in makes if m.slot not in moves)
+            views = tuple((slot, other) for slot, other, _ in step.views)
+            numbers = tuple((i, self._number(slot, read)) for i, slot, read in frame.reads) if frame is not None else ()
+            overlaps = like.free and not step.barrier
+            self.rows.append(Row(step, frame, overlaps, tuple(moves.items()), step.release, left, views, numbers))
 
-    def run(self, args: Sequence[Any]) -> list[Any]:
+    def _number(self, slot: int, read: Callable[[Any], Any] | None) -> int:
+        """The place among `reads` of a number, which several steps may take."""
+        if (slot, read) not in self.reads:
+            self.reads.append((slot, read))
+        return self.reads.index((slot, read))
+
+    def run(self, args: Sequence[Any], outs: Sequence[Any] | None) -> list[Any]:
         """Runs all steps and returns the slots; the device's lock must be held."""
         device = self.device
         queue, allocate = device.queue, device.pool.allocate
+        keep = queue.keep if queue.keeps else None
         slots: list[Any] = [*args, *[None] * (self.count - len(args))]
         places = [a.low if a.__class__ is Tensor else 0 for a in slots]
-        for step, frame, made in zip(self.schedule.steps, self.frames, self.makes):
-            for slot in step.release:
+        if outs is not None:
+            self._give(slots, places, outs)
+        unseen = outs is None or device.bindings is None  # a global may be the memory of a destination
+        numbers = [args[slot] if read is None else read(args[slot]) for slot, read in self.reads]
+        for step, frame, overlaps, moves, frees, makes, views, numbered in self.rows:
+            for slot, other in moves:
+                slots[slot] = slots[other]
+                places[slot] = places[other]
+            for slot in frees:
                 slots[slot] = None
-            for slot, nbytes, element, shape in made:
+            for slot, nbytes, element, shape in makes:
                 block = slots[slot] = allocate(nbytes)
                 places[slot] = block.address
-                queue.keep(block)
+                if keep is not None:
+                    keep(block)
                 if element is not None:
                     slots[slot] = Tensor(device, element, shape, block=block)
-            for slot, other, _ in step.views:
+            for slot, other in views:
                 places[slot] = places[other]
-            queue.overlaps = not step.barrier
+            queue.overlaps = overlaps and unseen
             if frame is None:
                 self.schedule.run_step(step, slots, [slots[slot] for slot in step.results])
                 continue
             values = frame.values
             for i, slot in frame.addresses:
                 values[i] = places[slot]
-            for i, slot, read in frame.reads:
-                values[i] = args[slot] if read is None else read(args[slot])
+            for i, n in numbered:
+                values[i] = numbers[n]
             try:
                 frame.kernel.launch(device, values, frame.count, frame.groups)
             except FusepyError:  # about a global: some are TypeErrors, too
@@ -116,14 +188,77 @@ class Replay:
                 raise step.plan.bad_number(slots, error) from error
         return slots
 
+    def _give(self, slots: list[Any], places: list[int], outs: Sequence[Any]) -> None:
+        """Puts the destinations of the caller's into their slots."""
+        for j, slot in self.given:
+            target = slots[slot] = self.schedule.destination(j, outs[j])
+            if target.__class__ is Tensor:
+                places[slot] = target.low
 
-def _nbytes(element: Element, shape: tuple[int, ...]) -> int:
-    count = 1
-    for extent in shape:
-        count *= extent
-    return count * element.nbytes
+
+def _apart(device: Device, frames: Sequence[Frame | None]) -> list[Frame | None]:
+    """Frames whose kernels are not one: in a stream of calls addresses stay, and with them what each has packed."""
+    seen: set[Kernel] = set()
+    made: list[Frame | None] = []
+    for frame in frames:
+        if frame is not None and frame.kernel in seen:
+            frame = replace(frame, kernel=frame.kernel.twin(device))
+        elif frame is not None:
+            seen.add(frame.kernel)
+        made.append(frame)
+    return made
 
 
-def likeness(args: Sequence[Any]) -> tuple[Any, ...]:
-    """All of arguments on which blocks depend beside addresses and numbers; equal for calls that may share a `Replay`."""
-    return tuple([(a.shape, a.strides, a.base, a.low & 15) if a.__class__ is Tensor else getattr(a, "shape", ()) for a in args])
+def _moves(makes: Sequence[Make], free: Sequence[Make]) -> Iterator[tuple[int, int]]:
+    """Which slots take over memory of as many bytes that is free; nobody but the program sees either."""
+    unseen = [old for old in free if old.element is None]
+    for new in makes:
+        size = size_class(new.nbytes)
+        old = next((old for old in unseen if size_class(old.nbytes) == size), None)
+        if new.element is None and old is not None:
+            unseen.remove(old)
+            yield new.slot, old.slot
+
+
+class Likeness(NamedTuple):
+    """All of arguments and destinations on which a `Replay` depends: what packed blocks hold beside addresses and numbers.
+
+    Attributes:
+        outs: for each result what its destination is like, first its type, unless it is a texture; ``None`` where it has none.
+        shared: the destinations that lie in the memory of an argument: result, argument and the bytes between their starts.
+    """
+
+    args: tuple[Any, ...]
+    outs: tuple[Any, ...] | None = None
+    shared: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def free(self) -> bool:
+        """Whether barriers may be left out: no step writes what another one may read as an argument."""
+        return not self.shared and (self.outs is None or all(out is None or out[0] for out in self.outs))
+
+    def gives(self, j: int) -> bool:
+        """Whether result `j` has a destination."""
+        return self.outs is not None and self.outs[j] is not None
+
+
+def likeness(args: Sequence[Any], outs: Sequence[Any] | None) -> Likeness:
+    """What a call is like; equal for calls that may share a `Replay`."""
+    like = tuple(
+        [
+            (a.shape, a.strides, 0 if a.linear else a.base, a.low & 15) if a.__class__ is Tensor else getattr(a, "shape", ())
+            for a in args
+        ]
+    )
+    if outs is None:
+        return Likeness(like)
+    tensors = [(i, a) for i, a in enumerate(args) if a.__class__ is Tensor]
+    described: list[Any] = []
+    shared: list[tuple[int, int, int]] = []
+    for j, out in enumerate(outs):
+        if out.__class__ is not Tensor:
+            described.append(None if out is None else (None, out.shape))
+            continue
+        described.append((out.key, out.shape, out.strides, out.base, out.low & 15))
+        shared += [(j, i, out.low - a.low) for i, a in tensors if a.low < out.high and out.low < a.high]
+    return Likeness(like, tuple(described), tuple(shared))

@@ -1,18 +1,18 @@
 """`Schedule`: the regions of a program one after the other, over slots that hold its arguments and what the regions store.
 
 Everything about order is settled when the schedule is made: which steps need a barrier before them, and when a slot's memory
-may be used again. Two steps without a barrier in between may overlap on the device, so memory is given back only behind one.
+may be used again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.marshals.base import Bound
 from fusepy.backend.overlap import overlap
-from fusepy.backend.replay import Replay, likeness
+from fusepy.backend.replay import Likeness, Replay, likeness
+from fusepy.backend.steps import Step, place_barriers
 from fusepy.errors import ShapeError
 from fusepy.tensor import Tensor
 
@@ -20,70 +20,11 @@ if TYPE_CHECKING:
     from fusepy.backend.kernel import Launch
     from fusepy.backend.plan import Plan
     from fusepy.backend.runtime import Device
-    from fusepy.backend.targets import Target
 
 Shapes = Sequence[tuple[int, ...]]
 CHECKED = 256
 REPLAYS = 64
 Split = Callable[["Plan"], "list[Plan]"]
-
-
-@dataclass
-class Step:
-    """One region: what it reads and fills.
-
-    Attributes:
-        plan: runs the region; its ``positions`` are slots.
-        results: the slots of its results.
-        acts: whether it writes memory that is no result of its own.
-        temporary: whether it uses memory of its own, which is given back when it has run.
-        barrier: whether it waits for what ran before it.
-        release: slots that nobody reads any more when it starts.
-        textures: of its results those that go into textures, which the program keeps from call to call.
-        views: slots that show another one with axes of extent 1: the slot, the other one, and the axes.
-    """
-
-    plan: Plan
-    results: tuple[int, ...]
-    acts: bool = False
-    temporary: bool = False
-    barrier: bool = True
-    release: tuple[int, ...] = ()
-    split: list[Plan] | None = field(default=None, repr=False)
-    textures: dict[int, Target] = field(default_factory=dict[int, "Target"])
-    views: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
-
-    @property
-    def reads(self) -> tuple[int, ...]:
-        """The slots in whose memory it reads."""
-        source = {slot: other for slot, other, _ in self.views}
-        return tuple(source.get(slot, slot) for slot in self.plan.positions)
-
-
-def place_barriers(steps: Sequence[Step], kept: frozenset[int]) -> None:
-    """Says for each step whether it needs a barrier, and which slots are free from it on.
-
-    A step waits where it reads a slot that was filled since the last barrier, where it or a step since then writes memory that
-    others might see, and where one since then has given back memory of its own.
-
-    Args:
-        kept: slots that are arguments or results of the program, which are not given back.
-    """
-    last = {slot: i for i, step in enumerate(steps) for slot in (*step.reads, *step.results)}
-    filled: set[int] = set()
-    unsafe = False
-    free_from = 0  # slots whose last use is before this step are not in use any more
-    pending = sorted((i, slot) for slot, i in last.items() if slot not in kept)
-    for i, step in enumerate(steps):
-        step.barrier = i == 0 or unsafe or step.acts or any(p in filled for p in step.reads)
-        if step.barrier:
-            free_from = i
-            filled.clear()
-            unsafe = False
-        step.release = tuple(slot for at, slot in pending if at < free_from)
-        pending = [(at, slot) for at, slot in pending if at >= free_from]
-        filled.update(step.results)
-        unsafe = unsafe or step.acts or step.temporary
 
 
 class Schedule:
@@ -115,8 +56,7 @@ class Schedule:
         place_barriers(self.steps, frozenset((*range(count), *(slot for slot, _ in outputs))))
         self._checked: set[Shapes] = set()  # shapes of arguments that fit together
         self._kept: dict[int, Bound] = {}  # textures between steps: a new one costs more than a kernel
-        self._replays: dict[Any, Replay] = {}  # by what calls have in common
-        self._output_of = {slot: j for j, (slot, _) in enumerate(outputs)}
+        self._replays: dict[Likeness, Replay] = {}  # by what calls have in common
 
     def evict(self) -> None:
         """Gives up what it remembers of calls, and with it their kernels."""
@@ -129,8 +69,8 @@ class Schedule:
 
     # ---- running ------------------------------------------------------------------------------------------------
 
-    def run(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None = None) -> list[Tensor]:
-        """Runs all steps and returns the results of the program; a tensor in `outs` is written instead of a new one.
+    def run(self, args: Sequence[Any], outs: Sequence[Any] | None = None) -> list[Any]:
+        """Runs all steps and returns the results of the program; what is in `outs` is written instead of something new.
 
         Raises:
             ShapeError, RangeError: if the arguments do not fit together or their parameters. Nothing has run then where it is the
@@ -140,53 +80,40 @@ class Schedule:
         with device.lock:
             device.queue.begin_program()
             try:
-                slots = self._replayed(args) if outs is None else self._written(args, outs)
+                like = likeness(args, outs)
+                replay = self._replays.get(like)
+                slots = self._first(like, args, outs) if replay is None else replay.run(args, outs)
             finally:
                 device.queue.end_program()
-        return [_shown(slots[slot], axes) for slot, axes in self.outputs]
+        return [_shown(slots[slot], axes) if axes else slots[slot] for slot, axes in self.outputs]
 
-    def _replayed(self, args: Sequence[Any]) -> list[Any]:
-        """Runs all steps into new memory: the second call of its kind and later ones from what the first has packed."""
-        like = likeness(args)
-        replay = self._replays.get(like)
-        if replay is not None:
-            return replay.run(args)
+    def _first(self, like: Likeness, args: Sequence[Any], outs: Sequence[Any] | None) -> list[Any]:
+        """Runs all steps and takes down what they launch, for later calls of the kind."""
         self._check_shapes(args)
+        given, late = self._destinations(args, outs or ())
         slots: list[Any] = [*args, *[None] * (self.slots - self.count)]
+        unseen = like.free and (outs is None or self.device.bindings is None)
         launches: list[list[Launch]] = []
         shapes: dict[int, tuple[int, ...]] = {}
         for step in self.steps:
             for slot in step.release:
                 slots[slot] = None
-            self.device.queue.overlaps = not step.barrier
+            self.device.queue.overlaps = unseen and not step.barrier
+            wanted = [given.get(slot) for slot in step.results]
             with self.device.taped() as tape:
-                self.run_step(step, slots, None)
+                self.run_step(step, slots, wanted if any(w is not None for w in wanted) else None)
             launches.append(tape)
             for slot in step.results:
                 shapes[slot] = slots[slot].shape
                 self.device.queue.keep(slots[slot])
-        if len(self._replays) >= REPLAYS:
-            self._replays.clear()
-        self._replays[like] = Replay(self, args, shapes, launches)
-        self.device.keep(self)
-        return slots
-
-    def _written(self, args: Sequence[Any], outs: Sequence[Tensor | None]) -> list[Any]:
-        """Runs all steps, with results in memory that the caller has given."""
-        self._check_shapes(args)
-        given = list(outs)
-        late = self._late(args, given)
-        slots: list[Any] = [*args, *[None] * (self.slots - self.count)]
-        for step in self.steps:
-            for slot in step.release:
-                slots[slot] = None
-            wanted = [self._given(slot, given) for slot in step.results]
-            self.run_step(step, slots, wanted if any(w is not None for w in wanted) else None)
-            self.device.queue.keep(*(slots[slot] for slot in step.results))
         for j, target in late:
             slot, axes = self.outputs[j]
             target.copy_from(_shown(slots[slot], axes))
-            slots[slot] = self._given(slot, outs)
+        if not late:
+            if len(self._replays) >= REPLAYS:
+                self._replays.clear()
+            self._replays[like] = Replay(self, like, args, frozenset(given), shapes, launches)
+            self.device.keep(self)
         return slots
 
     def run_step(self, step: Step, slots: list[Any], outs: Sequence[Any] | None) -> None:
@@ -219,29 +146,35 @@ class Schedule:
             given[j] = kept
         return given
 
-    def _given(self, slot: int, given: Sequence[Any]) -> Any:
-        """What a step writes a slot to, where the caller said so."""
-        j = self._output_of.get(slot)
-        target = None if j is None else given[j]
-        if target is None or j is None or isinstance(target, Bound):
-            return target
-        axes = self.outputs[j][1]
-        if any(axis >= len(target.shape) or target.shape[axis] != 1 for axis in axes):
-            return target  # of another shape, which the plan says
-        return target[tuple(0 if axis in axes else slice(None) for axis in range(len(target.shape)))] if axes else target
+    def _destinations(self, args: Sequence[Any], outs: Sequence[Any]) -> tuple[dict[int, Any], list[tuple[int, Tensor]]]:
+        """What each slot is written to, where the caller said so; and the results that are copied when all steps have run.
 
-    def _late(self, args: Sequence[Any], given: list[Any]) -> list[tuple[int, Tensor]]:
-        """Results that would overwrite what later steps still read, taken out of `given` and copied at the end."""
-        found: list[tuple[int, Tensor]] = []
-        for j, target in enumerate(given):
-            if not isinstance(target, Tensor):
+        These are results that would overwrite what later steps still read, and those that another result has the slot of.
+        """
+        given: dict[int, Any] = {}
+        late: list[tuple[int, Tensor]] = []
+        for j, target in enumerate(outs):
+            if target is None:
                 continue
-            made = next(i for i, step in enumerate(self.steps) if self.outputs[j][0] in step.results)
-            read = {p for step in self.steps[made + 1 :] for p in step.plan.positions if p < self.count}
-            if any(isinstance(args[p], Tensor) and overlap(args[p], target) for p in read):
-                given[j] = None
-                found.append((j, target))
-        return found
+            slot = self.outputs[j][0]
+            if isinstance(target, Tensor) and (slot in given or self._read_later(slot, args, target)):
+                late.append((j, target))
+            else:
+                given[slot] = self.destination(j, target)
+        return given, late
+
+    def destination(self, j: int, target: Any) -> Any:
+        """What the slot of a result is, where the result is to be in `target`."""
+        axes = self.outputs[j][1]
+        if not axes or any(axis >= len(target.shape) or target.shape[axis] != 1 for axis in axes):
+            return target  # where it has another shape, the plan says so
+        return target[tuple(0 if axis in axes else slice(None) for axis in range(len(target.shape)))]
+
+    def _read_later(self, slot: int, args: Sequence[Any], target: Tensor) -> bool:
+        """Whether steps behind the one that fills `slot` read arguments in the memory of `target`."""
+        made = next(i for i, step in enumerate(self.steps) if slot in step.results)
+        read = {p for step in self.steps[made + 1 :] for p in step.plan.positions if p < self.count}
+        return any(isinstance(args[p], Tensor) and overlap(args[p], target) for p in read)
 
     # ---- shapes -------------------------------------------------------------------------------------------------
 

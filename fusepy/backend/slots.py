@@ -94,13 +94,13 @@ class Binding:
 class Slot(Protocol):
     def write(self, value: Any, path: str, binding: Binding) -> None: ...
 
-    def write_float(self, value: float) -> bool:
-        """Writes a number that needs no check, and says whether the parameter is one that it fits."""
-        return False
-
 
 class PlainSlot(Slot):
-    """Plain data: packed on the host, written with one ``set_data``, which checks nothing: the bytes are the layout's."""
+    """Plain data: packed on the host, written with one ``set_data``, which checks nothing: the bytes are the layout's.
+
+    Attributes:
+        is_float: whether it is one floating-point number, which takes any Python float.
+    """
 
     def __init__(self, cursor: spy.ShaderCursor, plain: Plain):
         self.cursor = cursor
@@ -113,9 +113,3 @@ class PlainSlot(Slot):
     def write(self, value: Any, path: str, binding: Binding) -> None:
         self.plain.fill(self.view, value, path, binding.address)
         self.cursor.set_data(self.data)
-
-    def write_float(self, value: float) -> bool:
-        if self.is_float:
-            self.view[...] = value
-            self.cursor.set_data(self.data)
-        return self.is_float

@@ -14,7 +14,7 @@ from fusepy.ir.graph import Node
 
 GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis; longer grids fold into rows
 
-LIGHT_NODES = 12  # of a body that is spelled out for up to 32 elements, or when folding for 4 in each of 32 columns
+LIGHT_NODES = 12  # of a body that is spelled out for up to 32 elements, or when folding as `fold_tuning` says
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,8 @@ SCAN = """graph @scan(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<flo
 }"""
 
 GROUP, COLUMN, THREAD = FoldShape(True, True, 8, 4, 16), FoldShape(False, False, 8, 1, 16, 4), FoldShape(False, True, 256)
+TILES = FoldShape(True, True, 256, 4, ordered=True)
+NARROW = FoldShape(False, False, 8, 16, 16, 3, narrow=True)
 STRIDED, LINEAR, WIDE = Variant(False, 2), Variant(True, 2), Variant(True, 2, wide=True)
 
 
@@ -87,10 +89,14 @@ CASES: list[tuple[str, str, FoldVariant, str]] = [
     ("rows_shared", ROWS, variant(LINEAR, FoldShape(True, True, 256, 8, 16, lanes=8)), "cuda"),
     ("columns_shared", COLUMNS, variant(LINEAR, FoldShape(True, False, 256, 8, 16, lanes=8), writes="partials"), "vulkan"),
     ("columns_whole", COLUMNS, variant(LINEAR, COLUMN), "software"),
+    ("columns_narrow", COLUMNS, variant(LINEAR, NARROW, writes="partials"), "software"),
     ("columns_strided_64", COLUMNS, variant(Variant(False, 2, wide=True), FoldShape(False, False, 256, 4, 4), writes="partials"), "vulkan"),
     ("call_first", CALL, variant(Variant(True, 1), GROUP, writes="partials"), "vulkan"),
     ("scan_totals", SCAN, variant(LINEAR, THREAD, writes="partials"), "vulkan"),
     ("scan_level", SCAN, variant(LINEAR, THREAD, reads="partials", writes="partials", scans=True, carried=True), "vulkan"),
+    ("scan_tiles", SCAN, variant(LINEAR, TILES, scans=True, carried=True), "vulkan"),
+    ("scan_tiles_totals", SCAN, variant(LINEAR, TILES, writes="partials"), "cuda"),
+    ("scan_tiles_level", SCAN, variant(LINEAR, TILES, reads="partials", writes="partials", scans=True), "cuda"),
     ("scan_elements", SCAN, variant(STRIDED, THREAD, scans=True, carried=True), "cuda"),
 ]  # fmt: skip
 
@@ -189,6 +195,48 @@ def test_transposed_results_and_middle_dimensions() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+SIDE_BY_SIDE = """graph @g(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<float>[?]) {
+  %0, %1 = region(%x vmap(d0,d1)) {fold_1 = "sum", out_0 = ["d0", "d1"], out_1 = ["d1"], over = ["d0"]} : Tensor<float>[?,?], Tensor<float>[?]
+  body @g(%x: float) -> (float, float) {
+    %0 = add(%x, %x) : float
+    return %0, %x
+  }
+  return %0, %1
+}"""
+
+
+@pytest.mark.parametrize("columns", [64, 65, 100, 127])
+@pytest.mark.parametrize("unroll", [1, 4, 16])
+def test_the_last_group_reaches_back(monkeypatch: pytest.MonkeyPatch, columns: int, unroll: int) -> None:
+    """Two groups see the same columns, and only one stores them: results over the operand would be doubled twice."""
+    shape = FoldShape(False, False, 8, unroll, 16, 8)
+    monkeypatch.setattr(
+        "fusepy.backend.fold_stages.fold_shape",
+        lambda *_, partials=False, **more: (replace(COLUMN, columns=1) if partials else shape, 3),
+    )
+    x = np.random.default_rng(1).normal(size=(50, columns)).astype(np.float32)
+    held = fp.Tensor.from_numpy(fp.default_device(), x)
+    found, _ = run(SIDE_BY_SIDE, held, outs=[held, None])
+    np.testing.assert_array_equal(found[0], x + x)
+    np.testing.assert_allclose(found[1], x.sum(0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("columns", [2, 3, 8])
+@pytest.mark.parametrize("way", ["contiguous", "every other", "reversed", "transposed"])
+def test_few_columns(columns: int, way: str) -> None:
+    """Each thread has all of them, where they lie as in memory."""
+    rows = (1 << 17) // columns + 5
+    x = np.random.default_rng(2).integers(-9, 9, (rows, columns)).astype(np.float32)
+    held = fp.Tensor.from_numpy(fp.default_device(), x if way == "contiguous" else np.repeat(x, 2, 1))
+    held = {"every other": held[:, ::2], "reversed": held[::-1, ::2], "transposed": held[:, ::2].transpose()}.get(way, held)
+    x = held.to_numpy()
+    axis = int(x.shape[0] == columns)
+    found = fp.fuse(lambda x: (fp.sum(x, axis), fp.argmax(x, axis), x + x))(held)
+    np.testing.assert_array_equal(found[0].to_numpy(), x.sum(axis))
+    np.testing.assert_array_equal(found[1].to_numpy(), x.argmax(axis))
+    np.testing.assert_array_equal(found[2].to_numpy(), x + x)
+
+
 def test_threads_follow_strides() -> None:
     """Neighbouring threads read neighbouring memory, whichever axis it lies along."""
     graph = parse_graph(COLUMNS)
@@ -200,7 +248,9 @@ def test_threads_follow_strides() -> None:
 
 def test_a_scan_beside_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fusepy.backend.fold_stages.TOP", 2)
-    monkeypatch.setattr("fusepy.backend.fold_stages.scan_shape", lambda kind, outputs, reduced, inner: (THREAD, -(-reduced // 4)))
+    monkeypatch.setattr(
+        "fusepy.backend.fold_stages.scan_shape", lambda kind, outputs, reduced, inner, nbytes: (THREAD, -(-reduced // 4))
+    )
     for x in (X, fp.Tensor.from_numpy(fp.default_device(), X).transpose()):
         found, expected = run(SCAN, x)
         np.testing.assert_array_equal(found[0], expected[0])

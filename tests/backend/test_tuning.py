@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusepy.backend.fold_stages import Work, fold_stages
-from fusepy.backend.fold_tuning import fold_shape
+from fusepy.backend.fold_stages import Work, fold_stages, scan_stages
+from fusepy.backend.fold_tuning import HEAVY, LEAN, LIGHT, copies_of, fold_shape, scan_shape
 from fusepy.backend.fold_variant import FoldShape
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.tuning import choose
+from fusepy.ir.parse import parse_graph
 
 
 @pytest.mark.parametrize(
@@ -51,8 +52,11 @@ def test_strided_kernels_and_gpus_look_at_the_largest_element_only() -> None:
         (1, 1000, True, FoldShape(True, True, 8, 4, 16), 1),  # one group, one kernel
         (4096, 4096, True, FoldShape(False, True, 64, 16, 16), 1),  # a row for each lane
         (64, 100_000, True, FoldShape(False, True, 8, 16, 16), 8),
-        (4096, 4096, False, FoldShape(False, False, 8, 4, 16, 32), 4),
+        (4096, 4096, False, FoldShape(False, False, 8, 8, 16, 64), 8),
+        (511, 4096, False, FoldShape(False, False, 8, 8, 16, 32), 8),
         (16, 1 << 20, False, FoldShape(False, False, 8, 4, 16, 2), 64),
+        (3, 1 << 20, False, FoldShape(False, False, 8, 16, 16, 3, narrow=True), 512),  # lanes have chunks of three columns
+        (3, 1000, False, FoldShape(True, False, 8, 4, 16), 1),
     ],
 )
 def test_folds_in_software(outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
@@ -76,6 +80,23 @@ def test_folds_on_gpus(kind: str, outputs: int, reduced: int, inner: bool, shape
     assert fold_shape(kind, outputs, reduced, inner) == (shape, chunks)
 
 
+@pytest.mark.parametrize("kind", ["vulkan", "cuda"])
+@pytest.mark.parametrize(
+    ("outputs", "reduced", "inner", "shape", "chunks"),
+    [
+        (1, 1 << 26, True, FoldShape(True, True, 256, 4, ordered=True), 1056),  # neighbours read neighbours
+        (1, 1056, True, FoldShape(True, True, 256, 4, ordered=True), 1),
+        (8192, 8192, True, FoldShape(True, True, 256, 4, ordered=True), 1),
+        (8192, 256, True, FoldShape(True, True, 64, 4, ordered=True), 1),
+        (1 << 20, 32, True, FoldShape(False, True, 256), 1),
+        (8192, 8192, False, FoldShape(False, False, 256), 32),
+    ],
+)
+def test_scans_on_gpus(kind: str, outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
+    assert scan_shape(kind, outputs, reduced, inner) == (shape, chunks)
+    assert scan_shape("software", outputs, reduced, inner)[0] == FoldShape(False, inner, 8)
+
+
 @pytest.mark.parametrize(("nbytes", "threads"), [(64, 256), (68, 128), (256, 64), (4096, 32)])
 @pytest.mark.parametrize("inner", [True, False])
 def test_groups_share_no_more_memory_than_devices_have(nbytes: int, threads: int, inner: bool) -> None:
@@ -83,10 +104,45 @@ def test_groups_share_no_more_memory_than_devices_have(nbytes: int, threads: int
     assert (shape.group, shape.threads) == (True, threads)
 
 
-def test_long_bodies_are_not_spelled_out_in_every_column() -> None:
-    light, heavy = (fold_shape("software", 4096, 4096, False, light=light)[0] for light in (True, False))
-    assert (light.columns * light.unroll, heavy.columns * heavy.unroll) == (128, 32)
+@pytest.mark.parametrize(("copies", "columns"), [(LEAN, 64), (LIGHT, 32), (HEAVY, 32)])
+def test_long_bodies_are_not_spelled_out_in_every_column(copies: int, columns: int) -> None:
+    shape = fold_shape("software", 4096, 4096, False, copies=copies)[0]
+    assert (shape.columns, shape.columns * shape.unroll) == (columns, copies)
     assert fold_shape("software", 4096, 8, False, partials=True)[0].columns == 1  # to merge accumulators is long
+
+
+ONE = """import @m = "0123"
+graph @g(%x: Tensor<float>[?]) -> (float) {
+  %0 = region(%x vmap(d0)) {fold_0 = "sum", out_0 = [], over = ["d0"]} : float
+  body @g(%x: float) -> (float) {
+    %0 = neg(%x) : float
+    return %0
+  }
+  return %0
+}"""
+TWO = """graph @g(%x: Tensor<float>[?]) -> (Tensor<float>[?], float) {
+  %0, %1 = region(%x vmap(d0)) {fold_1 = "sum", out_0 = ["d0"], out_1 = [], over = ["d0"]} : Tensor<float>[?], float
+  body @g(%x: float) -> (float, float) {
+    return %x, %x
+  }
+  return %0, %1
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "copies"),
+    [
+        (ONE, LEAN),
+        (ONE.replace("float", "double"), LIGHT),
+        (ONE.replace("float", "float3"), LIGHT),
+        (ONE.replace('"sum"', '"argmax"').replace("float\n", "int\n", 1).replace("-> (float)", "-> (int)", 1), LIGHT),
+        (TWO, LIGHT),
+        (ONE.replace("neg(%x)", "slang.call @m.f(%x)"), HEAVY),
+    ],
+    ids=["lean", "double", "vector", "argmax", "stored", "call"],
+)
+def test_how_often_bodies_are_spelled_out(text: str, copies: int) -> None:
+    assert copies_of(parse_graph(text).nodes[0]) == copies
 
 
 @given(
@@ -94,11 +150,11 @@ def test_long_bodies_are_not_spelled_out_in_every_column() -> None:
     st.integers(1, 1 << 20),
     st.integers(1, 1 << 24),
     st.booleans(),
-    st.booleans(),
+    st.sampled_from([HEAVY, LIGHT, LEAN]),
     st.booleans(),
 )
-def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner: bool, light: bool, linear: bool) -> None:
-    stages, counts = fold_stages(kind, Work(outputs, reduced, inner, light), Variant(linear, 2))
+def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner: bool, copies: int, linear: bool) -> None:
+    stages, counts = fold_stages(kind, Work(outputs, reduced, inner, copies), Variant(linear, 2))
     first, *rest = stages
     chunk, chunks = first.sizes["chunk"], first.sizes["chunks"]
     assert (chunks - 1) * chunk < reduced <= chunks * chunk  # and no chunk is empty
@@ -108,6 +164,29 @@ def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner:
     for stage in stages:
         shape = stage.variant.shape
         assert shape.run % shape.unroll == 0
+        if shape.narrow:
+            assert shape.columns == outputs
+        elif shape.columns > 1:
+            assert shape.threads * shape.columns <= outputs  # the last group may start earlier
         x, y, _ = stage.groups()
         lanes = shape.beside if shape.group else shape.threads
+        assert [s.variant.shape.inner for s in stages] == [shape.inner] * len(stages)  # partials lie as both see them
         assert x * y * lanes * shape.columns >= stage.sizes["outputs"] * stage.sizes["chunks"]
+
+
+@given(st.sampled_from(["software", "cuda", "vulkan"]), st.integers(1, 1 << 12), st.integers(1, 1 << 24), st.booleans())
+def test_scans_cover_all_elements(kind: str, outputs: int, reduced: int, inner: bool) -> None:
+    """Each level has as many elements as the one before has chunks, and no chunk is empty."""
+    stages, counts = scan_stages(kind, Work(outputs, reduced, inner, LEAN), Variant(True, 2))
+    ups = [s for s in stages if not s.variant.scans]
+    downs = [s for s in stages if s.variant.scans]
+    assert (len(downs), len(ups)) == (len(counts) + 1, len(counts))
+    elements = reduced
+    for level, down in enumerate(reversed(downs)):
+        sizes, shape = down.sizes, down.variant.shape
+        assert sizes["reduced"] == elements
+        assert (sizes["chunks"] - 1) * sizes["chunk"] < elements <= sizes["chunks"] * sizes["chunk"]
+        assert level == len(counts) or (ups[level].sizes, counts[level]) == (sizes, outputs * sizes["chunks"])
+        x, y, _ = down.groups()
+        assert x * y * (1 if shape.group else shape.threads) >= outputs * sizes["chunks"]
+        elements = sizes["chunks"]

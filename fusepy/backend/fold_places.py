@@ -1,0 +1,91 @@
+"""Which thread of a kernel that folds has which results and chunks."""
+
+from __future__ import annotations
+
+from fusepy.backend.fold_elements import FoldElements
+from fusepy.backend.marshals.base import BLOCK
+
+
+class FoldPlaces(FoldElements):
+    """What a thread knows of its place before its first element, and what the threads of a group tell each other."""
+
+    def grouped(self) -> list[str]:
+        """Which result and chunk a thread of a group works on. Threads beyond the last result have no elements, but must wait."""
+        index, shape, beside = self.variant.index, self.variant.shape, self.variant.shape.beside
+        if beside > 1 and not shape.inner:
+            return [
+                f"uint fz_in = fz_lane / {beside};",
+                f"uint fz_across = (uint({BLOCK}.outputs) + {beside - 1}) / {beside};",
+                f"{index} fz_chunk = {index}(fz_at / fz_across);",
+                f"{index} fz_out = {index}((fz_at % fz_across) * {beside} + fz_lane % {beside});",
+                f"if (fz_chunk >= {BLOCK}.chunks)",
+                "    return;",
+                *self.decoded(self.kept, "fz_out"),
+                *self.bounds("fz_chunk"),
+                f"if (fz_out >= {BLOCK}.outputs)",
+                "    fz_last = fz_e;",
+            ]
+        number = f"(fz_at * {beside} + fz_lane / {shape.lanes})" if beside > 1 else "fz_at"
+        return [
+            *([f"uint fz_in = fz_lane % {shape.lanes};"] if beside > 1 else []),
+            f"{index} fz_out = {index}({number} / uint({BLOCK}.chunks));",
+            f"{index} fz_chunk = {index}({number} % uint({BLOCK}.chunks));",
+            *([] if beside > 1 else [f"if (fz_out >= {BLOCK}.outputs)", "    return;"]),
+            *self.decoded(self.kept, "fz_out"),
+            *self.bounds("fz_chunk"),
+            *([f"if (fz_out >= {BLOCK}.outputs)", "    fz_last = fz_e;"] if beside > 1 else []),
+        ]
+
+    def placed(self) -> list[str]:
+        """Which result and which chunk a thread has; neighbours in a group are neighbours in memory."""
+        index, shape = self.variant.index, self.variant.shape
+        if shape.inner:
+            lines = [
+                f"{index} fz_chunk = {index}((fz_at * {shape.threads} + fz_lane) % uint({BLOCK}.chunks));",
+                f"{index} fz_out = {index}((fz_at * {shape.threads} + fz_lane) / uint({BLOCK}.chunks));",
+                f"if (fz_out >= {BLOCK}.outputs)",
+                "    return;",
+            ]
+        elif shape.narrow:
+            chunk = f"{index} fz_chunk = {index}(fz_at * {shape.threads} + fz_lane);"
+            return [chunk, f"if (fz_chunk >= {BLOCK}.chunks)", "    return;", *self.bounds("fz_chunk")]
+        else:
+            across = shape.threads * shape.columns
+            past = f" || fz_out >= {BLOCK}.outputs"
+            lines = [
+                f"uint fz_across = (uint({BLOCK}.outputs) + {across - 1}) / {across};",
+                f"{index} fz_chunk = {index}(fz_at / fz_across);",
+                *self.first_result(across),
+                f"if (fz_chunk >= {BLOCK}.chunks{'' if shape.columns > 1 else past})",
+                "    return;",
+            ]
+        return [*lines, *self.decoded(self.kept, "fz_out"), *self.bounds("fz_chunk")]
+
+    def first_result(self, across: int) -> list[str]:
+        """The result that a thread has, or the first of several, in a group for results from ``fz_first``.
+
+        A last group that would reach past the end starts earlier instead, so that no thread has to ask at each element.
+        """
+        index = self.variant.index
+        if self.variant.shape.columns == 1:
+            return [f"{index} fz_out = {index}((fz_at % fz_across) * {across} + fz_lane);"]
+        return [
+            f"uint fz_first = (fz_at % fz_across) * {across};",
+            f"{index} fz_out = {index}(min(fz_first, uint({BLOCK}.outputs) - {across}) + fz_lane);",
+        ]
+
+    def bounds(self, chunk: str) -> list[str]:
+        """The elements of a chunk."""
+        index = self.variant.index
+        return [
+            f"{index} fz_e = {chunk} * {BLOCK}.chunk;",
+            f"{index} fz_last = {BLOCK}.reduced - fz_e < {BLOCK}.chunk ? {BLOCK}.reduced : fz_e + {BLOCK}.chunk;",
+        ]
+
+    def told(self, acc: str) -> list[str]:
+        """What a thread has, for the others of its group to see."""
+        return [f"fz_s_{name}[fz_lane] = {acc}.{name};" for name, _ in self.members]
+
+    def heard(self, lane: str, acc: str) -> list[str]:
+        """What another thread has."""
+        return [f"{acc}.{name} = fz_s_{name}[{lane}];" for name, _ in self.members]

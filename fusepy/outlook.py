@@ -1,0 +1,96 @@
+"""`explain`: how recorded calls are going to run, when somebody needs a result of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.cachemiss import nearest
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.inspection import Explanation
+from fusepy.inspection import explain as explained
+from fusepy.ir.graph import Graph
+from fusepy.joint import connected, joint, structure
+from fusepy.lazytensor import Call, LazyTensor, Output
+from fusepy.reasons import label
+
+
+def explain(tensor: Any) -> Explanation:
+    """How the calls behind a tensor of `lazy` are going to run: their kernels, and why each node went where it did.
+
+    It tells about all calls that are connected to this one, as they would run now: which results are stored depends on what
+    somebody holds. Nothing is run or compiled.
+
+    Args:
+        tensor: a result of a recorded call that is not computed yet.
+
+    Raises:
+        ArgumentError: for anything else.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_outlook", "float twice(float x) { return 2 * x; }")
+        >>> with fp.lazy():
+        ...     y = fp.sqrt(m.twice(m.twice([2.0, 8.0])))
+        >>> fp.explain(y).kernels
+        1
+    """
+    output = tensor.waiting() if isinstance(tensor, LazyTensor) else None
+    if output is None:
+        raise ArgumentError(
+            "explain() takes a tensor that is not computed yet",
+            saw=type(tensor).__name__,
+            expected="a result of a call inside of fp.lazy()",
+            hint="for calls that run at once look at .explain(…) of the function",
+        )
+    device = output[0].program.device
+    with device.lock:
+        calls = connected(output[0])
+        key, leaves, _ = structure(calls)
+        program = joint(device, key, calls, leaves)
+        known = [p.recording for k, p in device.joints.items() if k != key]
+        classes = [type(leaf).__name__ for leaf in leaves]
+        there = key in device.joints
+        cache = "a program for such calls is there" if there else nearest(program.recording.graph, classes, known)
+        try:
+            found = explained(program, leaves, cache)
+            return replace(found, reasons=(*found.reasons, _kept(program.recording.graph)))
+        except ShapeError:
+            if len(calls) == 1:
+                raise
+            return _apart(calls)
+
+
+def _apart(calls: Sequence[Call]) -> Explanation:
+    """The same for calls whose results share no grid, so that each runs by itself."""
+    shapes: list[tuple[int, ...]] = []  # of the results of all calls
+    parts: list[Explanation] = []
+    for call in calls:
+        given = [_seen(leaf, shapes) for leaf in call.leaves]
+        parts.append(explained(call.program, given))
+        shapes += call.program.out_shapes(call.program.shapes(given))
+    why = "split: the results have extents that share no grid, so each call runs by itself"
+    return Explanation(
+        "lazy",
+        sum(part.kernels for part in parts),
+        tuple(variant for part in parts for variant in part.variants),
+        (why, *(reason for part in parts for reason in part.reasons)),
+        tuple(line for part in parts for line in part.inputs),
+    )
+
+
+def _seen(leaf: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
+    """An argument; for a result that is not there something of its extents, which are all that is asked about it."""
+    if leaf.__class__ is not tuple:
+        return leaf
+    output: Output = leaf
+    return np.broadcast_to(cast("Any", np.float32(0)), shapes[output[0].first + output[1]])
+
+
+def _kept(graph: Graph) -> str:
+    """Which results are stored."""
+    makers = {value: node for node in graph.nodes for value in node.results}
+    return f"kept, since somebody holds the result: {', '.join(label(makers[v]) for v in graph.outputs)}"
