@@ -8,9 +8,10 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.errors import ArgumentError
+from fusepy.fields import TYPE
 from fusepy.ir.argmap import ArgMap
 from fusepy.mapping import Mapped
-from fusepy.nested import TYPE, Tree, check_finite
+from fusepy.nested import Tree, check_finite
 from fusepy.tensor import Tensor
 
 

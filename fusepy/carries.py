@@ -12,7 +12,8 @@ from fusepy.errors import ResolveError, TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.types import Kind, Type, promote
+from fusepy.ir.promotion import promote
+from fusepy.ir.types import Kind, Type
 from fusepy.results import Rebuild, flatten, leaf_paths, outline
 from fusepy.trace import Trace
 

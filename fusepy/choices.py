@@ -20,8 +20,9 @@ from fusepy.errors import (
     UnsupportedArgumentError,
     did_you_mean,
 )
+from fusepy.ir.names import check_identifier
 from fusepy.ir.ranges import check_range
-from fusepy.ir.types import BOOL, Type, check_identifier
+from fusepy.ir.types import BOOL, Type
 
 _EXTERN = re.compile(r"\bextern\s+(?:static\s+)?const\s+([\w<>, ]+?)\s+(\w+)\s*[;=]")
 

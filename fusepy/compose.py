@@ -14,8 +14,9 @@ from fusepy.ir.refusals import wrong_members
 from fusepy.ir.resolve import member_offer
 from fusepy.ir.types import Kind, Type
 from fusepy.mapping import Mapped
-from fusepy.nested import Tree, check_finite, is_nested, naming, struct_type
+from fusepy.nested import Tree, check_finite, is_nested, naming
 from fusepy.place import user_line
+from fusepy.struct_choice import struct_type
 from fusepy.traced import Traced
 
 if TYPE_CHECKING:

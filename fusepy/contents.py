@@ -28,7 +28,7 @@ def to_numpy(tensor: Tensor) -> Array:
     if tensor.block.buffer is None:
         return copy(tensor).to_numpy()
     low, high = span(tensor.shape, tensor.strides)
-    start = tensor.position + low * element.nbytes
+    start = tensor.offset + low * element.nbytes
     data = device.transfer.download(tensor.block.buffer, start, (high - low) * element.nbytes)
     flat = np.frombuffer(data, element.stored).reshape((high - low, *element.shape))
     if tensor.strides and not _is_plain(tensor):
@@ -73,14 +73,14 @@ def copy_from_numpy(tensor: Tensor, array: Array) -> None:
         copy_elements(staged, tensor)
     else:
         stored = np.ascontiguousarray(array).astype(element.stored, copy=False)
-        tensor.device.transfer.upload(tensor.block.buffer, tensor.position, stored)
+        tensor.device.transfer.upload(tensor.block.buffer, tensor.offset, stored)
 
 
 def clear(tensor: Tensor) -> None:
     """Sets every byte to zero."""
     tensor.device.check()
     if tensor.block.buffer is not None and _is_plain(tensor):
-        tensor.device.transfer.zero(tensor.block.buffer, tensor.position, tensor.size * tensor.element.nbytes)
+        tensor.device.transfer.zero(tensor.block.buffer, tensor.offset, tensor.size * tensor.element.nbytes)
     elif tensor.size:
         copy_from_numpy(tensor, np.zeros(tensor.shape + tensor.element.shape, tensor.element.dtype))
 

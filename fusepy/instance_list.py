@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.fields import ACCESSORS, TYPE
 from fusepy.fuse import fuse
 from fusepy.ir.types import Type
 from fusepy.module import SlangType
-from fusepy.nested import ACCESSORS, TYPE, leaves_of
+from fusepy.nested import leaves_of
 from fusepy.struct import bound, constructed
 from fusepy.tensor import Tensor
 

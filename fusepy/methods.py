@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusepy.errors import NoMatchError, TraceError, UnknownNameError, did_you_mean
+from fusepy.ir.names import is_identifier
 from fusepy.ir.ops.structure import swizzle
 from fusepy.ir.oracle import member_types
-from fusepy.ir.types import Kind, Type, is_identifier
+from fusepy.ir.types import Kind, Type
 from fusepy.place import user_line
 
 if TYPE_CHECKING:

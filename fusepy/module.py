@@ -17,9 +17,10 @@ from fusepy.device import as_device, default_device
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
 from fusepy.function import Function
+from fusepy.ir.names import check_function_name, check_identifier, split_path
 from fusepy.ir.oracle import THIS
 from fusepy.ir.ranges import check_range
-from fusepy.ir.types import Kind, Type, check_function_name, check_identifier, split_path
+from fusepy.ir.types import Kind, Type
 from fusepy.namespace import Namespace
 from fusepy.nodes import Node, Use, several, wrong_count
 from fusepy.reload import Loaded, forget_programs, reread

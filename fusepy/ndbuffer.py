@@ -10,9 +10,10 @@ import numpy as np
 from fusepy.aos import as_structs
 from fusepy.element import Element, element_of
 from fusepy.errors import ArgumentError, ShapeError
+from fusepy.foreign_memory import from_dlpack
 from fusepy.ir.types import FLOAT
-from fusepy.sharing import from_dlpack
-from fusepy.tensor import Tensor, as_shape, device_of
+from fusepy.tensor import Tensor, device_of
+from fusepy.views import as_shape
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -71,6 +71,19 @@ def reinterpret(tensor: Tensor, element: Element) -> Tensor | None:
     return tensor.viewed(element, tensor.shape[:-cut], tuple(s // factor for s in tensor.strides[:-cut]))
 
 
+def seen_as(tensor: Tensor, element: Element, shape: tuple[int, ...]) -> Tensor:
+    """A contiguous tensor as elements of another type of the same scalars, with other extents.
+
+    Raises:
+        ShapeError: if it is not contiguous, or of other scalars, or the sizes differ.
+    """
+    flat = flattened(tensor).reshape(shape + element.shape)
+    seen = flat if element.same(flat.element) else reinterpret(flat, element)
+    if seen is None:
+        raise ShapeError(f"a tensor of {tensor.dtype} cannot be seen as {element.type}", hint="use a type of the same scalars")
+    return seen
+
+
 def words(a: Tensor, b: Tensor) -> tuple[int, Tensor, Tensor]:
     """Two tensors of one shape and element as words of the largest size that both are made of, and that size in bytes."""
     nbytes = a.element.nbytes

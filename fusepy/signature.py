@@ -11,9 +11,9 @@ from typing import Any
 
 from fusepy.backend.marshals import MARSHALS, Marshal, marshal_of
 from fusepy.errors import ArgumentError, FusepyError
+from fusepy.fields import ACCESSORS, TYPE, fields_of
 from fusepy.handout import LEADS
 from fusepy.mapping import Mapped
-from fusepy.nested import ACCESSORS, TYPE, fields_of
 from fusepy.nodes import GraphValue, misplaced
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced, leaked

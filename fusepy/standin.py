@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from fusepy.backend.marshals import ACCESSES, MARSHALS
 from fusepy.backend.marshals.base import Description
 from fusepy.errors import ArgumentError, UnsupportedArgumentError
+from fusepy.fields import TYPE
 from fusepy.ir.types import BOOL, FLOAT, INT, Type
 from fusepy.mapping import Mapped
-from fusepy.nested import TYPE, check_finite
+from fusepy.nested import check_finite
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device

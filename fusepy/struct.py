@@ -17,10 +17,10 @@ import numpy as np
 from fusepy.caller import Caller
 from fusepy.errors import ArgumentError
 from fusepy.extents import follows, sized
+from fusepy.fields import ACCESSORS, TYPE
 from fusepy.function import Function
 from fusepy.ir.argmap import UNSAID
 from fusepy.module import Module, SlangType
-from fusepy.nested import ACCESSORS, TYPE
 from fusepy.tensor import Tensor
 
 _TAKE_ARGUMENTS = frozenset(("call", "ir", "source", "explain", "resolve"))

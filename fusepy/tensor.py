@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 import fusepy.contents as contents
+import fusepy.foreign_memory as foreign_memory
 import fusepy.gradients as gradients
 import fusepy.recast as recast
 import fusepy.sharing as sharing
@@ -60,7 +61,7 @@ class Tensor:
         element: Element,
         shape: tuple[int, ...],
         *,
-        block: Block | sharing.Foreign | None = None,
+        block: Block | foreign_memory.Foreign | None = None,
         offset: int = 0,
         strides: tuple[int, ...] | None = None,
     ):
@@ -96,7 +97,7 @@ class Tensor:
             ShapeError: for negative extents.
             OutOfDeviceMemory: if the device cannot hold it.
         """
-        return Tensor(device_of(device), element_of(dtype), as_shape(shape))
+        return Tensor(device_of(device), element_of(dtype), views.as_shape(shape))
 
     @staticmethod
     def zeros(device: Any, shape: int | Sequence[int], dtype: Any = FLOAT) -> Tensor:
@@ -157,7 +158,7 @@ class Tensor:
         Raises:
             UnsupportedArgumentError: if it is no such array, or of a dtype that Slang does not have.
         """
-        return sharing.from_dlpack(device_of(device), array, dtype)
+        return foreign_memory.from_dlpack(device_of(device), array, dtype)
 
     # ---- contents -----------------------------------------------------------------------------------------------
 
@@ -270,7 +271,7 @@ class Tensor:
         Raises:
             ShapeError: if the sizes differ or the tensor is not contiguous.
         """
-        return self._seen(views.reshaped, _flat(shape))
+        return self._seen(views.reshaped, views.numbers(shape))
 
     def view(self, shape: int | Sequence[int], dtype: Any = None) -> Tensor:
         """`reshape` as slangpy spells it; with a dtype, the components are taken from the last axes, or given to them.
@@ -280,12 +281,7 @@ class Tensor:
         """
         if dtype is None:
             return self.reshape(shape)
-        element, extents = element_of(dtype), as_shape(shape)
-        flat = self.flatten_dtype().reshape(extents + element.shape)
-        seen = flat if element.same(flat.element) else recast.reinterpret(flat, element)
-        if seen is None:
-            raise ShapeError(f"a tensor of {self.dtype} cannot be seen as {element.type}", hint="use a type of the same scalars")
-        return seen
+        return recast.seen_as(self, element_of(dtype), views.as_shape(shape))
 
     def transpose(self, *axes: int | Sequence[int]) -> Tensor:
         """A view with its axes in another order; all reversed if none are named.
@@ -293,7 +289,7 @@ class Tensor:
         Raises:
             ShapeError: unless each axis is named once.
         """
-        return self._seen(views.transposed, _flat(axes) if axes else None)
+        return self._seen(views.transposed, views.numbers(axes) if axes else None)
 
     def broadcast_to(self, *shape: int | Sequence[int]) -> Tensor:
         """A view stretched to `shape` by NumPy's rule; repeated elements have stride 0 and can be read only.
@@ -301,7 +297,7 @@ class Tensor:
         Raises:
             ShapeError: if the extents do not agree from the right.
         """
-        return self._seen(views.broadcast, _flat(shape))
+        return self._seen(views.broadcast, views.numbers(shape))
 
     def flatten_dtype(self) -> Tensor:
         """A view as scalars: the components of vectors, matrices and arrays become trailing axes.
@@ -389,24 +385,14 @@ class Tensor:
         return sharing.buffer(self)
 
     @property
-    def memory(self) -> Any:
-        """The sgl buffer that holds the memory, for what goes through fusepy's queue."""
-        return self.block.buffer
-
-    @property
     def offset(self) -> int:
         """Byte offset of the first element in `buffer`."""
-        return self.position
+        return self.block.offset + self.origin
 
     @property
     def base(self) -> int:
         """Elements between the lowest address of the tensor and its first element; not 0 where an axis runs backwards."""
         return (self.address - self.low) // self.element.nbytes
-
-    @property
-    def position(self) -> int:
-        """`offset`, for the rest of fusepy."""
-        return self.block.offset + self.origin
 
     def torch(self) -> Any:
         """A torch tensor of the contents: in the same memory where torch can reach it, else a copy on the CPU.
@@ -438,27 +424,8 @@ class Tensor:
         return f"Tensor({self.dtype}{list(self.shape)}{grads} on {self.device.name})\n{self.to_numpy()}"
 
 
-def _flat(given: Sequence[Any]) -> tuple[int, ...]:
-    """``(2, 3)`` for ``f(2, 3)`` and ``f((2, 3))``."""
-    if len(given) == 1 and not isinstance(given[0], (int, np.integer)):
-        given = cast("Sequence[Any]", given[0])
-    return tuple(int(n) for n in given)
-
-
 def device_of(device: Any) -> Device:
     """The fusepy device behind a fusepy or slangpy one, or the default one."""
     from fusepy.device import as_device  # the default device is chosen there, which needs the backend
 
     return as_device(device)
-
-
-def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
-    """Extents as a tuple.
-
-    Raises:
-        ShapeError: for negative ones.
-    """
-    extents = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
-    if any(n < 0 for n in extents):
-        raise ShapeError("a negative extent", saw=extents, hint="extents are 0 or more")
-    return extents

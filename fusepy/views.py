@@ -116,3 +116,22 @@ def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int
             f"cannot reshape {shape} in place", saw=f"strides {strides}", expected="contiguous", hint="write t.contiguous() first"
         )
     return wanted, contiguous_strides(wanted), 0
+
+
+def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
+    """Extents as a tuple.
+
+    Raises:
+        ShapeError: for negative ones.
+    """
+    extents = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
+    if any(n < 0 for n in extents):
+        raise ShapeError("a negative extent", saw=extents, hint="extents are 0 or more")
+    return extents
+
+
+def numbers(given: Sequence[Any]) -> tuple[int, ...]:
+    """The arguments ``(2, 3)`` of ``f(2, 3)`` and ``f((2, 3))``, unchecked: -1 may stand for what is left."""
+    if len(given) == 1 and not isinstance(given[0], (int, np.integer)):
+        given = cast("Sequence[Any]", given[0])
+    return tuple(int(n) for n in given)

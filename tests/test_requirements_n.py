@@ -45,10 +45,9 @@ def test_n1_bounds_loads_trampoline_stores(m: Any, rows: int) -> None:
     source = m.add.source(ramp(5), ramp(rows))
     kernel = body(source, "add_kernel")
     along_row = m.device.target.kind == "software" and rows == 1
-    bounds, load, call, store = (
-        kernel.index(text)
-        for text in ("< fz_to" if along_row else ">= fz_args.count", "float a_a = fz_args.a_a", "fz_call_add(", "fz_args.r_0[")
-    )
+    bound = "< fz_to" if along_row else ">= fz_args.count"
+    texts = (bound, "float a_a = fz_args.a_a", "fz_call_add(", "fz_args.r_0[")
+    bounds, load, call, store = (kernel.index(text) for text in texts)
     assert bounds < load < call < store
     assert kernel.count("fz_call_add(") == 1
     assert re.search(r"\badd\(a_a, a_b\)", body(source, "fz_call_add"))

@@ -174,6 +174,17 @@ def test_shared_memory_as_a_whole_array(own: Any) -> None:
     same(theirs.at(fp.grid((5,)), t.copy()).to_numpy(), array)
 
 
+@pytest.mark.usefixtures("shared")
+def test_shared_memory_as_a_structured_buffer(own: Any) -> None:
+    m = fp.Module.load_from_source(
+        own, "sharing_buffers", "float at(StructuredBuffer<float> values, int i) { return values[i]; }"
+    )
+    t = fp.Tensor.from_dlpack(own, ramp(5))
+    with pytest.raises(fp.ExportError, match="no buffer"):
+        m.at(t, np.arange(5, dtype=np.int32))
+    same(m.at(t.copy(), np.arange(5, dtype=np.int32)), ramp(5))
+
+
 @pytest.mark.req("T16")
 @pytest.mark.usefixtures("shared")
 def test_an_ndbuffer_over_an_array(own: Any, m: Any) -> None:

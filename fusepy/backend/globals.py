@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
+from fusepy.backend.parameters import slot_of
 from fusepy.backend.reads import reachable, texts_of
-from fusepy.backend.slots import Binding, PlainSlot, Slot, Staged, slot_of
+from fusepy.backend.slots import Binding, PlainSlot, Slot, Staged
 from fusepy.errors import ArgumentError
 
 if TYPE_CHECKING:

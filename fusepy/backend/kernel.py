@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.compiler import Program
+from fusepy.backend.diagnostics import clean
 from fusepy.backend.emit import EMITTER_VERSION, KernelSource
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads
 from fusepy.backend.marshals.base import BLOCK, Field
 from fusepy.backend.resources import Resources
 from fusepy.backend.runtime import Device
-from fusepy.backend.session import Program, clean
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.tuning import GROUPS_PER_ROW
 from fusepy.errors import CompileError

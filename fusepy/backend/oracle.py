@@ -1,4 +1,4 @@
-"""`SlangOracle`: the only place that reads Slang's reflection.
+"""`SlangOracle`: answers questions about modules by asking Slang.
 
 Answers are remembered by module content, in memory and on disk (`Facts`), so a warm start asks nothing and loads nothing.
 Reflection objects never leave a question: sessions rotate under them.
@@ -6,44 +6,30 @@ Reflection objects never leave a question: sessions rotate under them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.compiler import Compiler
 from fusepy.backend.defaults import default_number
 from fusepy.backend.entries import with_entry_points
+from fusepy.backend.facts import Facts
+from fusepy.backend.layouts import globals_of, layout_of, members_of
 from fusepy.backend.libraries import array_name, is_array, seen
-from fusepy.backend.overloads import ENUM, PICK, Callee, RawAnswer, conforms, found, kind_of, type_name
+from fusepy.backend.overloads import PICK, Callee, RawAnswer, conforms, found, kind_of
 from fusepy.backend.reads import reachable, texts_of
-from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.symbols import Symbols, own_overloads, symbols_of
-from fusepy.errors import UnknownNameError, UnsupportedArgumentError, did_you_mean
+from fusepy.errors import UnknownNameError, did_you_mean
+from fusepy.ir.names import split_path
 from fusepy.ir.oracle import THIS, Answer, Field, Layout, Param, Signature
-from fusepy.ir.types import BOOL, Kind, Type, pair_of, split_path
+from fusepy.ir.types import Kind, Type
 from fusepy.ir.whole import library, spelled
 
-FACTS_VERSION = 12  # part of the key of facts on disk; raise it when what is recorded changes
 _K = spy.TypeReflection.Kind
-
-
-class Facts:
-    """What Slang said about one module: symbols, signatures, answers and layouts, as plain data that JSON can hold."""
-
-    def __init__(self, data: dict[str, Any] | None = None):
-        self.data: dict[str, Any] = data or {}
-        self.changed = False
-
-    def get(self, kind: str, question: str, ask: Callable[[], Any]) -> Any:
-        """The recorded answer to `question`, asking at most once."""
-        table = self.data.setdefault(kind, {})
-        if question not in table:
-            table[question] = ask()
-            self.changed = True
-        return table[question]
 
 
 class SlangOracle:
@@ -86,14 +72,14 @@ class SlangOracle:
         if type.kind is Kind.VECTOR:
             return [Param(name, type.element) for name in "xyzw"[: type.shape[0]]]
         for module in self._sources:
-            raw = self._facts[module].get("fields", type.name, lambda module=module: self._members(module, type))
+            raw = self._facts[module].get("fields", type.name, lambda m=module: members_of(type, self._module(m).layout))
             if raw is not None:
                 return [Param(name, Type.parse(found) if found else None) for name, found in raw]
         return None
 
     def layout(self, type: Type) -> Layout | None:
         for module in self._sources:
-            raw = self._facts[module].get("layouts", type.name, lambda module=module: self._layout(module, type))
+            raw = self._facts[module].get("layouts", type.name, lambda m=module: layout_of(type, self._module(m).layout))
             if raw is not None:
                 size, stride, alignment, fields, scalar = raw
                 return Layout(
@@ -148,7 +134,7 @@ class SlangOracle:
 
     def globals(self, module: str) -> dict[str, bool]:
         """The globals of a module and of all that it imports; for each whether a kernel can write to it."""
-        return self._facts[module].get("globals", "", lambda: _globals(self._compiler.linked(self._sources[module])))
+        return self._facts[module].get("globals", "", lambda: globals_of(self._compiler.linked(self._sources[module])))
 
     def writes(self, module: str, function: str) -> bool:
         """Whether a function can reach a global that can be written, as far as the text of its modules tells."""
@@ -279,19 +265,6 @@ class SlangOracle:
         text = f"{imports}\nvoid probe({resources})\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
         return self._compiler.probe(text, [source]) or ""
 
-    def _members(self, module: str, type: Type) -> list[Any] | None:
-        layout = self._module(module).layout
-        struct = found(layout.find_type_by_name(type.name))
-        if struct is None or kind_of(struct) != _K.struct or type.optional is not None:
-            return None
-        value = pair_of(type)
-        if value is not None:
-            pair = _pair_layout(layout, value)
-            return pair and [[name, member] for name, member, _, _ in pair[3]]
-        return [
-            [f.name, f.type.full_name if kind_of(f.type) == _K.interface else type_name(f.type, layout)] for f in struct.fields
-        ]
-
     def _conforming(self, module: str, interface: Type) -> list[str] | None:
         layout = self._module(module).layout
         super_ = found(layout.find_type_by_name(interface.name))
@@ -300,72 +273,6 @@ class SlangOracle:
         types = [found(layout.find_type_by_name(name)) for name in self.symbols(module)["types"]]
         plain = [t for t in types if t is not None and "<" not in t.full_name]
         return [t.full_name for t in plain if conforms(layout, t, super_)]
-
-    def _layout(self, module: str, type: Type) -> list[Any] | None:
-        layout = self._module(module).layout
-        struct = found(layout.find_type_by_name(type.name))
-        if struct is None or kind_of(struct) not in (_K.struct, ENUM):
-            return None
-        value = pair_of(type)
-        if value is not None:
-            return _pair_layout(layout, value)
-        laid = layout.get_type_layout(struct)
-        if kind_of(struct) == ENUM:
-            return [laid.size, laid.stride, laid.alignment, [], layout.find_type_by_name(f"{type.name}.__Tag").full_name]
-        fields = [laid.fields[i] for i in range(len(laid.fields))]
-        listed = [[*_member(type, i, f, layout), f.offset, f.type_layout.size] for i, f in enumerate(fields)]
-        for name, kind, _, _ in listed:
-            if kind is None:
-                raise UnsupportedArgumentError(
-                    f"member {name!r} of struct {type} cannot live in memory",
-                    saw=fields[[n for n, *_ in listed].index(name)].variable.type.full_name,
-                    expected="numbers, vectors, matrices, arrays, enums, Optional, pointers, and structs of them",
-                    hint="keep resources out of it; for an interface, name the concrete struct, or make the struct generic",
-                )
-        return [laid.size, laid.stride, laid.alignment, listed, None]
-
-
-def _pair_layout(layout: spy.ProgramLayout, value: Type) -> list[Any] | None:
-    """A ``DifferentialPair``, of which reflection tells nothing: the value, and behind it its derivative."""
-    derived = found(layout.find_type_by_name(f"{value.name}.Differential"))
-    first, name = found(layout.find_type_by_name(value.name)), derived and type_name(derived, layout)
-    if derived is None or first is None or name is None:
-        return None
-    p, d = layout.get_type_layout(first), layout.get_type_layout(derived)
-    offset = -(-p.size // d.alignment) * d.alignment
-    alignment = max(p.alignment, d.alignment)
-    size = offset + d.size
-    return [size, -(-size // alignment) * alignment, alignment, [["p", value.name, 0, p.size], ["d", name, offset, d.size]], None]
-
-
-def _member(owner: Type, position: int, field: spy.VariableLayoutReflection, layout: spy.ProgramLayout) -> tuple[str, str | None]:
-    """Name and type of a member; those of ``Optional`` have neither in reflection."""
-    variable = found(field.variable)
-    if variable is None:
-        return (
-            (f"item{position}", None)
-            if owner.optional is None
-            else [("value", owner.optional.name), ("hasValue", BOOL.name)][position]
-        )
-    return variable.name, type_name(variable.type, layout)
-
-
-def _globals(program: spy.ShaderProgram) -> dict[str, bool]:
-    parameters = program.layout.parameters
-    listed = [parameters[i] for i in range(len(parameters))]
-    return {p.name: _can_write(p.type_layout) for p in listed}
-
-
-def _can_write(layout: spy.TypeLayoutReflection) -> bool:
-    """Whether memory can be written through a parameter: a writable resource, or a pointer."""
-    if layout.kind == _K.resource:
-        read = (spy.TypeReflection.ResourceAccess.read, spy.TypeReflection.ResourceAccess.none)
-        return layout.type.resource_access not in read
-    if layout.kind == _K.struct:
-        return any(_can_write(layout.fields[i].type_layout) for i in range(len(layout.fields)))
-    if layout.kind in (_K.array, _K.parameter_block, _K.constant_buffer):
-        return _can_write(layout.element_type_layout)
-    return layout.kind == _K.pointer
 
 
 def _entries(module: spy.SlangModule) -> dict[str, list[int]]:

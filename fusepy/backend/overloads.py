@@ -15,8 +15,9 @@ import slangpy as spy
 
 from fusepy.backend.libraries import array_name, is_array
 from fusepy.errors import InvalidNameError
+from fusepy.ir.names import check_function_name, split_path
 from fusepy.ir.oracle import IN, INOUT, OUT, THIS
-from fusepy.ir.types import VOID, Kind, Type, check_function_name, split_path
+from fusepy.ir.types import VOID, Kind, Type
 from fusepy.ir.whole import spelled
 
 _K = spy.TypeReflection.Kind

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fusepy.backend.emit import region_operands
+from fusepy.backend.given import Given
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
-from fusepy.backend.marshals.base import Bound, Field, Operand, Variant, reach
+from fusepy.backend.marshals.base import Field, Operand, Variant, reach
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.whole import check_written, written
-from fusepy.backend.overlap import overlap
 from fusepy.backend.rows import walk_for
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
@@ -58,7 +58,7 @@ class Plan:
     """
 
     __slots__ = (
-        "__weakref__", "_build", "_disjoint", "_disjoint_shape", "_feeds", "_linear_kernel", "_memory", "_operands",
+        "__weakref__", "_build", "_disjoint", "_disjoint_shape", "_feeds", "_given", "_linear_kernel", "_memory", "_operands",
         "_out_dims", "_recipes", "_resources", "_sinks", "_steps", "_textured", "_uniforms", "_whole", "_written", "device",
         "elements", "kernels", "linear", "name", "open", "positions", "rank", "region", "strict", "targets", "tile",
     )  # fmt: skip
@@ -90,6 +90,9 @@ class Plan:
         self.rank = max((max(d) + 1 for d in dims if d), default=0)
         self._feeds = self._fed()
         self._sinks = sinks_of(region)
+        self._given = Given(
+            self.name, device, self.elements, self.targets, self._operands, self.positions, self._out_dims, tuple(self._sinks)
+        )
         self.kernels: dict[Variant, Kernel] = {}
         self._linear_kernel: Kernel | None = None  # the usual one of these, without hashing a variant
         self._recipes: dict[Any, Recipe] = {}
@@ -181,13 +184,13 @@ class Plan:
                 values.append(result.address)
         else:
             for j, (element, given) in enumerate(zip(self.elements, outs)):
-                result = Tensor(device, element, shape) if given is None else self._checked(j, given, shape)
+                result = Tensor(device, element, shape) if given is None else self._given.checked(j, given, shape)
                 if not result.linear:
                     return self._run_strided(args, outs)
                 results.append(result)
                 values.append(result.address)
             if self._whole or values != self._disjoint or shape != self._disjoint_shape:
-                self._check_overlap(args, outs)  # the same tensors as in the last call are known not to clash
+                self._given.check_overlap(args, outs)  # the same tensors as in the last call are known not to clash
                 self._disjoint, self._disjoint_shape = values.copy(), shape
         count = 1
         for extent in shape:
@@ -268,10 +271,10 @@ class Plan:
         results: list[Tensor] = []
         for j, (element, shape) in enumerate(zip(self.elements, recipe.out_shapes)):
             given = outs[j] if outs is not None else None
-            results.append(Tensor(self.device, element, shape) if given is None else self._checked(j, given, shape))
+            results.append(Tensor(self.device, element, shape) if given is None else self._given.checked(j, given, shape))
         if outs is not None:
-            self._check_overlap(args, outs)
-            self._check_textures(outs, recipe)
+            self._given.check_overlap(args, outs)
+            self._given.check_textures(outs, recipe.grid)
         if recipe.count:
             variant, groups = self.strided(recipe)
             kernel = self._kernel(variant)
@@ -351,75 +354,6 @@ class Plan:
         assert role == "stride", role
         return recipe.strides[source][axis]
 
-    def _checked(self, j: int, given: Any, shape: tuple[int, ...]) -> Any:
-        """A result tensor or texture that the caller gave."""
-        if isinstance(given, Bound):
-            if given.shape != shape:
-                raise ShapeError(
-                    f"{self.name}: the given texture does not fit the result",
-                    saw=f"texels {list(given.shape)}",
-                    expected=f"texels {list(shape)}",
-                    hint="create one of that size, or let _result='texture' do so",
-                )
-            return given
-        if given.device is not self.device:
-            raise ShapeError(
-                f"{self.name}: {self.targets[j]} lies on another device",
-                saw=given.device.name,
-                expected=self.device.name,
-                hint="make it with Tensor.empty on the device of the arguments",
-            )
-        if not given.element.same(self.elements[j]) or given.shape != shape:
-            raise ShapeError(
-                f"{self.name}: {self.targets[j]} does not fit the result",
-                saw=f"{given.dtype}{list(given.shape)}",
-                expected=f"{self.elements[j].type}{list(shape)}",
-                hint="make it with Tensor.empty(device, shape, dtype), or leave it away",
-            )
-        if given.size and 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
-            raise ShapeError(
-                f"{self.name}: {self.targets[j]} repeats elements", saw=f"strides {given.strides}", hint="give a real tensor"
-            )
-        return given
-
-    def _check_overlap(self, args: Sequence[Any], outs: Sequence[Tensor | None]) -> None:
-        """Rejects results that share memory with an argument, unless each thread reads just the element that it writes."""
-        for j, out in enumerate(outs):
-            if out is None or isinstance(out, Bound):
-                continue
-            for operand, position in zip(self._operands, self.positions):
-                tensor = args[position]
-                if not isinstance(tensor, Tensor) or not overlap(tensor, out):
-                    continue
-                same = tensor.address == out.address and tensor.size * tensor.element.nbytes == out.size * out.element.nbytes
-                same = same and ((tensor.linear and out.linear) or _steps(tensor, out) == _steps(out, out))
-                if operand.is_whole or operand.is_resource or not same or operand.dims != self._out_dims[j]:
-                    raise ShapeError(
-                        f"{self.name}: the result overlaps argument {operand.label!r}, which other threads still read",
-                        saw="shared memory at different positions",
-                        hint="write into another tensor, or exactly over the argument",
-                    )
-
-    def _check_textures(self, outs: Sequence[Any], recipe: Recipe) -> None:
-        """Rejects textures that a result would only partly fill, or that other threads still read."""
-        for j in self._sinks:
-            dims, shape = self._out_dims[j], outs[j].shape
-            for operand in self._operands:
-                if operand.shared == j and (operand.is_resource or operand.dims != dims or len(dims) != self.rank):
-                    raise ShapeError(
-                        f"{self.name}: argument {operand.label!r} and the result are one texture, which is written to",
-                        saw="texels that other threads read",
-                        expected="each thread reads the texel that it writes",
-                        hint="write into another texture",
-                    )
-            if any(n == 1 != recipe.grid[d] for n, d in zip(shape, dims)):
-                raise ShapeError(
-                    f"{self.name}: a result that is the same along an axis cannot go into a texture",
-                    saw=f"texels {list(shape)} on a grid {list(recipe.grid)}",
-                    expected="a result for each point of the grid",
-                    hint="take a tensor, or compute this result in a call of its own",
-                )
-
     def bad_number(self, args: Sequence[Any], error: Exception) -> FusepyError:
         """Which Python number did not fit its parameter."""
         for operand, position in zip(self._operands, self.positions):
@@ -441,11 +375,6 @@ class Plan:
 def _follows(operand: Operand, identity: tuple[int, ...]) -> bool:
     """Whether a generator is the index of the thread and no more."""
     return operand.spread and operand.dims == identity
-
-
-def _steps(tensor: Tensor, like: Tensor) -> list[int]:
-    """Bytes from element to element along the axes that both have; further ones are components of one element."""
-    return [s * tensor.element.nbytes for s in tensor.strides[: len(like.shape)]]
 
 
 def _alignment(operand: Operand) -> int:

@@ -62,7 +62,7 @@ class Readback:
         try:
             plan.run(placed, (place,))
             start = time.perf_counter()
-            data = self._device.transfer.read(place.block.buffer, place.position, self._element.nbytes, short=self._short)
+            data = self._device.transfer.read(place.block.buffer, place.offset, self._element.nbytes, short=self._short)
             self._short = time.perf_counter() - start < SHORT_S
         finally:
             spare.append(place)

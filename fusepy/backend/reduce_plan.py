@@ -189,10 +189,10 @@ class ReducePlan(Plan):
         results: list[Tensor] = []
         for j, (element, shape) in enumerate(zip(self.elements, recipe.out_shapes)):
             given = outs[j] if outs is not None else None
-            results.append(Tensor(self.device, element, shape) if given is None else self._checked(j, given, shape))
+            results.append(Tensor(self.device, element, shape) if given is None else self._given.checked(j, given, shape))
         if outs is not None:
-            self._check_overlap(args, outs)
-            self._check_textures(outs, recipe)
+            self._given.check_overlap(args, outs)
+            self._given.check_textures(outs, recipe.grid)
         if not any(math.prod(shape) for shape in recipe.out_shapes):
             return results
         stages = recipe.stages

@@ -17,6 +17,7 @@ from fusepy.backend.cudatexture import bound, check_written
 from fusepy.backend.marshals.base import OWN, Field
 from fusepy.backend.texture import AnyTexture, kind_of, overlap, texture_of
 from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.sharing import memory_of
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Resources:
         for i, copy in self._copies.items() if self._tensors else ():
             value = self._last[i]
             if isinstance(value, Tensor) and self._fields[i].type.startswith("RW"):
-                device.queue.copy(value.memory, value.offset, copy, 0, copy.size)
+                device.queue.copy(memory_of(value), value.offset, copy, 0, copy.size)
                 submit = True  # only a dispatch looks whether the device is shared
         if submit:
             device.queue.flush()
@@ -98,7 +99,7 @@ class Resources:
             self._cursors[i].write(copy)
         elif self._last[i].__class__ is not Tensor:
             self._cursors[i].write(copy)
-        device.queue.copy(copy, 0, tensor.memory, tensor.offset, size)
+        device.queue.copy(copy, 0, memory_of(tensor), tensor.offset, size)
 
     def _check(self, device: Device, field: Field, value: Any) -> None:
         writes = field.type.startswith("RW")

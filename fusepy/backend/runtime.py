@@ -15,11 +15,12 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.cache import DiskCache
+from fusepy.backend.compiler import Compiler
 from fusepy.backend.emit import Target
-from fusepy.backend.oracle import FACTS_VERSION, Facts, SlangOracle
+from fusepy.backend.facts import FACTS_VERSION, Facts
+from fusepy.backend.oracle import SlangOracle
 from fusepy.backend.pool import Pool
 from fusepy.backend.queue import Queue
-from fusepy.backend.session import Compiler
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.spellings import Spellings
 from fusepy.backend.transfer import Transfer

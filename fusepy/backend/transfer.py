@@ -17,9 +17,7 @@ On lavapipe with 2 cores, best of 15: 64 MiB in ms, 4 bytes in µs ("known": whe
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -28,6 +26,7 @@ import numpy as np
 import slangpy as spy
 from numpy.typing import NDArray
 
+from fusepy.backend.waiting import wait_for_submission
 from fusepy.errors import OutOfDeviceMemory, ShapeError, UnsupportedArgumentError
 
 # 4 pieces of 1 MiB stay in the cache while they are in flight: 4.0 ms for 64 MiB up, 7.5 ms with 4 pieces of 256 KiB or 16 MiB.
@@ -49,39 +48,6 @@ def is_host_addressable(device: spy.Device) -> bool:
         True
     """
     return device.info.type == spy.DeviceType.cpu or "llvmpipe" in device.info.adapter_name
-
-
-def wait_for_submission(device: spy.Device, submission: int, *, short: bool = False) -> None:
-    """Waits until a submission is finished, and stays responsive: other threads run, and Ctrl-C interrupts.
-
-    ``Device.wait_for_submit`` holds the GIL. Between polls the core is offered to whoever else wants it, first of all to the
-    threads of a software driver: a call that returns a number takes 26 µs that way and 43 without, on 2 cores with other work.
-    After 200 µs it sleeps between polls, for 1/16 of the time waited so far, at most 1 ms.
-
-    Args:
-        short: the caller has seen such work end within microseconds. Then the driver waits, which leaves both cores to a software
-            driver's threads: 40 µs for a call that returns a number where polling took 58.
-    """
-    finished = device.is_submit_finished
-    if finished(submission):
-        return
-    if short:
-        device.wait_for_submit(submission)
-        return
-    start = time.perf_counter()
-    while not finished(submission):
-        waited = time.perf_counter() - start
-        if waited > 200e-6:
-            time.sleep(min(waited / 16, 1e-3))
-        else:
-            _yield()
-
-
-def _sleep_0() -> None:
-    time.sleep(0)
-
-
-_yield = getattr(os, "sched_yield", _sleep_0)  # Windows has no such call
 
 
 def _nothing_recorded() -> int | None:

@@ -1,8 +1,7 @@
 """Slang types as interned values: two spellings of one type are one object, so types are compared with ``is``.
 
-`Type.parse` reads every spelling that Slang's reflection and its users write (``float3``, ``vector<float,3>``,
-``float[4]``, ``Ptr<Ray>``, ``ns.Pair<float>``) and nothing else: no text reaches Slang's own name lookup, which some
-malformed names crash, without having passed through here.
+`Type.parse` takes every spelling that Slang's reflection and its users write (``float3``, ``vector<float,3>``,
+``float[4]``, ``Ptr<Ray>``, ``ns.Pair<float>``), by the grammar of `fusepy.ir.names`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from enum import Enum
 
 import numpy as np
 
-from fusepy.errors import InvalidNameError
+from fusepy.ir.names import Spelling, spelling
 
 
 class Kind(Enum):
@@ -29,7 +28,7 @@ class Kind(Enum):
     RESOURCE = "resource"  # a texture, buffer, sampler or acceleration structure, see `ir.resources`
 
 
-# name -> (NumPy dtype of one element, rank in the promotion order); the device stores bool as four bytes, see `storage`
+# name -> NumPy dtype of one element, in the order of promotion; the device stores bool as four bytes
 SCALARS: dict[str, np.dtype] = {
     "bool": np.dtype(np.bool_),
     "int8_t": np.dtype(np.int8),
@@ -44,13 +43,7 @@ SCALARS: dict[str, np.dtype] = {
     "float": np.dtype(np.float32),
     "double": np.dtype(np.float64),
 }
-_ALIASES = {
-    "int32_t": "int",
-    "uint32_t": "uint",
-    "float16_t": "half",
-    "float32_t": "float",
-    "float64_t": "double",
-}
+_ALIASES = {"int32_t": "int", "uint32_t": "uint", "float16_t": "half", "float32_t": "float", "float64_t": "double"}
 _BY_DTYPE = {dtype: name for name, dtype in SCALARS.items()}
 _SHORT = {"bool", "int", "uint", "half", "float", "double"}  # scalars with `float3`-like spellings in every Slang version
 
@@ -58,11 +51,8 @@ _LIBRARIES = ("fusepy::", "slangpy::")  # the oracle puts these in front of arra
 TEXTURE_RANKS = {"1D": 1, "2D": 2, "3D": 3, "1DArray": 2, "2DArray": 3, "Cube": 3, "CubeArray": 4}  # axes of the array of texels
 _TEXTURES = frozenset(f"{access}Texture{shape}" for shape in TEXTURE_RANKS for access in ("", "RW"))
 _BUFFERS = frozenset(("StructuredBuffer", "RWStructuredBuffer"))
-_OPAQUE = frozenset(
-    ("ByteAddressBuffer", "RWByteAddressBuffer", "SamplerState", "SamplerComparisonState", "RaytracingAccelerationStructure")
-)
-
-_TOKEN = re.compile(r"\s*(?:([A-Za-z_]\w*)|(\d+)|(::|\.(?=[A-Za-z_])|[<>,\[\]]))")
+_SAMPLERS = frozenset(("SamplerState", "SamplerComparisonState"))
+_OPAQUE = _SAMPLERS | {"ByteAddressBuffer", "RWByteAddressBuffer", "RaytracingAccelerationStructure"}
 
 
 class Type:
@@ -107,7 +97,7 @@ class Type:
         Raises:
             InvalidNameError: if `text` is no type name.
         """
-        return cls._interned.get(text) or _Parser(text).parse()
+        return cls._interned.get(text) or _built(spelling(text))
 
     @classmethod
     def of_dtype(cls, dtype: np.dtype) -> Type | None:
@@ -229,116 +219,59 @@ class Type:
         return Type.parse, (self.name,)
 
 
-class _Parser:
-    """Recursive descent over ``path [< args >] (:: path [< args >])* ([n])*``."""
+def _built(spelling: Spelling) -> Type:
+    """The type of a spelling."""
+    outer, *declared = [(path, [_built(a) if isinstance(a, Spelling) else a for a in args]) for path, args in spelling.parts]
+    found = _named(*outer)
+    for path, args in declared:  # what a generic type declares: Pair<float>::make
+        found = Type.intern(_written(f"{found.name}::{path}", args), Kind.NAMED)
+    for extent in spelling.extents:  # Slang reads float[3][2] from the left: two arrays of three floats
+        found = Type.array(found, extent)
+    return found
 
-    def __init__(self, text: str):
-        self.text = text
-        self.tokens: list[str] = []
-        at = 0
-        stripped = text.rstrip()
-        while at < len(stripped):
-            match = _TOKEN.match(stripped, at)
-            if match is None:
-                raise self.error()
-            self.tokens.append(match.group().strip())
-            at = match.end()
-        self.at = 0
 
-    def error(self) -> InvalidNameError:
-        return InvalidNameError(
-            f"{self.text!r} is not a Slang type name", hint="write it as Slang would, e.g. float3, float[4], ns::Pair<float>"
-        )
+def _named(head: str, args: list[Type | int]) -> Type:
+    """The type of a name with its arguments."""
+    head = _ALIASES.get(head, head)
+    if not args:
+        if head in _TEXTURES:  # Slang's default
+            return Type.resource(head, Type.vector(FLOAT, 4))
+        return _builtin(head) or Type.intern(head, Kind.RESOURCE if head in _OPAQUE else Kind.NAMED)
+    first = args[0]
+    found = _applied(head, first, args[1:]) if isinstance(first, Type) else None
+    return found or Type.intern(_written(head, args), Kind.NAMED)
 
-    def peek(self) -> str:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
-    def take(self, expected: str | None = None) -> str:
-        token = self.peek()
-        if not token or (expected is not None and token != expected):
-            raise self.error()
-        self.at += 1
-        return token
+def _written(head: str, args: list[Type | int]) -> str:
+    return f"{head}<{','.join(map(str, args))}>" if args else head
 
-    def parse(self) -> Type:
-        found = self.type()
-        if self.at != len(self.tokens):
-            raise self.error()
-        return found
 
-    def type(self) -> Type:
-        head = self.take()
-        if not re.match(r"[A-Za-z_]", head):
-            raise self.error()
-        head = self.path(head)
-        args: list[Type | int] = self.args()
-        found = self.build(head, args)
-        while self.peek() in ("::", "."):  # what a generic type declares: Pair<float>::make
-            inner = self.path(found.name)
-            args = self.args()
-            found = Type.intern(f"{inner}<{','.join(map(str, args))}>" if args else inner, Kind.NAMED)
-        extents: list[int] = []
-        while self.peek() == "[":
-            self.take()
-            extents.append(int(self.take()) if self.peek().isdigit() else self.bad())
-            self.take("]")
-        for extent in extents:  # Slang reads float[3][2] from the left: two arrays of three floats
-            found = Type.array(found, extent)
-        return found
-
-    def path(self, head: str) -> str:
-        while self.peek() in ("::", "."):
-            self.take()
-            head += "::" + self.take()
-        return head
-
-    def args(self) -> list[Type | int]:
-        found: list[Type | int] = []
-        if self.peek() == "<":
-            self.take()
-            while True:
-                found.append(int(self.take()) if self.peek().isdigit() else self.type())
-                if self.peek() != ",":
-                    break
-                self.take()
-            self.take(">")
-        return found
-
-    def bad(self) -> int:
-        raise self.error()
-
-    def build(self, head: str, args: list[Type | int]) -> Type:
-        head = _ALIASES.get(head, head)
-        if not args:
-            if head in _TEXTURES:  # Slang's default
-                return Type.resource(head, Type.vector(FLOAT, 4))
-            return _builtin(head) or Type.intern(head, Kind.RESOURCE if head in _OPAQUE else Kind.NAMED)
-        first = args[0]
-        if (
-            isinstance(first, Type)
-            and (
-                (head in _TEXTURES and len(args) == 1)
-                # every session is made with scalar layout, so the default one is what NumPy and pointers have
-                or (head in _BUFFERS and [str(a) for a in args[1:]] in ([], ["DefaultDataLayout"], ["ScalarDataLayout"]))
-            )
-        ):
+def _applied(head: str, first: Type, rest: list[Type | int]) -> Type | None:
+    """A generic type that fusepy knows, applied to a type and more; ``None`` for any other."""
+    match head, rest:
+        case "vector", [int(count)]:
+            return Type.vector(first, count)
+        case "matrix", [int(rows), int(cols), *_]:
+            return Type.matrix(first, rows, cols)
+        case "Array", [int(count)]:
+            return Type.array(first, count)
+        case "Ptr", _:  # reflection adds access, address space and layout, which fusepy never varies
+            return Type.pointer(first)
+        case "DifferentialPair", []:
+            return Type.pair(first)
+        case _, [int(rank)] if head.startswith(_LIBRARIES):
+            return Type.whole(head, first, rank)
+        case _ if _holds(head, first, rest):
             return Type.resource(head, first)
-        if head == "DescriptorHandle" and len(args) == 1 and isinstance(first, Type) and first.kind is Kind.RESOURCE:
-            return Type.resource(head, first)
-        if isinstance(first, Type):
-            if head == "vector" and len(args) == 2 and isinstance(args[1], int):
-                return Type.vector(first, args[1])
-            if head == "matrix" and len(args) >= 3 and isinstance(args[1], int) and isinstance(args[2], int):
-                return Type.matrix(first, args[1], args[2])
-            if head == "Array" and len(args) == 2 and isinstance(args[1], int):
-                return Type.array(first, args[1])
-            if head == "DifferentialPair" and len(args) == 1:
-                return Type.pair(first)
-            if head == "Ptr":  # reflection adds access, address space and layout, which fusepy never varies
-                return Type.pointer(first)
-            if head.startswith(_LIBRARIES) and len(args) == 2 and isinstance(args[1], int):
-                return Type.whole(head, first, args[1])
-        return Type.intern(f"{head}<{','.join(str(a) for a in args)}>", Kind.NAMED)
+        case _:
+            return None
+
+
+def _holds(head: str, first: Type, rest: list[Type | int]) -> bool:
+    """Whether this is a resource of elements of type `first`."""
+    if head in _BUFFERS:  # every session is made with scalar layout, so the default one is what NumPy and pointers have
+        return [str(a) for a in rest] in ([], ["DefaultDataLayout"], ["ScalarDataLayout"])
+    return not rest and (head in _TEXTURES or (head == "DescriptorHandle" and first.kind is Kind.RESOURCE))
 
 
 def _builtin(name: str) -> Type | None:
@@ -347,10 +280,8 @@ def _builtin(name: str) -> Type | None:
     if name in SCALARS:
         return Type.intern(name, Kind.SCALAR)
     match = re.fullmatch(r"([a-z]\w*?)([1-4])(?:x([1-4]))?", name)
-    if match is None:
-        return None
-    scalar = _ALIASES.get(match[1], match[1])
-    if scalar not in SCALARS:
+    scalar = match and _ALIASES.get(match[1], match[1])
+    if match is None or scalar not in SCALARS:
         return None
     element = Type.parse(scalar)
     return Type.matrix(element, int(match[2]), int(match[3])) if match[3] else Type.vector(element, int(match[2]))
@@ -372,89 +303,3 @@ INT = Type.parse("int")
 UINT = Type.parse("uint")
 HALF = Type.parse("half")
 FLOAT = Type.parse("float")
-
-# C's order with half below float; an integer meeting a float becomes that float
-_ORDER = ["bool", "int8_t", "uint8_t", "int16_t", "uint16_t", "int", "uint", "int64_t", "uint64_t", "half", "float", "double"]
-_RANK = {Type.parse(name): rank for rank, name in enumerate(_ORDER)}
-
-
-def promote(types: list[tuple[Type, bool]]) -> Type | None:
-    """The common scalar of several operands, each with whether it is *weak* (a Python number).
-
-    A weak operand takes the scalar of the others unless only it is a float. ``None`` where an operand has no scalar.
-
-    Example:
-        >>> promote([(Type.parse("half3"), False), (Type.parse("float"), True)])
-        half
-    """
-    scalars: list[tuple[Type, bool]] = []
-    for found, weak in types:
-        scalar = found.scalar
-        if scalar is None or not found.is_numeric:
-            return None
-        scalars.append((scalar, weak))
-    strong = [s for s, weak in scalars if not weak]
-    best = max(strong or [s for s, _ in scalars], key=_RANK.__getitem__)
-    for scalar, weak in scalars:
-        if weak and strong and ((scalar.is_float and not best.is_float) or best is BOOL):
-            best = scalar
-    return best
-
-
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
-
-
-def is_identifier(name: str) -> bool:
-    return _IDENTIFIER.match(name) is not None
-
-
-def check_identifier(name: str, what: str = "name") -> str:
-    """`name` itself, if it is an identifier of Slang.
-
-    Raises:
-        InvalidNameError: otherwise; nothing that is no identifier is ever pasted into generated code.
-    """
-    if not _IDENTIFIER.match(name):
-        raise InvalidNameError(
-            f"{name!r} is not a valid {what}", hint="a letter or underscore, then letters, digits, underscores"
-        )
-    return name
-
-
-_OPERATOR = re.compile(r"operator(?:[-+*/%&|^!~<>]|<<|>>|<=|>=|==|!=|&&|\|\|)\Z")
-
-
-def split_path(name: str) -> tuple[str, str]:
-    """The scope of a name, and its last part.
-
-    Example:
-        >>> split_path("ns::Pair<ns::T>::make<float>")
-        ('ns::Pair<ns::T>', 'make<float>')
-    """
-    depth = 0
-    for at in range(len(name) - 1, 0, -1):
-        depth += (name[at] == ">") - (name[at] == "<")
-        if depth == 0 and name[at - 1 : at + 1] == "::":
-            return name[: at - 1], name[at + 1 :]
-    return "", name
-
-
-def check_function_name(name: str) -> str:
-    """`name` itself, if it can name a Slang function: ``f``, ``ns::f``, ``gf<float>``, ``Ray::at``, ``operator+``.
-
-    Raises:
-        InvalidNameError: otherwise. Slang's own lookup crashes on some malformed names, so this is the gate to it.
-    """
-    if _OPERATOR.match(name):
-        return name
-    try:
-        Type.parse(name)
-    except InvalidNameError:
-        raise InvalidNameError(
-            f"{name!r} is not a valid function name", hint="write an identifier, ns::name, Type::method or name<float>"
-        ) from None
-    if "[" in name or name != name.strip():
-        raise InvalidNameError(
-            f"{name!r} is not a valid function name", hint="a function name has no brackets and no space around it"
-        )
-    return name

@@ -1,26 +1,10 @@
-"""What must hold of a graph at each stage of the pipeline. A rule is one small function; a stage is a tuple of rules.
-
-Stages add up: ``traced`` is what a trace records, ``resolved`` has every map and type settled, ``fused`` consists of regions.
-Bodies have stages of their own: inside a region everything is settled and has no maps any more.
-"""
+"""Verifying: a graph, and each body in it, is held to the rules of a stage of the pipeline."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-
-from fusepy.errors import FusepyError, ShapeError, VerifyError
-from fusepy.ir.argmap import ArgMap, check_dims
-from fusepy.ir.containers import CONTAINERS, is_spread
-from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.ops import OPS
-from fusepy.ir.ops.base import filled_axes, grid_rank
-from fusepy.ir.ops.call import SlangCall
-from fusepy.ir.ops.folds import axes_of, folds_of
-from fusepy.ir.ops.struct import Struct
-from fusepy.ir.oracle import IN, Oracle
-from fusepy.ir.printer import print_node, value_type
-from fusepy.ir.types import Kind
+from fusepy.ir.graph import Graph, Node
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.rules import INPUT_RULES, RULES, Scope
 
 
 def verify(graph: Graph, stage: str, oracle: Oracle | None = None) -> None:
@@ -34,36 +18,13 @@ def verify(graph: Graph, stage: str, oracle: Oracle | None = None) -> None:
         VerifyError: naming the graph, the node, where the user wrote it, and the rule.
     """
     aliases = [alias for alias, _ in graph.modules]
-    scope = _Scope(graph, stage, oracle, frozenset(aliases), f"graph @{graph.name}, stage {stage!r}")
+    scope = Scope(graph, stage, oracle, frozenset(aliases), f"graph @{graph.name}, stage {stage!r}")
     if len(set(aliases)) != len(aliases):
         raise scope.error("two modules have one alias")
     _check(scope)
 
 
-@dataclass
-class _Scope:
-    """One graph, or a body in it, on its way through the rules."""
-
-    graph: Graph
-    stage: str
-    oracle: Oracle | None
-    modules: frozenset[str]
-    where: str
-    defined: set[Value] = field(default_factory=set[Value])
-
-    def error(self, rule: str, node: Node | None = None, value: Value | None = None) -> VerifyError:
-        saw = None if node is None else print_node(self.graph, node)
-        if value is not None:
-            saw = f"%{value.name}: {value_type(value)}"
-        return VerifyError(
-            f"{self.where}: {rule}",
-            place=node.loc if node else None,
-            saw=saw,
-            hint="a pass, or a text written by hand, broke a rule of ir.verify; print the graph to see it whole",
-        )
-
-
-def _check(scope: _Scope) -> None:
+def _check(scope: Scope) -> None:
     for value in scope.graph.inputs:
         wrong = next(filter(None, (rule(scope, value) for rule in INPUT_RULES[scope.stage])), None)
         if wrong is not None:
@@ -76,233 +37,13 @@ def _check(scope: _Scope) -> None:
                 raise scope.error(wrong, node)
         for body in node.bodies:
             where = f"{scope.where}, body @{body.name}"
-            _check(_Scope(body, _body_stage(scope, node), scope.oracle, scope.modules, where))
+            _check(Scope(body, _body_stage(scope, node), scope.oracle, scope.modules, where))
         scope.defined.update(node.results)
     if any(v not in scope.defined for v in scope.graph.outputs):
         raise scope.error("an output is not defined")
 
 
-def _body_stage(scope: _Scope, node: Node) -> str:
+def _body_stage(scope: Scope, node: Node) -> str:
     if node.op.name == "region" or scope.stage in ("fused", "body"):
         return "body"
     return f"{scope.stage.removesuffix(' body')} body"
-
-
-# ---- inputs ---------------------------------------------------------------------------------------------------------
-
-
-def _named_once(scope: _Scope, value: Value) -> str | None:
-    if not value.name:
-        return "an input has no name"
-    if any(v.name == value.name for v in scope.defined):
-        return f"two inputs are named {value.name!r}"
-    return None
-
-
-def _arrives(scope: _Scope, value: Value) -> str | None:
-    if value.container not in ("", *CONTAINERS):
-        return f"there is no container {value.container!r}"
-    if value.rank and not value.container:
-        return "an input with axes needs a container"
-    return "what arrives in a list is weak" if value.container == "List" and not value.weak else None
-
-
-def _unsized(scope: _Scope, value: Value) -> str | None:
-    return "sizes are no part of a resolved program" if any(d is not None for d in value.dims) else None
-
-
-def _single(scope: _Scope, value: Value) -> str | None:
-    return "inside a body, every value is a single element" if value.rank or value.container else None
-
-
-# ---- nodes, at every stage ------------------------------------------------------------------------------------------
-
-
-def _known(scope: _Scope, node: Node) -> str | None:
-    return None if OPS.get(node.op.name) is node.op else f"there is no operation {node.op.name!r}"
-
-
-def _defined_before_use(scope: _Scope, node: Node) -> str | None:
-    undefined = [i for i, v in enumerate(node.operands) if v not in scope.defined]
-    return f"operand {undefined[0]} is used before it is defined" if undefined else None
-
-
-def _defined_once(scope: _Scope, node: Node) -> str | None:
-    clash = len(set(node.results)) != len(node.results) or any(v in scope.defined for v in node.results)
-    return "a result is defined twice" if clash else None
-
-
-def _computed(scope: _Scope, node: Node) -> str | None:
-    for value in node.results:
-        if value.name is not None or value.container or any(d is not None for d in value.dims):
-            return "a computed value has neither name, container nor sizes"
-    return None
-
-
-def _mapped(scope: _Scope, node: Node) -> str | None:
-    if len(node.maps) != len(node.operands):
-        return f"{len(node.operands)} operands with {len(node.maps)} maps"
-    for i, (value, map) in enumerate(zip(node.operands, node.maps)):
-        if map.dims is None:
-            continue
-        try:
-            check_dims(map.dims, f"operand {i}")
-        except ShapeError as error:
-            return error.what
-        if len(map.dims) > value.rank and not is_spread(value):
-            return f"operand {i}: {len(map.dims)} dimensions for a value of rank {value.rank}"
-    return None
-
-
-def _attributes(scope: _Scope, node: Node) -> str | None:
-    for key, value in node.attrs.items():
-        # exact types: a NumPy float would print as something else than it is
-        if type(value) not in (str, int, float, bool, tuple) or (isinstance(value, tuple) and set(map(type, value)) - {str}):
-            return f"attribute {key!r} is a {type(value).__name__}, not a string, a number or a tuple of strings"
-    if node.loc is not None and (not node.loc or node.loc != " ".join(node.loc.splitlines()).strip()):
-        return "a location is one line of text"
-    return None
-
-
-def _own_rule(scope: _Scope, node: Node) -> str | None:
-    if node.bodies and not node.op.nests:
-        return "only regions, loops and branches have bodies"
-    try:
-        wrong = node.op.verify(node)
-    except FusepyError as error:
-        return error.what
-    if wrong is None or isinstance(node.op, SlangCall):
-        called = [f.module for f in folds_of(node) if f.kind == "call"]
-        called += [node.text("module")] if isinstance(node.op, SlangCall) and "module" in node.attrs else []
-        missing = [module for module in called if module not in scope.modules]
-        return f"module @{missing[0]} is not imported" if missing else wrong
-    return wrong
-
-
-def _infers(scope: _Scope, node: Node) -> str | None:
-    """Inferring again gives the results that are there."""
-    if scope.oracle is None and _asks(node):
-        ranks = {v.rank for v in node.results}
-        return "results of one node differ in rank" if len(ranks) > 1 else None
-    try:
-        again = node.op.infer(_as_loaded(node), scope.oracle)
-    except FusepyError as error:
-        return f"inference rejects it: {error.what}"
-    # a strong value where a weak one would do is no harm: folding a cast of a constant leaves one
-    agree = [a.type is v.type and a.rank == v.rank and a.weak >= v.weak for a, v in zip(again, node.results)]
-    if len(again) == len(node.results) and all(agree):
-        return None
-    return f"inference gives {', '.join(map(value_type, again)) or 'no results'}"
-
-
-def _as_loaded(node: Node) -> Node:
-    """`node` on operands of the types that its vcasts load, for operations that infer from types alone."""
-    if node.op.nests or node.op.name in ("slang.call", "struct", "cast") or all(m.type is None for m in node.maps):
-        return node
-    loaded: list[Value] = []
-    for v, m in zip(node.operands, node.maps):
-        dims = v.dims if m.dims is None else v.dims[: len(m.dims)]
-        loaded.append(Value(m.type or v.type, dims, container=v.container, weak=v.weak))
-    return Node(node.op, loaded, [ArgMap(m.dims) for m in node.maps], (), node.attrs, node.loc)
-
-
-def _asks(node: Node) -> bool:
-    """Whether only Slang knows what `node` gives."""
-    if not node.body and any(f.kind == "call" for f in folds_of(node)):
-        return True
-    return isinstance(node.op, (SlangCall, Struct)) or (node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED)
-
-
-# ---- resolved -------------------------------------------------------------------------------------------------------
-
-
-def _resolved(scope: _Scope, node: Node) -> str | None:
-    open_maps = [i for i, m in enumerate(node.maps) if not m.is_resolved]
-    return f"operand {open_maps[0]} has no resolved map" if open_maps else None
-
-
-def _casts_change(scope: _Scope, node: Node) -> str | None:
-    idle = [i for i, (v, m) in enumerate(zip(node.operands, node.maps)) if m.type is v.type]
-    return f"operand {idle[0]}: the vcast changes nothing" if idle else None
-
-
-def _axes_used(scope: _Scope, node: Node) -> str | None:
-    """Each axis of an operand runs along the grid or fills the type that is loaded."""
-    for i, (value, map) in enumerate(zip(node.operands, node.maps)):
-        left = 0 if is_spread(value) else value.rank - len(map.dims or ())
-        if left != filled_axes(value, map.type):
-            return f"operand {i}: {left} axes neither run along the grid nor fill a {map.type or value.type}"
-    return None
-
-
-def _covered(scope: _Scope, node: Node) -> str | None:
-    if node.op.name == "region":  # what it names and no operand runs along has extent 1
-        return None
-    covered = {d for m in node.maps for d in m.dims or ()}
-    covered.update(axes_of(node, "axes") if node.op.name == "expand" else ())
-    missing = [d for d in range(grid_rank(node)) if d not in covered]
-    return f"no operand runs along d{missing[0]}" if missing else None
-
-
-def _directions(scope: _Scope, node: Node) -> str | None:
-    """Without ``dirs`` every parameter is an input, so that only a return value can come back."""
-    if not isinstance(node.op, SlangCall):
-        return None
-    if "dirs" not in node.attrs and len(node.results) > 1:
-        return "a resolved call with several results needs dirs"
-    if scope.oracle is None:
-        return None
-    found = tuple(p.direction for p in node.op.resolution(node, scope.oracle).params)
-    said = node.attrs.get("dirs", (IN,) * len(found))
-    return None if said == found else f"dirs are {' '.join(found)}"
-
-
-# ---- fused ----------------------------------------------------------------------------------------------------------
-
-
-def _regions_only(scope: _Scope, node: Node) -> str | None:
-    return None if node.op.name in ("region", "expand") else "outside a region"
-
-
-def _flat(scope: _Scope, node: Node) -> str | None:
-    if any(m.dims or m.type is not None for m in node.maps):
-        return "inside a region, operands have no maps"
-    return _pointwise(scope, node)
-
-
-# ---- bodies of loops and branches -----------------------------------------------------------------------------------
-
-
-def _pointwise(scope: _Scope, node: Node) -> str | None:
-    if node.op.name == "region":
-        return "a region inside a body"
-    if any(m.dims for m in node.maps):
-        return "inside a body, no operand runs along the grid"
-    return "inside a body, every value is a single element" if any(v.rank for v in node.results) else None
-
-
-InputRule = Callable[[_Scope, Value], "str | None"]
-Rule = Callable[[_Scope, Node], "str | None"]
-
-_ALWAYS: Sequence[Rule] = (
-    *(_known, _defined_before_use, _defined_once, _computed, _mapped),
-    *(_attributes, _own_rule, _infers),
-)
-_RESOLVED: Sequence[Rule] = (*_ALWAYS, _resolved, _casts_change, _axes_used, _covered, _directions)
-
-INPUT_RULES: dict[str, Sequence[InputRule]] = {
-    "traced": (_named_once, _arrives),
-    "resolved": (_named_once, _arrives, _unsized),
-    "fused": (_named_once, _arrives, _unsized),
-    "traced body": (_named_once, _single),
-    "resolved body": (_named_once, _single),
-    "body": (_named_once, _single),
-}
-RULES: dict[str, Sequence[Rule]] = {
-    "traced": _ALWAYS,
-    "resolved": _RESOLVED,
-    "fused": (*_RESOLVED, _regions_only),
-    "traced body": (*_ALWAYS, _pointwise),
-    "resolved body": (*_RESOLVED, _pointwise),
-    "body": (*_ALWAYS, _flat),
-}

@@ -23,7 +23,7 @@ from fusepy.passes.views import views
 
 @dataclass(frozen=True)
 class Pass:
-    """A named graph rewrite with the stage that it requires and the one that it ensures (see `ir.verify`)."""
+    """A named graph rewrite with the stage that it requires and the one that it ensures (see `ir.rules`)."""
 
     name: str
     run: Callable[[Graph, Oracle], Graph]

@@ -73,14 +73,14 @@ def test_functions_that_are_dropped_free_their_kernels(device: Any) -> None:
 def test_sessions_rotate(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "KERNELS_PER_SESSION", 4)
     made: list[Any] = []
-    real = session._Session
+    real = session.Session
 
     class Counting(real):  # type: ignore[misc, valid-type]
         def __init__(self, *args: Any, **kwargs: Any):
             super().__init__(*args, **kwargs)
             made.append(self)
 
-    monkeypatch.setattr(session, "_Session", Counting)
+    monkeypatch.setattr(session, "Session", Counting)
     for k in range(13):
         fused = fp.fuse(_with_call(lib, 4000 + k))
         same(fused(ramp(9)), (ramp(9) + 0.5) * (4000 + k))

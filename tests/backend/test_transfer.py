@@ -11,7 +11,8 @@ import pytest
 import slangpy as spy
 
 from fusepy.backend.pool import BUFFER_USAGE
-from fusepy.backend.transfer import PIECE_BYTES, RING_SLOTS, Transfer, is_host_addressable, wait_for_submission
+from fusepy.backend.transfer import PIECE_BYTES, RING_SLOTS, Transfer, is_host_addressable
+from fusepy.backend.waiting import wait_for_submission
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 
 KERNEL = """

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusepy.errors import InvalidNameError
-from fusepy.ir.types import SCALARS, Kind, Type, check_function_name, check_identifier, promote
+from fusepy.ir.names import check_function_name, check_identifier
+from fusepy.ir.promotion import promote
+from fusepy.ir.types import SCALARS, Kind, Type
 
 SAME = [
     ("float3", "vector<float,3>", "vector< float , 3 >", "float32_t3", " float3 "),
@@ -68,6 +70,7 @@ def test_what_a_type_is_made_of(text: str, kind: Kind, shape: tuple[int, ...], e
     [
         *("", " ", "3", "3float", "float[", "float[]", "float]", "float[x]", "Pair<", "Pair<>", "Pair<float", "a::", "::a"),
         *("a b", "float*", "f(", "a;} void x(){", "__typeof(x)", "Pair<float>>", "a.", "float3\n;", "a-b", "Pair<-1>", '"x"'),
+        *("a::3", "a::<b>", "a::::b"),
     ],
 )
 def test_malformed_text_is_no_type(text: str) -> None:

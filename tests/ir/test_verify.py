@@ -59,7 +59,7 @@ def test_the_message_names_graph_node_place_and_rule() -> None:
     assert str(error) == (
         "look.py:3: graph @g, stage 'traced': inference gives float\n"
         "  saw:      %0 = add(%x, %x) : int  // look.py:3\n"
-        "  hint:     a pass, or a text written by hand, broke a rule of ir.verify; print the graph to see it whole"
+        "  hint:     a pass, or a text written by hand, broke a rule of ir.rules; print the graph to see it whole"
     )
 
 

@@ -82,10 +82,10 @@ class Field:
     """One member of the parameter block: Slang type and name, and where `Plan` takes its value from.
 
     ``read`` takes the value from the placed argument of operand ``source``; a ``"number"`` is that argument itself. Where the
-    value depends on the call as a whole, ``role`` is ``"out"``, ``"count"``, ``"extent"``, ``"walk"``, ``"stride"``, ``"out_base"``
-    or ``"out_stride"``, ``source`` the operand, result or dimension, and ``axis`` the axis of a stride. Fields of role
-    ``"pointer"`` stand first in the block. A ``"resource"``, and a texture ``"into"`` which a result goes, are not in the
-    block: they are bound by `name`.
+    value depends on the call as a whole, ``role`` is ``"out"``, ``"count"``, ``"extent"``, ``"walk"``, ``"stride"``,
+    ``"out_base"`` or ``"out_stride"``, ``source`` the operand, result or dimension, and ``axis`` the axis of a stride. Fields
+    of role ``"pointer"`` stand first in the block. A ``"resource"``, and a texture ``"into"`` which a result goes, are not in
+    the block: they are bound by `name`.
     """
 
     type: str

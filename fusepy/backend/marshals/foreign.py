@@ -12,9 +12,9 @@ from fusepy.backend.marshals.array import NumPyMarshal, check_features
 from fusepy.backend.marshals.base import Description
 from fusepy.element import Element, scalar_type
 from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.foreign_memory import CPU, Foreign, dlpack_place, from_cuda, host_view_of
 from fusepy.ir.strides import telling
 from fusepy.ir.types import Kind, Type
-from fusepy.sharing import CPU, Foreign, dlpack_place, from_cuda, host_view_of
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from fusepy.backend.marshals.array import NumPyMarshal, check_features
 from fusepy.backend.marshals.base import Description
 from fusepy.element import Element, scalar_type
 from fusepy.errors import MissingPackageError, ShapeError, UnsupportedArgumentError
+from fusepy.foreign_memory import from_cuda
 from fusepy.ir.strides import telling
 from fusepy.ir.types import Type
-from fusepy.sharing import from_cuda, host_array
+from fusepy.sharing import host_array
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import BOOL, FLOAT, INT, Type, promote
+from fusepy.ir.promotion import promote
+from fusepy.ir.types import BOOL, FLOAT, INT, Type
 
 
 class Operator(Op):

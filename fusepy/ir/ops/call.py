@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from fusepy.errors import VerifyError
 from fusepy.ir.graph import Node, Value
+from fusepy.ir.names import split_path
 from fusepy.ir.ops.base import Array, Op, declare
 from fusepy.ir.oracle import IN, INOUT, OUT, Oracle
 from fusepy.ir.resolve import Resolution, resolve_call
-from fusepy.ir.types import split_path
 
 
 class SlangCall(Op):

@@ -9,7 +9,8 @@ import numpy as np
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import FLOAT, Type, promote
+from fusepy.ir.promotion import promote
+from fusepy.ir.types import FLOAT, Type
 
 
 class Intrinsic(Op):

@@ -11,9 +11,10 @@ from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
 from fusepy.ir.oracle import Oracle, enum_scalar, member_types
+from fusepy.ir.promotion import promote
 from fusepy.ir.ranges import check_range
 from fusepy.ir.resources import casts_texel
-from fusepy.ir.types import BOOL, SCALARS, Kind, Type, promote
+from fusepy.ir.types import BOOL, SCALARS, Kind, Type
 
 
 def literal(value: float | bool, type: Type) -> str:

@@ -10,7 +10,8 @@ from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, computed, convert
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import FLOAT, Kind, Type, promote
+from fusepy.ir.promotion import promote
+from fusepy.ir.types import FLOAT, Kind, Type
 
 
 class VectorFunction(Op):

@@ -1,0 +1,228 @@
+"""`Compiler`: loads user modules and compiles kernels.
+
+A module that failed to load stays poisoned under its name, so names are made from contents, with a fresh one per attempt,
+and failures are remembered: the same source fails twice with the same text and without compiling.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import slangpy as spy
+
+from fusepy.backend.diagnostics import advice, clean
+from fusepy.backend.session import Session, Sessions
+from fusepy.backend.source import ModuleSource, imports
+from fusepy.errors import CompileError
+from fusepy.ir.whole import LIBRARIES
+
+Conformances = Sequence[tuple[str, str, int]]  # interface, type, id
+
+
+@dataclass(frozen=True)
+class Program:
+    """A linked kernel, ready to become a pipeline, with the files of its serialised modules (written in the background)."""
+
+    program: spy.ShaderProgram
+    name: str
+    binaries: Callable[[], dict[str, bytes]]
+
+
+class Compiler:
+    """Loads modules and compiles kernels for one device.
+
+    Args:
+        device: the sgl device.
+        lock: held while Slang works; sessions are not safe to share.
+    """
+
+    def __init__(self, device: spy.Device, lock: threading.RLock):
+        self.is_cuda = device.info.type is spy.DeviceType.cuda
+        self._lock = lock
+        self._sessions = Sessions(device)
+        self._failed: dict[str, CompileError] = {}
+        self._attempts = 0
+
+    def module(self, source: ModuleSource) -> spy.SlangModule:
+        """The loaded module of `source`, for reflection; do not keep it beyond a question (sessions rotate).
+
+        Raises:
+            CompileError: with Slang's diagnostics, which name the user's file and line.
+        """
+        with self._lock:
+            return self._load(self._sessions.compiling([source]), source)
+
+    def compile(
+        self,
+        name: str,
+        text: str,
+        shims: Sequence[tuple[str, str]],
+        sources: Sequence[ModuleSource],
+        entry_point: str,
+        conformances: Conformances = (),
+    ) -> Program:
+        """Compiles and links one generated kernel that imports `sources` and `shims`, generated too, by their names.
+
+        Raises:
+            CompileError: with Slang's diagnostics.
+        """
+        with self._lock:
+            if name in self._failed:
+                raise self._failed[name]
+            session = self._ready(sources)
+            for shim, content in shims:
+                self._attempt(session, shim, content, f"shim {shim}")
+            module = self._attempt(session, name, text, f"kernel {name}")
+            program = _link(session.sgl, module, entry_point, conformances)
+        return Program(
+            program, module.name, lambda: _collect(session, [module.name, *(n for n, _ in shims), *(s.name for s in sources)])
+        )
+
+    def remember(self, name: str, failure: CompileError) -> None:
+        """Makes `compile` refuse the kernel `name` in the same words: Slang has fewer for what it has compiled before."""
+        self._failed[name] = failure
+
+    def load_binary(
+        self,
+        name: str,
+        binaries: dict[str, bytes],
+        sources: Sequence[ModuleSource],
+        entry_point: str,
+        conformances: Conformances = (),
+    ) -> Program:
+        """Links a kernel from serialised modules, skipping Slang's front end.
+
+        Raises:
+            CompileError: if Slang does not take them; the caller compiles from source then.
+        """
+        with self._lock:
+            for file, content in binaries.items():
+                (self._sessions.binaries / file).write_bytes(content)
+            session = self._sessions.loading(sources)
+            session.kernels += 1
+            try:
+                module = session.sgl.load_module(name)
+            except spy.SlangCompileError as error:
+                raise CompileError(f"a cached kernel does not load: {error}", hint="it is compiled again") from error
+            return Program(_link(session.sgl, module, entry_point, conformances), name, dict)
+
+    def link_existing(
+        self, source: ModuleSource, entry_point: str, text: str = "", conformances: Conformances = ()
+    ) -> spy.ShaderProgram:
+        """Links an entry point that the user has written, with a generated module `text` of constants.
+
+        Raises:
+            CompileError: with Slang's diagnostics.
+        """
+        with self._lock:
+            session = self._ready([source])
+            module = self._load(session, source)
+            others = [self._attempt(session, digest_name("c", text), text, "the constants")] if text else []
+            return _link(session.sgl, module, entry_point, conformances, others)
+
+    def linked(self, source: ModuleSource) -> spy.ShaderProgram:
+        """A module linked with all that it imports, without an entry point: its layout lists every global."""
+        with self._lock:
+            session = self._sessions.compiling([source])
+            return session.sgl.link_program([self._load(session, source)], [])
+
+    def probe(self, text: str, sources: Sequence[ModuleSource]) -> str | None:
+        """Compiles `text` for its diagnostics only; ``None`` where there is nothing to complain about."""
+        with self._lock:
+            session = self._ready(sources)
+            self._attempts += 1
+            try:
+                session.load(f"probe_{self._attempts}", text)
+            except spy.SlangCompileError as error:
+                return clean(str(error))
+            return None
+
+    def beside(self, text: str, source: ModuleSource) -> spy.SlangModule:
+        """A generated module that imports `source`, for reflection.
+
+        Raises:
+            CompileError: with Slang's diagnostics.
+        """
+        with self._lock:
+            session = self._ready([source])
+            self._attempts += 1
+            return self._attempt(session, f"beside_{self._attempts}", text, "what was generated to ask Slang")
+
+    def _ready(self, sources: Sequence[ModuleSource]) -> Session:
+        """The session that compiles one more kernel, with these modules loaded."""
+        session = self._sessions.compiling(sources)
+        session.kernels += 1
+        for source in sources:
+            self._load(session, source)
+        return session
+
+    def _load(self, session: Session, source: ModuleSource) -> spy.SlangModule:
+        found = session.modules.get(source.name)
+        if found is None:
+            if source.closure in self._failed:
+                raise self._failed[source.closure]
+            text = f'#line 1 "{source.label}"\n{source.text}'
+            try:
+                found = self._attempt(session, source.name, text, source.label)
+            except CompileError as error:
+                imported = set(imports(source.text)[0])
+                if {f"{name}.slang" for name in LIBRARIES} <= imported:
+                    error.hint = (
+                        f"the module imports {' and '.join(LIBRARIES)}, whose types have the same names: import one of them"
+                    )
+                self._failed[source.closure] = error
+                session.modules.clear()  # whatever was half loaded stays with the session, which is left behind
+                self._sessions.leave(session)
+                raise
+            session.modules[source.name] = found
+        return found
+
+    def _attempt(self, session: Session, name: str, text: str, what: str) -> spy.SlangModule:
+        try:
+            return session.load(name, text)
+        except spy.SlangCompileError as error:
+            words = clean(str(error))
+            raise CompileError(f"Slang cannot compile {what}\n{words}", hint=advice(words, session.searched)) from error
+
+
+def _link(
+    session: spy.SlangSession,
+    module: spy.SlangModule,
+    entry_point: str,
+    conformances: Conformances = (),
+    others: Sequence[spy.SlangModule] = (),
+) -> spy.ShaderProgram:
+    try:
+        wanted = [spy.TypeConformance(*c) for c in conformances]
+        return session.link_program([module, *others], [module.entry_point(entry_point, wanted)])
+    except spy.SlangCompileError as error:
+        raise CompileError(
+            f"Slang cannot link kernel {module.name}\n{clean(str(error))}", hint="see Slang's words above"
+        ) from error
+    except RuntimeError as error:  # a conformance to a type that does not exist, or does not conform
+        raise CompileError(
+            f"Slang cannot link kernel {module.name}: {str(error).splitlines()[0]}",
+            saw="; ".join(f"{t} : {i}" for i, t, _ in conformances) or None,
+            hint="give type_conformances({interface: [types]}) by the names that Slang uses",
+        ) from error
+
+
+def digest_name(prefix: str, text: str) -> str:
+    """A module name made from its text: one session cannot hold two sources of one name."""
+    return f"{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+
+
+def _collect(session: Session, modules: Sequence[str]) -> dict[str, bytes]:
+    """The serialised modules behind a kernel, once sgl's background writer has put them down; empty if it does not."""
+    assert session.binaries is not None
+    wanted = [f"{name}.slang-module" for name in modules]
+    for _ in range(500):
+        found = {path.name: path for name in wanted for path in session.binaries.glob(f"*/0/{name}")}
+        if len(found) == len(wanted):
+            return {name: path.read_bytes() for name, path in found.items()}
+        time.sleep(0.01)
+    return {}

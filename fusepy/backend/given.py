@@ -1,0 +1,132 @@
+"""Results that the caller of a plan gives, to be written in place of new ones: what is refused of them before a kernel runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fusepy.backend.marshals.base import Bound, Operand
+from fusepy.backend.overlap import overlap
+from fusepy.backend.runtime import Device
+from fusepy.element import Element
+from fusepy.errors import ShapeError
+from fusepy.tensor import Tensor
+
+
+class Given:
+    """The checks of one plan.
+
+    Args:
+        name: the function's, for messages.
+        elements: the element of each result.
+        targets: what each result is written to, for messages.
+        operands: what the kernels load, each from the argument at its place in `positions`.
+        dims: the dimensions of the grid that each result runs along.
+        sinks: the results that go into textures.
+    """
+
+    __slots__ = ("_device", "_dims", "_elements", "_name", "_operands", "_positions", "_sinks", "_targets")
+
+    def __init__(
+        self,
+        name: str,
+        device: Device,
+        elements: Sequence[Element],
+        targets: Sequence[str],
+        operands: Sequence[Operand],
+        positions: Sequence[int],
+        dims: Sequence[Sequence[int]],
+        sinks: Sequence[int],
+    ):
+        self._name = name
+        self._device = device
+        self._elements = elements
+        self._targets = targets
+        self._operands = operands
+        self._positions = positions
+        self._dims = dims
+        self._sinks = sinks
+
+    def checked(self, j: int, given: Any, shape: tuple[int, ...]) -> Any:
+        """A tensor or texture that was given for result `j`, which has this shape.
+
+        Raises:
+            ShapeError: if it does not fit.
+        """
+        if isinstance(given, Bound):
+            if given.shape != shape:
+                raise ShapeError(
+                    f"{self._name}: the given texture does not fit the result",
+                    saw=f"texels {list(given.shape)}",
+                    expected=f"texels {list(shape)}",
+                    hint="create one of that size, or let _result='texture' do so",
+                )
+            return given
+        if given.device is not self._device:
+            raise ShapeError(
+                f"{self._name}: {self._targets[j]} lies on another device",
+                saw=given.device.name,
+                expected=self._device.name,
+                hint="make it with Tensor.empty on the device of the arguments",
+            )
+        if not given.element.same(self._elements[j]) or given.shape != shape:
+            raise ShapeError(
+                f"{self._name}: {self._targets[j]} does not fit the result",
+                saw=f"{given.dtype}{list(given.shape)}",
+                expected=f"{self._elements[j].type}{list(shape)}",
+                hint="make it with Tensor.empty(device, shape, dtype), or leave it away",
+            )
+        if given.size and 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
+            raise ShapeError(
+                f"{self._name}: {self._targets[j]} repeats elements", saw=f"strides {given.strides}", hint="give a real tensor"
+            )
+        return given
+
+    def check_overlap(self, args: Sequence[Any], outs: Sequence[Any]) -> None:
+        """Rejects results that share memory with an argument, unless each thread reads just the element that it writes."""
+        for j, out in enumerate(outs):
+            if out is None or isinstance(out, Bound):
+                continue
+            for operand, position in zip(self._operands, self._positions):
+                tensor = args[position]
+                if not isinstance(tensor, Tensor) or not overlap(tensor, out):
+                    continue
+                alike = operand.dims == self._dims[j] and not operand.is_whole and not operand.is_resource
+                if not alike or not _same_places(tensor, out):
+                    raise ShapeError(
+                        f"{self._name}: the result overlaps argument {operand.label!r}, which other threads still read",
+                        saw="shared memory at different positions",
+                        hint="write into another tensor, or exactly over the argument",
+                    )
+
+    def check_textures(self, outs: Sequence[Any], grid: Sequence[int]) -> None:
+        """Rejects textures that a result would only partly fill, or that other threads still read."""
+        for j in self._sinks:
+            dims, shape = self._dims[j], outs[j].shape
+            for operand in self._operands:
+                if operand.shared == j and (operand.is_resource or operand.dims != dims or len(dims) != len(grid)):
+                    raise ShapeError(
+                        f"{self._name}: argument {operand.label!r} and the result are one texture, which is written to",
+                        saw="texels that other threads read",
+                        expected="each thread reads the texel that it writes",
+                        hint="write into another texture",
+                    )
+            if any(n == 1 != grid[d] for n, d in zip(shape, dims)):
+                raise ShapeError(
+                    f"{self._name}: a result that is the same along an axis cannot go into a texture",
+                    saw=f"texels {list(shape)} on a grid {list(grid)}",
+                    expected="a result for each point of the grid",
+                    hint="take a tensor, or compute this result in a call of its own",
+                )
+
+
+def _same_places(tensor: Tensor, out: Tensor) -> bool:
+    """Whether the elements of both lie at the same addresses, axis by axis; further axes of `tensor` are components."""
+    if tensor.address != out.address or tensor.size * tensor.element.nbytes != out.size * out.element.nbytes:
+        return False
+    return (tensor.linear and out.linear) or _steps(tensor, out) == _steps(out, out)
+
+
+def _steps(tensor: Tensor, like: Tensor) -> list[int]:
+    """Bytes from element to element along the axes that both have."""
+    return [s * tensor.element.nbytes for s in tensor.strides[: len(like.shape)]]

@@ -1,0 +1,89 @@
+"""The slots of a parameter by its layout: one for plain data, else field by field and element by element down to resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import slangpy as spy
+
+from fusepy.backend.plain import plain_of
+from fusepy.backend.resource_slot import ResourceSlot
+from fusepy.backend.slots import Binding, PlainSlot, Slot
+from fusepy.backend.values import check_fields
+from fusepy.errors import UnsupportedArgumentError
+
+_K = spy.TypeReflection.Kind
+
+
+class _StructSlot(Slot):
+    """A struct that holds resources, a constant buffer or a parameter block: field by field."""
+
+    def __init__(self, name: str, fields: Mapping[str, Slot]):
+        self.name = name
+        self.fields = fields
+
+    def write(self, value: Any, path: str, binding: Binding) -> None:
+        if not isinstance(value, dict):
+            raise UnsupportedArgumentError(
+                f"{path} cannot be set to this", saw=type(value).__name__, expected=self.name, hint="give a dict or an object"
+            )
+        given = cast("dict[str, Any]", value)
+        check_fields(given, list(self.fields), path)
+        for name, slot in self.fields.items():
+            slot.write(given[name], f"{path}.{name}", binding)
+
+
+class _ArraySlot(Slot):
+    """An array of resources."""
+
+    def __init__(self, name: str, items: Sequence[Slot]):
+        self.name = name
+        self.items = items
+
+    def write(self, value: Any, path: str, binding: Binding) -> None:
+        items = cast("tuple[Any, ...]", value if isinstance(value, tuple) else ())
+        if len(items) != len(self.items):
+            raise UnsupportedArgumentError(
+                f"{path} cannot be set to this",
+                saw=type(cast("Any", value)).__name__,
+                expected=self.name,
+                hint=f"give {len(self.items)} of them",
+            )
+        for i, (slot, item) in enumerate(zip(self.items, items)):
+            slot.write(item, f"{path}[{i}]", binding)
+
+
+class _Unsupported(Slot):
+    def __init__(self, name: str):
+        self.name = name
+
+    def write(self, value: Any, path: str, binding: Binding) -> None:
+        raise UnsupportedArgumentError(f"{path} is a {self.name}, which cannot be set", hint="set plain data or resources")
+
+
+def slot_of(cursor: spy.ShaderCursor, layout: spy.TypeLayoutReflection) -> Slot:
+    """How values are written to the parameter behind `cursor`."""
+    plain = plain_of(layout)
+    if plain is not None:
+        return PlainSlot(cursor, plain)
+    kind = layout.kind
+    if kind in (_K.resource, _K.sampler_state):
+        return ResourceSlot(cursor, layout)
+    if kind in (_K.parameter_block, _K.constant_buffer):
+        inner = layout.element_type_layout
+        block = cursor.dereference()
+        if inner.kind != _K.struct:
+            return slot_of(block, inner)
+        return _StructSlot(inner.type.full_name, _fields(block, inner))
+    if kind == _K.struct:
+        return _StructSlot(layout.type.full_name, _fields(cursor, layout))
+    if kind == _K.array and 0 < layout.type.element_count < 1 << 16:
+        items = [slot_of(cursor[i], layout.element_type_layout) for i in range(layout.type.element_count)]
+        return _ArraySlot(layout.type.full_name, items)
+    return _Unsupported(layout.type.full_name)
+
+
+def _fields(cursor: spy.ShaderCursor, layout: spy.TypeLayoutReflection) -> dict[str, Slot]:
+    listed = [layout.fields[i] for i in range(len(layout.fields))]
+    return {f.name: slot_of(cursor[f.name], f.type_layout) for f in listed}

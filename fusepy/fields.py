@@ -1,0 +1,93 @@
+"""Which Python values have fields, and what reads them: dicts, dataclasses, named tuples, and objects with attributes or slots.
+
+A value without fields is a leaf. A field named ``_type`` is none: it names the struct that the value is to become.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from fusepy.backend.marshals import marshal_of
+from fusepy.errors import UnsupportedArgumentError
+from fusepy.mapping import Mapped
+from fusepy.nodes import GraphValue
+from fusepy.traced import Traced
+
+Fields = Mapping[str, Any]
+TYPE = "_type"
+
+
+def of_dict(value: dict[Any, Any]) -> Fields:
+    """Every entry of a dict is a field."""
+    return value
+
+
+def _of_attributes(value: Any) -> Fields:
+    """What an object holds itself: no methods, nothing private, and the struct's name where it gives one."""
+    return {name: held for name, held in value.__dict__.items() if name[0] != "_" or name == TYPE}
+
+
+def _of_names(names: Sequence[str]) -> Callable[[Any], Fields]:
+    return lambda value: {name: getattr(value, name) for name in names}
+
+
+def _of_slots(names: Sequence[str]) -> Callable[[Any], Fields]:
+    return lambda value: {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+def _under_name(accessor: Callable[[Any], Fields], name: str) -> Callable[[Any], Fields]:
+    """The fields of objects whose class says which struct they are: ``_type = "Ray"``."""
+    return lambda value: {TYPE: name, **accessor(value)}
+
+
+ACCESSORS: dict[type, Callable[[Any], Fields]] = {dict: of_dict}
+_OPAQUE = (str, bytes, type, ModuleType, np.ndarray, np.generic, BaseException, Mapped, Traced, GraphValue)
+
+
+def fields_of(value: Any) -> Callable[[Any], Fields] | None:
+    """What reads the fields of a value's class; ``None`` if the class has none, and its values are leaves."""
+    cls = value.__class__
+    found = ACCESSORS.get(cls)
+    if found is None:
+        found = _accessor(value, cls)
+        if found is not None:
+            named = getattr(cls, TYPE, None)
+            ACCESSORS[cls] = found = found if named is None else _under_name(found, named)
+    return found
+
+
+def _taken(value: Any) -> bool:
+    """Whether a marshal takes values of this class, which are leaves then."""
+    try:
+        marshal_of(value)
+    except UnsupportedArgumentError:
+        return False
+    return True
+
+
+def _accessor(value: Any, cls: type) -> Callable[[Any], Fields] | None:
+    if isinstance(value, Mapping):
+        return of_dict
+    if isinstance(value, tuple):
+        names = getattr(cls, "_fields", None)
+        return _of_names(names) if names else None
+    if dataclasses.is_dataclass(value) and not _taken(value):
+        return _of_names([f.name for f in dataclasses.fields(value) if not f.name.startswith("_")])
+    if isinstance(value, _OPAQUE) or callable(value) or _taken(value):
+        return None
+    if not hasattr(value, "__dict__"):
+        slots = _slots(cls)
+        return _of_slots(slots) if slots else None
+    return _of_attributes if _of_attributes(value) else None
+
+
+def _slots(cls: type) -> list[str]:
+    """The public names that a class and its bases keep in ``__slots__``."""
+    kept: list[str | Sequence[str]] = [vars(base).get("__slots__", ()) for base in reversed(cls.__mro__)]
+    names = [name for slots in kept for name in ([slots] if isinstance(slots, str) else slots)]
+    return [name for name in names if not name.startswith("_")]

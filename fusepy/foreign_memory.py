@@ -1,0 +1,167 @@
+"""Tensors over memory of somebody else: arrays of the host, of CUDA, and of whatever else speaks DLPack.
+
+On lavapipe and on the cpu device an address of the device is a pointer of the host, so an array *is* a tensor; on CUDA whatever
+lies in the same context is one. Other GPUs keep to their own memory, and contents are copied.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from fusepy.element import scalar_type
+from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.ir.strides import contiguous_strides
+from fusepy.recast import element_in
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+    from fusepy.tensor import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+CPU, CUDA = 1, 2  # DLPack's numbers for devices
+
+
+class HostMemory:
+    """Memory of the host in place of an sgl buffer, on devices that reach it by pointer."""
+
+    __slots__ = ("device_address", "size")
+
+    def __init__(self, address: int, nbytes: int):
+        self.device_address = address
+        self.size = nbytes
+
+
+class Foreign:
+    """Memory of somebody else, in place of a block of the pool; keeps `owner` alive while a kernel may use it.
+
+    Attributes:
+        address: device pointer of the first byte; `offset` bytes into `buffer`, if it lies in one.
+    """
+
+    __slots__ = ("_device", "_owner", "address", "buffer", "offset")
+
+    def __init__(self, device: Device, address: int, owner: Any, buffer: Any = None, offset: int = 0):
+        self._device = device
+        self._owner = owner
+        self.address = address
+        self.buffer = buffer
+        self.offset = offset
+
+    def __del__(self) -> None:
+        # kernels that were launched may still read the memory, and this runs on any thread: it only hands the owner on
+        self._device.retired.append(self._owner)
+
+
+def from_dlpack(device: Device, array: Any, dtype: Any = None) -> Tensor:
+    """See `Tensor.from_dlpack`."""
+    where = dlpack_place(array)
+    if where == CPU:
+        found = host_view_of(array)
+        if device.transfer.host_addressable and found.flags.writeable and found.dtype != np.bool_:
+            return from_host(device, found, dtype)
+        return _tensor().from_numpy(device, found, dtype)
+    if where == CUDA and hasattr(array, "__cuda_array_interface__"):
+        return from_cuda(device, array, dtype)
+    raise UnsupportedArgumentError(
+        f"a {type(array).__name__} lies where neither the host nor CUDA can reach it",
+        saw=f"DLPack device {array.__dlpack_device__()}",
+        expected="memory of the host or of CUDA",
+        hint="copy it to the host, e.g. with .cpu()",
+    )
+
+
+def dlpack_place(array: Any) -> int:
+    """Where an array lies, as DLPack counts.
+
+    Raises:
+        UnsupportedArgumentError: if it does not say.
+    """
+    ask = getattr(array, "__dlpack_device__", None)
+    if ask is None or not hasattr(array, "__dlpack__"):
+        raise UnsupportedArgumentError(
+            f"a {type(array).__name__} has no __dlpack__", saw=repr(array)[:60], hint="convert it with numpy.asarray"
+        )
+    return int(ask()[0])
+
+
+def host_view_of(array: Any) -> Array:
+    """An array of the host as NumPy sees it, without a copy.
+
+    Raises:
+        UnsupportedArgumentError: for dtypes that NumPy does not have.
+    """
+    if isinstance(array, np.ndarray):
+        return cast("Array", array)
+    try:
+        return np.from_dlpack(array)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # each framework has its own way to refuse
+        raise UnsupportedArgumentError(
+            f"a {type(array).__name__} cannot be read as an array", saw=error, hint="convert it with numpy.asarray"
+        ) from error
+
+
+def from_host(device: Device, array: Array, dtype: Any = None) -> Tensor:
+    """The memory of an array as a tensor, on a device that reaches it by pointer."""
+    low = array.__array_interface__["data"][0] + sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s < 0)
+    high = array.__array_interface__["data"][0] + sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s > 0)
+    memory = HostMemory(low, high + array.itemsize - low if array.size else 0)
+    block = Foreign(device, low, array, memory)
+    return _wrap(device, block, array.__array_interface__["data"][0] - low, array.shape, array.strides, array.dtype, dtype)
+
+
+def from_cuda(device: Device, array: Any, dtype: Any = None) -> Tensor:
+    """The memory of a CUDA array as a tensor, on a CUDA device."""
+    if device.target.kind != "cuda":
+        raise ShapeError(
+            f"a {type(array).__name__} lies on another device",
+            saw="CUDA memory",
+            expected=device.name,
+            hint="open the device with init_device('cuda'), or copy the array to the host",
+        )
+    if not device.shares_cuda:
+        raise ShapeError(
+            f"a {type(array).__name__} lies in another CUDA context",
+            saw="memory of torch's context",
+            expected=f"that of {device.name}",
+            hint="open the device after torch: torch.cuda.init(), then init_device('cuda')",
+        )
+    found = array.__cuda_array_interface__
+    kind = np.dtype(found["typestr"])
+    shape = tuple(found["shape"])
+    strides = found.get("strides") or tuple(s * kind.itemsize for s in contiguous_strides(shape))
+    block = Foreign(device, found["data"][0], array)
+    return _wrap(device, block, 0, shape, strides, kind, dtype)
+
+
+def _wrap(
+    device: Device, block: Foreign, offset: int, shape: tuple[int, ...], steps: tuple[int, ...], kind: np.dtype[Any], dtype: Any
+) -> Tensor:
+    """A tensor over foreign memory; `steps` are strides in bytes."""
+    device.queue.share()
+    device.release_retired()
+    element, batch = element_in(shape, scalar_type(kind) if dtype is None else dtype)
+    if element.stored != kind and element.dtype != kind:
+        raise UnsupportedArgumentError(
+            f"memory of {kind} does not hold {element.type}", saw=kind, expected=element.stored, hint="convert the array first"
+        )
+    count = math.prod(element.shape)
+    inner = tuple(s * kind.itemsize for s in contiguous_strides(element.shape))
+    if steps[len(batch) :] != inner or any(s % element.nbytes for s in steps[: len(batch)]):
+        raise ShapeError(
+            f"memory with these strides does not hold {element.type}",
+            saw=f"strides {steps} in bytes",
+            expected=f"multiples of {element.nbytes}, components behind one another",
+            hint="make it contiguous first",
+        )
+    assert element.nbytes == count * kind.itemsize or kind.names is not None
+    strides = tuple(s // element.nbytes for s in steps[: len(batch)])
+    return _tensor()(device, element, batch, block=block, offset=offset, strides=strides)
+
+
+def _tensor() -> type[Tensor]:
+    from fusepy.tensor import Tensor  # which imports this module
+
+    return Tensor

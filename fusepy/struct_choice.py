@@ -1,0 +1,78 @@
+"""Which struct a nested argument becomes: the one that it names, or the only candidate that has its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, UnknownNameError, did_you_mean
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.refusals import implementing, say_struct
+from fusepy.ir.types import Type
+from fusepy.nested import Tree
+
+
+def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type | None], place: str | None) -> Type:
+    """The struct that a nested argument is to become: the one it names, or the candidate that has its fields.
+
+    Raises:
+        UnknownNameError: if it names a struct that Slang does not know.
+        ArgumentError: if no candidate has these fields.
+        AmbiguousCallError: if several have.
+    """
+    names = set(tree.fields)
+    interface = next(((c, t) for c in candidates if c is not None and (t := oracle.conforming(c)) is not None), None)
+    if tree.type is not None:
+        try:
+            type = Type.parse(tree.type)
+        except FusepyError as error:
+            error.what = f"{path}: {error.what}"
+            raise error.at(place) from None
+        if oracle.fields(type) is None:
+            known = [c.name for c in (candidates if interface is None else interface[1]) if c is not None]
+            raise UnknownNameError(f"{path}: there is no struct {tree.type!r}", place=place, hint=did_you_mean(tree.type, known))
+        return type
+    if interface is not None:
+        raise ArgumentError(
+            f"{path} is given by fields, and {interface[0]} is an interface",
+            place=place,
+            saw=", ".join(tree.fields),
+            expected=implementing(*interface),
+            hint=say_struct(interface[1]),
+        )
+    structs = {c: [p.name for p in oracle.fields(c) or ()] for c in candidates if c is not None}
+    fits = [c for c, fields in structs.items() if set(fields) == names]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        raise AmbiguousCallError(
+            f"{path}: several structs have these fields",
+            place=place,
+            saw=", ".join(tree.fields),
+            expected=" or ".join(map(str, fits)),
+            hint=" or ".join(f"add '_type': '{c}'" for c in fits),
+        )
+    open_ones = [c for c, fields in structs.items() if fields]
+    if len(open_ones) == 1:
+        return open_ones[0]  # the struct itself says what is missing
+    if not structs:
+        raise ArgumentError(
+            f"{path} is given by fields, and its parameter is generic or an interface",
+            place=place,
+            saw=", ".join(tree.fields),
+            expected="the name of a struct",
+            hint=say_struct(()),
+        )
+    raise ArgumentError(
+        f"{path} is given by fields" + (", and no overload has these" if open_ones else ", where Slang takes no struct"),
+        place=place,
+        saw=", ".join(tree.fields),
+        expected=" or ".join(f"{c} {{ {', '.join(structs[c])} }}" for c in open_ones) or " or ".join(str(c) for c in structs),
+        hint=_nearest_field(names, structs) if open_ones else "pass a value instead of fields",
+    )
+
+
+def _nearest_field(names: Iterable[str], structs: Mapping[Type, Sequence[str]]) -> str:
+    """What to do about fields that no overload has."""
+    known = {field for fields in structs.values() for field in fields}
+    unknown = sorted(set(names) - known)
+    return did_you_mean(unknown[0], known) if unknown else "give every field of one of them"
