@@ -32,7 +32,7 @@ print("hits", hits.shape, hits.dtype)
 
 # Leaves are loaded flat; the constructors are composed in one function of the kernel. Constants are uniforms.
 source = m.user_func.source(ray, floor, 100)
-print(source[source.index("void fz_user_func") : source.index("#line 1 ")])
+print(source[source.index("void fz_call_user_func") : source.index("#line 1 ")])
 compiled = fp.stats().kernels_compiled
 ray["position"]["x"] = -5
 assert np.allclose(m.user_func(ray, floor, 100)[:, 0], expected[:, 0] - 15, atol=1e-4)

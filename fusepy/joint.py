@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.backend.plan import TrailingMismatch
 from fusepy.compile import Program
-from fusepy.errors import FusepyError, ShapeError
+from fusepy.errors import FusepyError
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.lazytensor import Call, LazyTensor
@@ -63,12 +63,7 @@ def connected(call: Call) -> list[Call]:
 
 def _run(device: Device, calls: Sequence[Call]) -> None:
     key, leaves, wanted = structure(calls)
-    try:
-        results = _together(device, key, calls, leaves)
-    except ShapeError:  # each call fits by itself, but some that share a kernel have no grid in common
-        if len(calls) == 1:
-            raise
-        results = _apart(calls, len(wanted), key)
+    results = _together(device, key, calls, leaves)
     taken: set[int] = set()
     for tensor, made in zip(wanted, results):
         if id(made.block) in taken:  # two calls have computed the same
@@ -86,17 +81,6 @@ def _together(device: Device, key: tuple[int, ...], calls: Sequence[Call], leave
         del device.joints[key]
         results = _program(device, key, calls, leaves)(leaves)
     return cast("Sequence[Tensor]", results) if isinstance(results, tuple) else [results]
-
-
-def _apart(calls: Sequence[Call], wanted: int, key: Sequence[int]) -> Sequence[Tensor]:
-    """The same by a program for each call, one after the other, as they were written."""
-    results: list[Tensor] = []
-    for call in calls:
-        program = call.program
-        given: list[Any] = [results[v[0].first + v[1]] if v.__class__ is tuple else v for v in call.leaves]
-        placed: list[Any] = [v if place is None or v.__class__ is Tensor else place(v) for place, v in zip(program.places, given)]
-        results += program.execute(placed, None)
-    return [results[n] for n in key[len(key) - wanted :]]
 
 
 def structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[LazyTensor]]:

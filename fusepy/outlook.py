@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
-
-import numpy as np
+from typing import Any
 
 from fusepy.cachemiss import nearest
-from fusepy.errors import ArgumentError, ShapeError
+from fusepy.errors import ArgumentError
 from fusepy.inspection import Explanation
 from fusepy.inspection import explain as explained
 from fusepy.ir.graph import Graph
 from fusepy.joint import connected, joint, structure
-from fusepy.lazytensor import Call, LazyTensor, Output
+from fusepy.lazytensor import LazyTensor
 from fusepy.reasons import label
 
 
@@ -55,39 +52,8 @@ def explain(tensor: Any) -> Explanation:
         classes = [type(leaf).__name__ for leaf in leaves]
         there = key in device.joints
         cache = "a program for such calls is there" if there else nearest(program.recording.graph, classes, known)
-        try:
-            found = explained(program, leaves, cache)
-            return replace(found, reasons=(*found.reasons, _kept(program.recording.graph)))
-        except ShapeError:
-            if len(calls) == 1:
-                raise
-            return _apart(calls)
-
-
-def _apart(calls: Sequence[Call]) -> Explanation:
-    """The same for calls whose results share no grid, so that each runs by itself."""
-    shapes: list[tuple[int, ...]] = []  # of the results of all calls
-    parts: list[Explanation] = []
-    for call in calls:
-        given = [_seen(leaf, shapes) for leaf in call.leaves]
-        parts.append(explained(call.program, given))
-        shapes += call.program.out_shapes(call.program.shapes(given))
-    why = "split: the results have extents that share no grid, so each call runs by itself"
-    return Explanation(
-        "lazy",
-        sum(part.kernels for part in parts),
-        tuple(variant for part in parts for variant in part.variants),
-        (why, *(reason for part in parts for reason in part.reasons)),
-        tuple(line for part in parts for line in part.inputs),
-    )
-
-
-def _seen(leaf: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
-    """An argument; for a result that is not there something of its extents, which are all that is asked about it."""
-    if leaf.__class__ is not tuple:
-        return leaf
-    output: Output = leaf
-    return np.broadcast_to(cast("Any", np.float32(0)), shapes[output[0].first + output[1]])
+        found = explained(program.fitting(program.shapes(leaves)), leaves, cache)
+        return replace(found, reasons=(*found.reasons, _kept(program.recording.graph)))
 
 
 def _kept(graph: Graph) -> str:

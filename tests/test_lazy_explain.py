@@ -48,7 +48,7 @@ def first(found: Any) -> Any:
 
 
 @pytest.mark.req("G5")
-@pytest.mark.parametrize(("block", "kernels"), [(chain, 1), (around_a_sum, 2), (without_a_grid, 5)])
+@pytest.mark.parametrize(("block", "kernels"), [(chain, 1), (around_a_sum, 2), (without_a_grid, 3)])
 def test_it_tells_what_then_runs(m: fp.Module, block: Callable[[Any], Any], kernels: int) -> None:
     for _ in range(2):
         with fp.lazy():
@@ -87,8 +87,19 @@ def test_calls_without_a_common_grid(m: fp.Module) -> None:
     with fp.lazy():
         found, kept = without_a_grid(m)
     told = fp.explain(found)
-    assert told.reasons[0] == "split: the results have extents that share no grid, so each call runs by itself"
-    assert fp.explain(kept).kernels == told.kernels
+    assert fp.explain(kept).kernels == told.kernels == 3
+    with fp.lazy():
+        y = m.twice(tensor(4).reshape(4, 1))
+        wide, wider = m.add(y, tensor(5)), m.add(y, tensor(7))
+    told = fp.explain(wide)
+    assert told.kernels == 3
+    assert told.reasons[0] == "split: the results have extents that share no grid, so each gets a kernel of its own"
+    assert (wide.to_numpy().shape, wider.to_numpy().shape) == ((4, 5), (4, 7))
+    with fp.lazy():
+        y = m.twice(tensor(4).reshape(4, 1))
+        nothing, some = m.add(y, tensor(5)[:0]), m.add(fp.sum(y), tensor(7))
+    assert nothing.to_numpy().shape == (4, 0)
+    assert some.to_numpy().tolist() == [12.0 + i for i in range(7)]
 
 
 def test_it_says_whether_the_program_is_there(m: fp.Module) -> None:

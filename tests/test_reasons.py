@@ -35,7 +35,7 @@ DETAIL = """detail: 2 kernels
   argument image: float over 3 axes
   argument p: int2 over 2 axes
   kernel 0: linear, since all arguments are contiguous and of one shape
-  kernel 1: strided2, since an argument is mapped to some of the grid's dimensions only, or is a grid() or texture
+  kernel 1: strided2 by rows, since an argument is mapped to some of the grid's dimensions only, or is a grid() or texture
   luminance: fused: elementwise on the grid of the results
   blur: fused: elementwise on the grid of the results
   sub: fused: elementwise on the grid of the results
