@@ -56,7 +56,8 @@ def test_a_whole_read(m: Any) -> None:
         light = m.luminance(image)
         return m.grade(image, light - m.blur(G, light))
 
-    assert text(detail.explain(IMAGE)) == DETAIL
+    along = "strided2 by rows" if m.device.target.kind == "software" else "strided2"
+    assert text(detail.explain(IMAGE)) == DETAIL.replace("strided2 by rows", along)
 
 
 SOFTMAX = """softmax: 3 kernels
