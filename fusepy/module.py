@@ -149,7 +149,7 @@ class Module:
         self._loaded.replace(source)
         self._device.replaced.add(old)
         self._device.replaced.discard(source.closure)
-        for name in self._found:
+        for name in list(self._found):
             vars(self).pop(name, None)
         self._found.clear()
         self._methods.clear()

@@ -124,3 +124,13 @@ def test_groups_share_the_rows() -> None:
             taken += max(0, min(rows, row + walk.rows) - row) * max(0, min(extent, start + walk.segment) - start)
         assert taken == rows * extent or groups >= 10_000
         assert max(walk.groups) <= 65535
+
+
+def test_groups_beyond_the_last_row_count_in_64_bits(lib: Any, device: Any) -> None:
+    """The numbers of groups that have no rows any more must not wrap."""
+    if device.target.kind != "software":
+        pytest.skip("a GPU has a thread for each element")
+    one = fp.Tensor.zeros(device, (1, 1))
+    for rows, wide in [(10, False), (19, True)]:
+        source = lib.at2.source(fp.call_id(), one.broadcast_to((rows, 100_000_000)))
+        assert ("int64_t fz_row" in source) is wide

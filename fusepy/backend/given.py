@@ -82,8 +82,12 @@ class Given:
             )
         return given
 
-    def check_overlap(self, args: Sequence[Any], outs: Sequence[Any]) -> None:
-        """Rejects results that share memory with an argument, unless each thread reads just the element that it writes."""
+    def check_overlap(self, args: Sequence[Any], outs: Sequence[Any], grid: Sequence[int] = ()) -> None:
+        """Rejects results that share memory with an argument, unless each thread reads just the element that it writes.
+
+        Args:
+            grid: by its extents it is seen which arguments are stretched; none is where it is left away.
+        """
         for j, out in enumerate(outs):
             if out is None or isinstance(out, Bound):
                 continue
@@ -92,7 +96,8 @@ class Given:
                 if not isinstance(tensor, Tensor) or not overlap(tensor, out):
                     continue
                 alike = operand.dims == self._dims[j] and not operand.is_whole and not operand.is_resource
-                if not alike or not _same_places(tensor, out):
+                stretched = grid and any(n == 1 != grid[d] for n, d in zip(tensor.shape, operand.dims))
+                if not alike or stretched or not _same_places(tensor, out):
                     raise ShapeError(
                         f"{self._name}: the result overlaps argument {operand.label!r}, which other threads still read",
                         saw="shared memory at different positions",

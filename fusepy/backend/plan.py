@@ -19,7 +19,7 @@ from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import Field, Operand, Variant, reach
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.whole import check_written, written
-from fusepy.backend.rows import walk_for
+from fusepy.backend.rows import SLACK, walk_for
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
 from fusepy.backend.sinks import sinks_of
@@ -273,7 +273,7 @@ class Plan:
             given = outs[j] if outs is not None else None
             results.append(Tensor(self.device, element, shape) if given is None else self._given.checked(j, given, shape))
         if outs is not None:
-            self._given.check_overlap(args, outs)
+            self._given.check_overlap(args, outs, recipe.grid)
             self._given.check_textures(outs, recipe.grid)
         if recipe.count:
             variant, groups = self.strided(recipe)
@@ -291,14 +291,15 @@ class Plan:
 
     def strided(self, recipe: Recipe) -> tuple[Variant, Sequence[int] | None]:
         """How a call is indexed that is not linear, and its groups along each axis where these know their place in the grid."""
-        groups: Sequence[int] | None = None
+        groups, wide = None, recipe.wide
         if self.tile or not self.rank:
             pass
         elif self.device.target.kind == "software":
             groups = walk_for(recipe.grid).groups
+            wide = wide or recipe.count + SLACK >= LINEAR_LIMIT
         elif self._textured:
             groups = squares_of(recipe.grid)
-        return Variant(False, self.rank, recipe.wide, self.tile, groups is not None), groups
+        return Variant(False, self.rank, wide, self.tile, groups is not None), groups
 
     def _recipe(self, args: Sequence[Any]) -> Recipe:
         key = tuple(

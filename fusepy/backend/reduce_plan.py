@@ -31,7 +31,7 @@ from fusepy.ir.strides import is_contiguous
 from fusepy.tensor import Tensor
 
 ALIGNMENT = 256  # of the arrays of partials in one block
-SLACK = 1 << 24  # how far past the last element the arithmetic of a kernel may go
+MARGIN = 1 << 24  # how far past the last element the arithmetic of a kernel may go
 
 
 class FoldsApart(ShapeError):
@@ -129,7 +129,7 @@ class ReducePlan(Plan):
         for fold in folds_of(self.region):
             if not self._scans:
                 check_count(fold.kind, reduced, outputs, self.name)
-        wide = plain.wide or plain.count + SLACK >= LINEAR_LIMIT
+        wide = plain.wide or plain.count + MARGIN >= LINEAR_LIMIT
         long = [d for d in range(self.rank) if grid[d] != 1]
         inner = not long or long[-1] in self._over
         order = [d in self._over for d in long]
@@ -191,7 +191,7 @@ class ReducePlan(Plan):
             given = outs[j] if outs is not None else None
             results.append(Tensor(self.device, element, shape) if given is None else self._given.checked(j, given, shape))
         if outs is not None:
-            self._given.check_overlap(args, outs)
+            self._given.check_overlap(args, outs, recipe.grid)
             self._given.check_textures(outs, recipe.grid)
         if not any(math.prod(shape) for shape in recipe.out_shapes):
             return results

@@ -151,7 +151,7 @@ class Replay:
         queue, allocate = device.queue, device.pool.allocate
         keep = queue.keep if queue.keeps else None
         slots: list[Any] = [*args, *[None] * (self.count - len(args))]
-        places = [a.low if a.__class__ is Tensor else 0 for a in slots]
+        places = [a.low if isinstance(a, Tensor) else 0 for a in slots]
         if outs is not None:
             self._give(slots, places, outs)
         unseen = outs is None or device.bindings is None  # a global may be the memory of a destination
@@ -192,7 +192,7 @@ class Replay:
         """Puts the destinations of the caller's into their slots."""
         for j, slot in self.given:
             target = slots[slot] = self.schedule.destination(j, outs[j])
-            if target.__class__ is Tensor:
+            if isinstance(target, Tensor):
                 places[slot] = target.low
 
 
@@ -246,17 +246,17 @@ def likeness(args: Sequence[Any], outs: Sequence[Any] | None) -> Likeness:
     """What a call is like; equal for calls that may share a `Replay`."""
     like = tuple(
         [
-            (a.shape, a.strides, 0 if a.linear else a.base, a.low & 15) if a.__class__ is Tensor else getattr(a, "shape", ())
+            (a.shape, a.strides, 0 if a.linear else a.base, a.low & 15) if isinstance(a, Tensor) else getattr(a, "shape", ())
             for a in args
         ]
     )
     if outs is None:
         return Likeness(like)
-    tensors = [(i, a) for i, a in enumerate(args) if a.__class__ is Tensor]
+    tensors = [(i, a) for i, a in enumerate(args) if isinstance(a, Tensor)]
     described: list[Any] = []
     shared: list[tuple[int, int, int]] = []
     for j, out in enumerate(outs):
-        if out.__class__ is not Tensor:
+        if not isinstance(out, Tensor):
             described.append(None if out is None else (None, out.shape))
             continue
         described.append((out.key, out.shape, out.strides, out.base, out.low & 15))

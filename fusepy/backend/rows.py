@@ -20,6 +20,7 @@ from fusepy.ir.ops.control import block
 LANES = 8
 UNROLLED = 4  # elements of a thread that are spelled out where the body is light
 ELEMENTS = 8192  # that are worth a group
+SLACK = 1 << 29  # how far past the last element the arithmetic of a group may go that has none
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ class Schedule:
     def _read_later(self, slot: int, args: Sequence[Any], target: Tensor) -> bool:
         """Whether steps behind the one that fills `slot` read arguments in the memory of `target`."""
         made = next(i for i, step in enumerate(self.steps) if slot in step.results)
-        read = {p for step in self.steps[made + 1 :] for p in step.plan.positions if p < self.count}
+        read = {p for step in self.steps[made + 1 :] for p in step.reads if p < self.count}
         return any(isinstance(args[p], Tensor) and overlap(args[p], target) for p in read)
 
     # ---- shapes -------------------------------------------------------------------------------------------------

@@ -227,3 +227,25 @@ def test_later_calls_do_what_first_ones_do(calls: list[tuple[tuple[int, str], ..
             continue
         for found, expected in zip((first, second, last), wanted):
             np.testing.assert_array_equal(found.to_numpy(), expected)
+
+
+def test_subclasses_of_tensors_are_replayed_too(device: Any) -> None:
+    plus_sum = fp.fuse(lambda x: x + fp.sum(x))
+    given, out = fp.NDBuffer(device, shape=(8,)), fp.NDBuffer(device, shape=(8,))
+    given.copy_from_numpy(np.arange(8, dtype=np.float32))
+    for _ in range(3):
+        np.testing.assert_array_equal(plus_sum(given).to_numpy(), np.arange(8) + 28)
+        plus_sum(given, _result=out)
+        np.testing.assert_array_equal(out.to_numpy(), np.arange(8) + 28)
+        out.clear()
+
+
+def test_a_destination_that_others_still_read_is_refused(lib: Any, device: Any) -> None:
+    """An argument of one element is read by all threads; the one that writes over it must not be among them."""
+    one, many = fp.Tensor.zeros(device, (1,)), fp.Tensor.zeros(device, (1 << 12,))
+    both = fp.fuse(lambda a, b: (a + 1, a + b))
+    out = fp.Tensor.zeros(device, (1 << 12,))
+    with pytest.raises(fp.ShapeError, match="other threads still read"):
+        both(one, many, _result=(one, out))
+    both(one, one, _result=(one, out[:1]))
+    assert one.to_numpy().tolist() == [1]
