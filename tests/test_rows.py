@@ -60,27 +60,23 @@ def test_elements_know_their_place(lib: Any, device: Any, shape: tuple[int, ...]
         np.testing.assert_allclose(second, x * row - column, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("axis", [None, -1, (-2, -1), 0], ids=str)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("axis", [None, -1, 0], ids=str)
+@pytest.mark.parametrize("shape", [(2, 700), (300, 63), (3, 5, 130), (5, 9001)], ids=str)
 def test_folds_know_their_place(lib: Any, device: Any, shape: tuple[int, ...], axis: Any) -> None:
     x = np.random.default_rng(1).random(shape, np.float32)
 
     @fp.fuse
     def f(x: Any) -> Any:
         y = placed(lib, x, len(shape))
-        return y, fp.mean(y, axis), fp.max(y, axis) + 1
+        return y, fp.mean(y, axis), fp.max(y, axis) + 1, fp.argmax(y, axis)
 
-    if axis is None or isinstance(axis, int):
-        f_places = fp.fuse(lambda x: fp.argmax(placed(lib, x, len(shape)), axis))
     for name, tensor in layouts(device, x).items():
-        each, mean, largest = (np.asarray(r.to_numpy() if isinstance(r, fp.Tensor) else r) for r in f(tensor))
+        each, mean, largest, where = (np.asarray(r.to_numpy()) for r in f(tensor))
         y = expected(x)
         np.testing.assert_allclose(each, y, rtol=1e-6, atol=1e-6, err_msg=name)
         np.testing.assert_allclose(mean, y.mean(axis), rtol=1e-5, atol=1e-5, err_msg=name)
         np.testing.assert_allclose(largest, y.max(axis) + 1, rtol=1e-6, atol=1e-6, err_msg=name)
-        if axis is None or isinstance(axis, int):
-            found = f_places(tensor)
-            np.testing.assert_array_equal(found.to_numpy() if isinstance(found, fp.Tensor) else found, each.argmax(axis), name)
+        np.testing.assert_array_equal(where, each.argmax(axis), name)
 
 
 def test_the_cpu_goes_along_rows(lib: Any, device: Any) -> None:
