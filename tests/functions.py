@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+import fusepy as fp
 
 SOURCE = """
 struct Ray { float3 position; float3 direction; };
@@ -103,3 +106,11 @@ def close(actual: Any, expected: Any, ulps: int = 4, atol: float = 0.0) -> None:
     assert not worst.size or worst.max() <= 0, (
         f"off by {np.abs(wide_a - wide_e).max()} at {worst.argmax()}: {actual[finite].flat[worst.argmax()]}"
     )
+
+
+def fused(count: int, run: Callable[..., Sequence[Any]]) -> Any:
+    """A fused function of `count` arguments, which need names of their own, that returns a tuple of what `run` gives."""
+    names = ", ".join(f"x{i}" for i in range(count))
+    scope: dict[str, Any] = {"run": run}
+    exec(f"def program({names}): return tuple(run({names}))", scope)
+    return fp.fuse(scope["program"])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusepy as fp
-from tests.functions import F32
+from tests.functions import F32, fused
 
 # Each operation: what it takes and gives ("s" one float, "v" a float3), in fusepy and in NumPy. In NumPy a vector has its
 # components on the last axis and a scalar has none, so `wide` puts one there where the two meet.
@@ -144,11 +144,9 @@ def test_random_programs(lib: Any, program: Program) -> None:
     arrays = [values(a) for a in program.arguments]
     expected = evaluate(program, arrays, {n: o.numpy for n, o in ops.items()})
     slang = {n: o.slang for n, o in ops.items()}
-    names = [f"x{i}" for i in range(len(arrays))]
-    scope: dict[str, Any] = {"run": lambda *inputs: tuple(evaluate(program, list(inputs), slang))}
-    exec(f"def program({', '.join(names)}): return run({', '.join(names)})", scope)
+    function = fused(len(arrays), lambda *inputs: evaluate(program, list(inputs), slang))
     before = fp.stats().dispatches
-    got = fp.fuse(scope["program"])(*(given_as(a, v) for a, v in zip(program.arguments, arrays)))
+    got = function(*(given_as(a, v) for a, v in zip(program.arguments, arrays)))
     dispatched = fp.stats().dispatches - before
     for result, wanted in zip(got, expected, strict=True):
         result, wanted = np.asarray(result), np.asarray(wanted)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusepy as fp
-from tests.functions import F32
+from tests.functions import F32, fused
 
 SOURCE = """
 import fusepy;
@@ -156,12 +156,7 @@ def m(device: Any) -> Any:
 @settings(max_examples=16)
 @given(program=programs())
 def test_random_programs_of_several_kernels(m: Any, program: Program) -> None:
-    names = [f"x{i}" for i in range(len(program.inputs))]
-    scope: dict[str, Any] = {
-        "run": lambda *inputs: tuple(evaluate(program, inputs, lambda step, *v: in_fusepy(m, step, *v))),
-    }
-    exec(f"def program({', '.join(names)}): return run({', '.join(names)})", scope)
-    function = fp.fuse(scope["program"])
+    function = fused(len(program.inputs), lambda *inputs: evaluate(program, inputs, lambda step, *v: in_fusepy(m, step, *v)))
     for factor in (1, -1):  # the first call, and one that replays it
         arrays = [factor * x for x in program.inputs]
         given_as = {"array": lambda a: a, "tensor": lambda a: fp.Tensor.from_numpy(m.device, a), "number": float}

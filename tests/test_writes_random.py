@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusepy as fp
-from tests.functions import F32
+from tests.functions import F32, fused
 
 SOURCE = """
 import fusepy;
@@ -157,12 +157,7 @@ def m(device: Any) -> Any:
 def test_writes_and_reads_are_in_order(m: Any, program: Program) -> None:
     arrays = contents(program)
     wanted = evaluate(program, arrays, in_numpy)
-    names = [f"a{i}" for i in range(len(arrays))]
-    scope: dict[str, Any] = {
-        "run": lambda *given: tuple(evaluate(program, given, lambda *step: in_fusepy(m, *step))),
-    }
-    exec(f"def program({', '.join(names)}): return run({', '.join(names)})", scope)
-    function = fp.fuse(scope["program"])
+    function = fused(len(arrays), lambda *given: evaluate(program, given, lambda *step: in_fusepy(m, *step)))
     for _ in range(2):  # the first call, and one that replays it
         given_arrays: list[Any] = contents(program)
         for i, kind in enumerate(program.kinds):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.arraynames import ArrayNames
+from fusepy.backend.coordinates import decoded, linear_index
 from fusepy.backend.marshals.base import (
     BLOCK,
     Access,
@@ -93,14 +94,6 @@ def region_operands(region: Node, cuda: bool = False) -> list[Operand]:
 def _lying(type: Type) -> str:
     """How what another region has stored arrives."""
     return type.head if type.kind is Kind.RESOURCE and type.head.startswith("Texture") else "Tensor"
-
-
-def linear_index(variant: Variant) -> str:
-    """The place of an element in its grid in C order, for what is computed from that."""
-    place = "d0"
-    for d in range(1, variant.rank):
-        place = f"({place} * {BLOCK}.extent{d} + d{d})"
-    return f"{variant.index} i = {place};"
 
 
 def identifiers(labels: Sequence[str]) -> list[str]:
@@ -353,14 +346,7 @@ class RegionKernel:
         """``d0, d1, …`` from the linear index, slowest first, where anything needs them."""
         if self.variant.tile or self.variant.rows or (self.variant.linear and not self.computed):
             return []
-        index, rank = self.variant.index, self.variant.rank
-        lines: list[str] = []
-        rest = f"{index}(i)"
-        for d in reversed(range(1, rank)):
-            lines.append(f"{index} d{d} = {rest} % {BLOCK}.extent{d};")
-            lines.append(f"{index} rest{d} = {rest} / {BLOCK}.extent{d};")
-            rest = f"rest{d}"
-        return [*lines, f"{index} d0 = {rest};"] if rank else lines
+        return decoded(self.variant, f"{self.variant.index}(i)", range(self.variant.rank))
 
     def load(self, operand: Operand) -> str:
         return self.accesses[operand.container].load(operand, self.variant)

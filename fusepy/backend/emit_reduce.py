@@ -126,7 +126,7 @@ class FoldKernel(ScanLoops):
         step, length = shape.threads, shape.run * shape.threads
         start, gather = f"{self.run} run = {self.start}();", self.gather.format("fz_acc", "run")
         some = self.taken_at(f"fz_e + {index}(u * {step} + fz_lane)", "fz_out", "run")
-        some = [f"[unroll] for (uint u = 0; u < {shape.unroll}; ++u)", *some, f"fz_e += {shape.unroll * step};"]
+        some = [f"{self.unroll} for (uint u = 0; u < {shape.unroll}; ++u)", *some, f"fz_e += {shape.unroll * step};"]
         full = [f"{index} fz_stop = fz_e + {length};", start, "do", *block(some), "while (fz_e < fz_stop);", gather]
         one = self.taken_at(f"fz_e + {index}(fz_lane)", "fz_out", "run")
         return [

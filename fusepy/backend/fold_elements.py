@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from fusepy.backend.arraynames import ArrayNames
-from fusepy.backend.emit import RegionKernel, Target, linear_index
+from fusepy.backend.coordinates import decoded, linear_index
+from fusepy.backend.emit import RegionKernel, Target
 from fusepy.backend.fold_operands import accumulators_of, epilogue_operands, join_graph
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.folds import accumulator_text
@@ -181,13 +182,9 @@ class FoldElements(RegionKernel):
 
     def decoded(self, dims: Sequence[int], number: str) -> list[str]:
         """Coordinates from a number in C order, where they are needed."""
-        if not self.placed_by_coordinates or not dims or not (self.element_wise or self.finishes):
+        if not self.placed_by_coordinates or not (self.element_wise or self.finishes):
             return []
-        index, rest, lines = self.variant.index, number, list[str]()
-        for d in reversed(dims[1:]):
-            lines += [f"{index} d{d} = {rest} % {BLOCK}.extent{d};", f"{index} rest{d} = {rest} / {BLOCK}.extent{d};"]
-            rest = f"rest{d}"
-        return [*lines, f"{index} d{dims[0]} = {rest};"]
+        return decoded(self.variant, number, dims)
 
     # ---- accumulators in memory ---------------------------------------------------------------------------------
 

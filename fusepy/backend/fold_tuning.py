@@ -13,7 +13,7 @@ import math
 from dataclasses import replace
 
 from fusepy.backend.fold_variant import FoldShape
-from fusepy.backend.tuning import is_light
+from fusepy.backend.tuning import LANES, is_light
 from fusepy.element import Element
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.folds import folds_of
@@ -22,7 +22,6 @@ from fusepy.ir.types import Kind
 GROUPS = {"software": 64}  # that fill a device; a GPU of 132 multiprocessors takes 8 of 256 threads on each
 GROUPS_OF_GPU = 1056
 SHARED_BYTES = 1 << 14  # of memory that the threads of a group share: what every Vulkan device has
-LANES = 8
 HEAVY, LIGHT, LEAN = 32, 128, 512  # for how many elements bodies are spelled out at most; compiling takes up to a second
 NARROW = 8  # results at most that one thread has all of; there is a kernel for each number
 ROW = 64  # the shortest row of the grid that the lanes of a group share

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from fusepy.backend.coordinates import decoded
 from fusepy.backend.marshals.base import BLOCK, Field, Variant
-from fusepy.backend.squares import decoded
-from fusepy.backend.tuning import GROUPS_PER_ROW
+from fusepy.backend.tuning import GROUPS_PER_ROW, LANES
 from fusepy.ir.ops.control import block
 
-LANES = 8
 UNROLLED = 4  # elements of a thread that are spelled out where the body is light
 ELEMENTS = 8192  # that are worth a group
 SLACK = 1 << 29  # how far past the last element the arithmetic of a group may go that has none
@@ -99,7 +98,7 @@ def row_kernel(
         f"    {index} fz_end = fz_rows - fz_row < {BLOCK}.rows ? fz_rows : fz_row + {BLOCK}.rows;",
         *(f"    {line}" for line in (narrow(variant, element) if last else ())),
         "    for (; fz_row < fz_end; ++fz_row)",
-        *(f"    {line}" for line in block([*(decoded(variant, "fz_row", last) if last else ()), *row])),
+        *(f"    {line}" for line in block([*decoded(variant, "fz_row", range(last)), *row])),
         "}",
     ]
 
@@ -113,7 +112,7 @@ def narrow(variant: Variant, element: Sequence[str]) -> list[str]:
             [
                 f"{index} fz_last = fz_end * {extent};",
                 f"for ({index} fz_i = fz_row * {extent} + {index}(fz_lane); fz_i < fz_last; fz_i += {LANES})",
-                *block([*decoded(variant, "fz_i", variant.rank), *element]),
+                *block([*decoded(variant, "fz_i", range(variant.rank)), *element]),
                 "return;",
             ]
         ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fusepy.backend.coordinates import decoded
 from fusepy.backend.marshals.base import BLOCK, Variant
 
 SIDE = 16
@@ -42,14 +43,5 @@ def square_kernel(entry: str, block: str, name: str, variant: Variant, element: 
         f"    if (d{y} >= {BLOCK}.extent{y} || d{x} >= {BLOCK}.extent{x})",
         "        return;",
     ]
-    lines += [f"    {line}" for line in decoded(variant, f"{index}(fz_group.z)", y)] if y else []
+    lines += [f"    {line}" for line in decoded(variant, f"{index}(fz_group.z)", range(y))]
     return [*lines, *(f"    {line}" for line in element), "}"]
-
-
-def decoded(variant: Variant, number: str, dims: int) -> list[str]:
-    """The first `dims` coordinates from a number in C order."""
-    index, rest, lines = variant.index, number, list[str]()
-    for d in reversed(range(1, dims)):
-        lines += [f"{index} d{d} = {rest} % {BLOCK}.extent{d};", f"{index} rest{d} = {rest} / {BLOCK}.extent{d};"]
-        rest = f"rest{d}"
-    return [*lines, f"{index} d0 = {rest};"]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from fusepy.ir.graph import Node
 
+LANES = 8  # of the vectors in which lavapipe runs the threads of a group
 GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis; longer grids fold into rows
 
 LIGHT_NODES = 12  # of a body that is spelled out for up to 32 elements, or when folding as `fold_tuning` says
