@@ -8,7 +8,7 @@ IMAGE  ?=
 ARGS   ?=
 BIN    := .venv/bin
 
-.PHONY: demo test bench lint doctor coverage-page clean
+.PHONY: demo test test-long bench lint doctor coverage-page clean
 
 # Develops a photograph with fused Slang functions and writes $(OUT).
 demo:
@@ -22,6 +22,12 @@ test:
 	@$(BIN)/python tools/setup_driver.py
 	@$(BIN)/python tools/setup_browser.py
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+# What `make test` leaves out: long and random tests.
+test-long:
+	@$(PYTHON) tools/setup_venv.py demo dev
+	@$(BIN)/python tools/setup_driver.py
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long $(ARGS)
 
 bench:
 	@$(PYTHON) tools/setup_venv.py demo dev
