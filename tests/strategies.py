@@ -64,9 +64,12 @@ class Program(NamedTuple):
 
 
 @st.composite
-def programs(draw: st.DrawFn, max_nodes: int = 8, folds: bool = False) -> Program:
-    """Traced programs over most operations, calls with mappings and casts among them; with `folds` also reductions."""
-    recorder = _Recorder(draw, folds)
+def programs(draw: st.DrawFn, max_nodes: int = 8, folds: bool = False, grids: int = 1) -> Program:
+    """Traced programs over most operations, calls with mappings and casts among them; with `folds` also reductions.
+
+    With more than one of `grids` there are arguments that do not broadcast, and so are results.
+    """
+    recorder = _Recorder(draw, folds, grids)
     for _ in range(draw(st.integers(1, 5))):
         recorder.input()
     wanted = draw(st.integers(1, max_nodes))
@@ -84,12 +87,13 @@ def graphs(max_nodes: int = 8) -> st.SearchStrategy[Graph]:
 class _Recorder:
     """Draws a program step by step; a step that inference or shapes refuse leaves no trace."""
 
-    def __init__(self, draw: st.DrawFn, folds: bool = False):
+    def __init__(self, draw: st.DrawFn, folds: bool = False, grids: int = 1):
         self.draw = draw
         self.kinds = _KINDS + ["reduce"] * 4 + ["scan"] if folds else _KINDS
         self.builder = Builder(draw(st.sampled_from(["look", "two words", "f<float>"])), ORACLE)
         self.module = self.builder.module(draw(st.sampled_from(["m", "my-look"])), "0123abcd")
-        self.grid = draw(st.sampled_from(GRIDS))
+        self.grids = [draw(st.sampled_from(GRIDS)) for _ in range(grids)]
+        self.grid = self.grids[0]
         self.random = np.random.default_rng(draw(st.integers(0, 999)))
         self.arrays: dict[Value, Any] = {}
 
@@ -133,9 +137,10 @@ class _Recorder:
         return value, np.stack(np.indices((2, 3), np.int32), axis=-1)
 
     def batch(self) -> tuple[int, ...]:
-        """A shape that broadcasts against the program's grid."""
-        rank = self.draw(st.integers(0, len(self.grid)))
-        whole = self.grid[len(self.grid) - rank :]
+        """A shape that broadcasts against one of the program's grids."""
+        grid = self.draw(st.sampled_from(self.grids)) if len(self.grids) > 1 else self.grid
+        rank = self.draw(st.integers(0, len(grid)))
+        whole = grid[len(grid) - rank :]
         return tuple(1 if self.draw(st.integers(0, 5)) == 0 else n for n in whole)
 
     def numbers(self, type: Type, batch: tuple[int, ...]) -> Any:
@@ -322,21 +327,24 @@ class _Recorder:
     def sharing_a_grid(self, values: Sequence[Value]) -> list[Value]:
         """The first of `values`, and those others that broadcast with it: one region computes all results.
 
-        Calls that take a pointer stay in the region, since they may write through it, so they have a say as well.
+        Calls that take a pointer stay in the region, since they may write through it, so they have a say as well. In a program of
+        several grids results need to broadcast with these alone.
         """
         kept: list[Value] = []
         pointers = [n.results[0] for n in self.builder.nodes if n.attrs.get("function") in ("fetch", "fetch3")]
         shapes = [self.arrays[v].shape[: v.rank] for v in pointers]
         try:
-            grid = np.broadcast_shapes(*shapes, self.arrays[values[0]].shape[: values[0].rank])
+            first = self.arrays[values[0]].shape[: values[0].rank] if len(self.grids) == 1 else ()
+            grid = np.broadcast_shapes(*shapes, first)
         except ValueError:
             reject()
         for value in values:
             shape = self.arrays[value].shape[: value.rank]
             try:
-                grid = np.broadcast_shapes(grid, shape)
+                both = np.broadcast_shapes(grid, shape)
             except ValueError:
                 continue
+            grid = both if len(self.grids) == 1 else grid
             kept.append(value)
         return kept
 

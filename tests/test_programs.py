@@ -30,6 +30,7 @@ float3 grade(float3 c, float detail) { return c + detail; }
 float get(int2 p, Tensor<float,2> t) { return t[p]; }
 void put(int2 p, float v, RWTensor<float,2> t) { t[p] = v; }
 float bump(int2 p, RWTensor<float,2> t) { float old = t[p]; t[p] = old + 1; return old; }
+float doubled(float x) { return 2 * x; }
 float slow(float x) { return sin(x) + cos(x); }
 int back(int p, Tensor<int,1> t) { return t[int(t.shape[0]) - 1 - p]; }
 """
@@ -319,3 +320,25 @@ def test_compiling_grows_with_the_program_and_not_faster(lib: Any) -> None:
             return python_calls(lambda: program(count)._compile((ramp(4, 4),), {}, None), warmup=1) / count
 
     assert effort(1200) < 1.08 * effort(150)
+
+
+def test_kept_axes_stay_where_results_share_no_grid(lib: Any) -> None:
+    """A kernel for several results is split by them when they turn out to share no grid; strict broadcasting shares none."""
+    x, y = ramp(1, 3, 4, 2), ramp(5, 6, 7)
+    total = x.sum(2, keepdims=True)
+
+    def kept(x: Any, y: Any) -> Any:
+        return (
+            fp.vcast(fp.sum(x, 2, True), "int2"),
+            lib.doubled(fp.max(y, 0, True)),
+            x,
+            fp.vcast(fp.sum(y, (0, 1, 2), True), "int"),
+        )
+
+    device = lib.device
+    vectors = fp.Tensor.from_numpy(device, x, "float2")
+    wanted = [total.astype(np.int32), 2 * y.max(0, keepdims=True), x, y.sum(keepdims=True).astype(np.int32)]
+    for function in (fp.fuse(kept), fp.fuse(kept).strict_broadcasting()):
+        for _ in range(2):
+            for result, w in zip(function(vectors, fp.Tensor.from_numpy(device, y)), wanted, strict=True):
+                same(result, w)

@@ -31,7 +31,7 @@ float total2(float x, Tensor<float, 2> t)
 }
 float next(int2 p, Tensor<float, 2> t) { return t[min(p.y + 1, int(t.shape[0]) - 1), p.x]; }
 """
-SHAPES = [(3, 4), (3, 4), (4,), (3, 1), (1, 4), (3,), ()]
+SHAPES = [(3, 4), (3, 4), (4,), (3, 1), (1, 4), (3,), (), (5, 2)]  # results of the last one share a grid with no other
 LIMIT = 1 << 16
 FOLDS = ("sum", "max", "min")
 
@@ -64,6 +64,7 @@ def in_numpy(step: Step, *v: Any) -> Any:
         return v[1] + np.argmax(v[0], axis=step.axis, keepdims=step.keepdims).astype(F32)
     known: dict[str, Meaning] = {
         "twice": lambda x: 2 * x,
+        "cast": lambda x: x,
         "less": lambda a, b: a - b,
         "add": lambda a, b: a + b,
         "where": lambda a, b: np.where(a > b, a, F32(1)),
@@ -84,6 +85,7 @@ def in_fusepy(m: Any, step: Step, *v: Any) -> Any:
         return v[1] + fp.argmax(v[0], axis=step.axis, keepdims=step.keepdims)
     known: dict[str, Meaning] = {
         "twice": m.twice,
+        "cast": lambda x: fp.vcast(fp.vcast(x, "double"), "float"),
         "less": m.less,
         "add": lambda a, b: a + b,
         "where": lambda a, b: fp.where(a > b, a, 1.0),
@@ -95,7 +97,7 @@ def in_fusepy(m: Any, step: Step, *v: Any) -> Any:
     return known[what](*v)
 
 
-WAYS = ["twice", "less", "add", "where", "parts", "scan", "argmax", *FOLDS, *FOLDS, "whole", "whole", "next"]
+WAYS = ["twice", "cast", "less", "add", "where", "parts", "scan", "argmax", *FOLDS, *FOLDS, "whole", "whole", "next"]
 
 
 @st.composite

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.ops.region import fold_at, over_dims, result_dims
 from fusepy.passes.effects import is_pure
 
 
@@ -52,31 +53,28 @@ def _part(region: Node, result: int, outputs: Sequence[int], after: Graph | None
     kept = [i for i, v in enumerate(body.inputs) if v in live]
     made = Graph(body.name, [body.inputs[i] for i in kept], nodes, [body.outputs[k] for k in outputs])
     if after is not None:
-        folds = len(region.bodies[1].inputs) - (len(region.operands) - len(body.inputs))
-        behind = enumerate(region.bodies[1].inputs[folds:], len(body.inputs))
+        count = len(region.bodies[1].inputs) - (len(region.operands) - len(body.inputs))
+        behind = enumerate(region.bodies[1].inputs[count:], len(body.inputs))
         kept += [i for i, v in behind if v in after.inputs]
-    used = sorted({d for i in kept for d in region.maps[i].dims or ()})
+    folds = any(fold_at(region, k) is not None for k in outputs)
+    # an axis that a reduction has kept has extent 1: no operand runs along it
+    named = {d for i in kept for d in region.maps[i].dims or ()} | {*result_dims(region, result)}
+    used = sorted(named | {*over_dims(region)} if folds else named)
     number = {f"d{d}": f"d{i}" for i, d in enumerate(used)}
     attrs = _attrs(region, result, outputs, number)
     maps = [ArgMap(tuple(used.index(d) for d in region.maps[i].dims or ()), region.maps[i].type) for i in kept]
-    own = attrs["out_0"]
-    assert isinstance(own, tuple)
-    results = [Value(region.results[result].type, (None,) * len(own))]
+    results = [Value(region.results[result].type, region.results[result].dims)]
     bodies = [made] if after is None else [made, after]
     return Node(region.op, [region.operands[i] for i in kept], maps, results, attrs, region.loc, bodies)
 
 
 def _attrs(region: Node, result: int, outputs: Sequence[int], number: dict[str, str]) -> dict[str, Attr]:
     """What is said about one result, and about the outputs of the body that it needs, with its own dimensions."""
-    own, over = region.attrs[f"out_{result}"], region.attrs.get("over", ())
-    assert isinstance(own, tuple)
-    assert isinstance(over, tuple)
-    # a generator alone follows no grid but its own
-    attrs: dict[str, Attr] = {"out_0": tuple(number[d] for d in own if d in number)}
+    attrs: dict[str, Attr] = {"out_0": tuple(number[f"d{d}"] for d in result_dims(region, result))}
     for key, value in region.attrs.items():
         what, _, index = key.rpartition("_")
         if what and what != "out" and index.isdigit() and int(index) in outputs:
             attrs[f"{what}_{outputs.index(int(index))}"] = value
-    if over and any(key.startswith(("fold_", "scan_")) for key in attrs):
-        attrs["over"] = tuple(number[d] for d in over)
+    if any(key.startswith(("fold_", "scan_")) for key in attrs):
+        attrs["over"] = tuple(number[f"d{d}"] for d in over_dims(region))
     return attrs

@@ -11,6 +11,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.effects import is_pure
+from fusepy.passes.levels import reads_whole
 
 
 def views(graph: Graph, oracle: Oracle) -> Graph:
@@ -32,16 +33,16 @@ def _below(node: Node, shown: dict[Value, Node]) -> list[Node]:
         return [node]
     found = {v: shown[v] for v in node.operands if v in shown}
     ranked = [(v, m) for v, m in zip(node.operands, node.maps) if v.rank]
-    if not found or any(v not in found for v, _ in ranked):
+    if not found or any(v not in found or reads_whole(m, v) for v, m in ranked):
         return [node]
     axes = {view.attrs["axes"] for view in found.values()}
     rank = node.grid_rank
-    if len(axes) != 1 or any(m != ArgMap.identity(rank) for _, m in ranked):
+    if len(axes) != 1 or any(m.dims != ArgMap.identity(rank).dims for _, m in ranked):
         return [node]
     (view,) = list(found.values())[:1]
-    small = ArgMap.identity(view.operands[0].rank)
+    small = ArgMap.identity(view.operands[0].rank).dims
     operands = [found[v].operands[0] if v in found else v for v in node.operands]
-    maps = [small if v in found else m for v, m in zip(node.operands, node.maps)]
+    maps = [ArgMap(small, m.type) if v in found else m for v, m in zip(node.operands, node.maps)]
     results = [Value(v.type, (None,) * view.operands[0].rank, weak=v.weak) for v in node.results]
     inner = Node(node.op, operands, maps, results, node.attrs, node.loc, node.bodies)
     return [inner, *(Node(view.op, [fresh], view.maps, [old], view.attrs, node.loc) for fresh, old in zip(results, node.results))]
