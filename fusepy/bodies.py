@@ -169,10 +169,8 @@ class BodyTrace(Trace):
 
     def output(self, value: Any, loc: str | None) -> Value:
         """What the body returns, as one element."""
-        found = self.typed(self.lift(value), loc)
-        if found not in self.inside.outside:
-            return found
-        return self.inside.element(Use(found, ArgMap(self.maps.get(found, UNSAID).dims), found.weak))
+        found, said = self.operand(value, "captured", loc)
+        return found if found not in self.inside.outside else self.inside.element(Use(found, said, found.weak))
 
     def uses(self) -> list[Use]:
         """What the body uses from outside, as values of its parent."""

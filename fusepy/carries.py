@@ -29,12 +29,14 @@ class Leaf:
     Attributes:
         path: what it is called, ``c[0]``.
         start: what it is before the first step.
+        said: the dimensions that it was said to run along then.
         type: what it is in every step; a guess as long as it is `open`.
         open: whether it is a Python number that has not met a type yet.
     """
 
     path: str
     start: Value
+    said: ArgMap
     type: Type
     open: bool
 
@@ -54,8 +56,9 @@ class Carries:
         self.outline = outline(init)
         found: list[Any] = []
         self.rebuild: Rebuild = flatten(init, found, op)
-        values = [typed_operand(trace, v, path, loc) for v, path in zip(found, leaf_paths(init, name))]
-        self.leaves = [Leaf(path, v, v.type, v.weak) for v, path in zip(values, leaf_paths(init, name))]
+        paths = leaf_paths(init, name)
+        values = [trace.operand(v, path, loc) for v, path in zip(found, paths)]
+        self.leaves = [Leaf(path, v, said, v.type, v.weak) for (v, said), path in zip(values, paths)]
         for leaf in self.leaves:
             if leaf.type.kind in _UNCARRIED:
                 raise TraceError(
@@ -147,13 +150,8 @@ class Carries:
 
     def starts(self) -> tuple[list[Value], list[ArgMap]]:
         """What the carries are before the first step, with the conversions to what they are then."""
-        maps = [ArgMap(None, leaf.type if leaf.type is not leaf.start.type else None) for leaf in self.leaves]
+        maps = [ArgMap(leaf.said.dims, leaf.type if leaf.type is not leaf.start.type else None) for leaf in self.leaves]
         return [leaf.start for leaf in self.leaves], maps
-
-
-def typed_operand(trace: Trace, value: Any, path: str, loc: str | None) -> Value:
-    """A value as an operand of a loop or branch, after the vcast that its argument was given."""
-    return trace.typed(trace.lift(value, path), loc)
 
 
 def adapts(value: Value, want: Type) -> bool:

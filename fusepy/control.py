@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fusepy.bodies import BodyTrace, Use
-from fusepy.carries import Carries, adapts, as_type, parameter_names, typed_operand
+from fusepy.carries import Carries, adapts, as_type, parameter_names
 from fusepy.compose import check_loose
 from fusepy.errors import ArgumentError, TraceError
 from fusepy.fuse import FusedFunction
-from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.control import grid_rank
@@ -57,7 +57,8 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
 
         return _Arguments("cond", {"pred": pred, **{f"operand_{i}": v for i, v in enumerate(operands)}}).run(run)
     loc = user_line()
-    test = _bool(typed_operand(trace, pred, "pred", loc), "cond: pred", loc)
+    test, said = trace.operand(pred, "pred", loc)
+    _bool(test, "cond: pred", loc)
     given = [trace.captured(v, "operand") if _is_array(v) else v for v in operands]
     branches: list[BodyTrace] = []
     results: list[Any] = []
@@ -81,7 +82,7 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
     paths = leaf_paths(a, "result")
     agreed = [_agreed(branches, path, x, y, loc) for path, x, y in zip(paths, first, second)]
     outputs = [[pair[i] for pair in agreed] for i in range(2)]
-    return rebuild(_add(trace, "cond", [test], [UNSAID], branches, outputs, {}, loc))
+    return rebuild(_add(trace, "cond", [test], [said], branches, outputs, {}, loc))
 
 
 def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, unroll: bool = False) -> Any:
@@ -121,13 +122,13 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, u
             return fori_loop(first, last, body, given[-1], unroll=unroll)
 
         return _Arguments("fori_loop", bounds, init).run(run)
-    ends = [typed_operand(trace, v, name, loc) for v, name in ((lo, "lo"), (hi, "hi"))]
+    ends, said = trace.operands([lo, hi], loc)
     index = _index_type(ends, loc)
     i, c = parameter_names(body, ["i", "c"])
     carries = Carries(trace, "fori_loop", init, c, loc)
     inner, outputs = carries.run(body, "body", (i, index))
     starts, maps = carries.starts()
-    maps = [*(ArgMap(None, index if v.type is not index else None) for v in ends), *maps]
+    maps = [*(ArgMap(m.dims, index if v.type is not index else None) for v, m in zip(ends, said)), *maps]
     attrs: dict[str, Attr] = {"unroll": True} if unroll else {}
     return carries.rebuild(_add(trace, "fori_loop", [*ends, *starts], maps, [inner], [outputs], attrs, loc))
 
@@ -193,8 +194,7 @@ def _add(
     uses: list[Use] = list(dict.fromkeys(use for body in bodies for use in body.uses()))
     graphs = [body.close(uses, found) for body, found in zip(bodies, outputs)]
     values = [*operands, *(use.value for use in uses)]
-    said = [ArgMap(trace.maps.get(v, UNSAID).dims, m.type) for v, m in zip(operands, maps)] + [use.map for use in uses]
-    said, inherited = trace.shared_map(values, said)
+    said, inherited = trace.shared_map(values, [*maps, *(use.map for use in uses)])
     results = trace.builder.add(OPS[op], values, said, attrs, loc, graphs)
     if not trace.body:
         check_loose(trace, op, values, loc, grid_rank(trace.builder.nodes[-1]))

@@ -12,7 +12,7 @@ from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.refusals import none_error
-from fusepy.mapping import unmapped
+from fusepy.mapping import Mapped, unmapped
 from fusepy.nested import flat, is_nested, leaves_of, naming
 from fusepy.nodes import Use, several
 from fusepy.recorded import Recording
@@ -141,7 +141,7 @@ class FusedFunction(Caller):
             result = self._function(**passed, **self._values)
             found: list[Any] = []
             rebuild = flatten(result, found, self.__name__)
-            outputs = [v if isinstance(v, Traced) else Traced(trace, trace.lift(v), None) for v in found]
+            outputs = [self._output(trace, v) for v in found]
             for output in outputs:
                 output.check(trace)
             graph = trace.finish(outputs)
@@ -152,6 +152,16 @@ class FusedFunction(Caller):
         inputs = {n: range(s, s + count) for n, s, count in zip([*names[: len(args)], *kwargs], starts, counts)}
         positions = [i for n in passed for i in inputs[n]]
         return Recording(graph, trace, flat(order), positions, rebuild, nested=any(map(is_nested, order)))
+
+    def _output(self, trace: Trace, value: Any) -> Traced:
+        if isinstance(value, Mapped):
+            raise ArgumentError(
+                f"{self.__name__}() returns a mapped value",
+                place=user_line(),
+                saw=repr(value)[:80],
+                hint="vmap says how a value meets others in a call or an operator: return what these give, or the value itself",
+            )
+        return value if isinstance(value, Traced) else Traced(trace, trace.lift(value), None)
 
     def _node_results(self, use: Use, outputs: int | None) -> Any:
         self._bind(use.args, use.kwargs)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from fusepy.aos import as_structs
 from fusepy.element import Element
-from fusepy.errors import ArgumentError, ShapeError
+from fusepy.errors import ArgumentError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_dims
 from fusepy.ir.types import Kind, Type
+from fusepy.place import user_line
 from fusepy.tensor import Tensor
 
 
 class Mapped:
-    """A value with what was said about its mapping; made by `vmap` and `vcast`."""
+    """A value with what was said about its mapping; made by `vmap` and `vcast`.
+
+    Operators work element by element under these mappings, as fusepy's functions do: ``vmap(a, 0) == vmap(b, 1)`` compares each
+    of `a` with each of `b` (`elementwise` adds them to the class). Whatever needs a Python value is refused.
+    """
 
     __slots__ = ("map", "value")
 
@@ -26,6 +31,39 @@ class Mapped:
 
     def __repr__(self) -> str:
         return f"{self.value!r} {self.map}"
+
+    def _refuse(self, what: str, hint: str) -> ArgumentError:
+        return ArgumentError(f"{what} of a mapped value", place=user_line(), saw=repr(self)[:80], hint=hint)
+
+    def __bool__(self) -> bool:
+        raise self._refuse("the truth", "compare with operators and choose with fusepy.where(condition, a, b)")
+
+    def __hash__(self) -> int:
+        raise self._refuse("the hash", "use the value itself; a mapping is for the call that it is passed to")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise self._refuse("iteration", "take its elements before vmap or vcast")
+
+    def __len__(self) -> int:
+        raise self._refuse("len()", "ask the value itself, before vmap or vcast")
+
+    def __getitem__(self, index: Any) -> Any:
+        raise self._refuse("an index", "index the value before vmap or vcast")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # protocols that look for special methods
+            raise AttributeError(name)
+        raise UnknownNameError(
+            f"a mapped value has no {name!r}", place=user_line(), saw=repr(self)[:80], hint=f"write vmap(value.{name}, …)"
+        )
+
+    def __float__(self) -> float:
+        raise self._refuse("float()", "use the value itself, before vmap or vcast")
+
+    def __int__(self) -> int:
+        raise self._refuse("int()", "use the value itself, before vmap or vcast")
+
+    __index__ = __int__
 
 
 def vmap(value: Any, dims: int | Sequence[int]) -> Any:

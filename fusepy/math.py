@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusepy.fuse import FusedFunction
-from fusepy.trace import current_trace
+from fusepy.elementwise import apply as _apply
 
 __all__ = [
     "abs",
@@ -50,22 +49,6 @@ __all__ = [
     "trunc",
     "where",
 ]
-
-_eager: dict[str, FusedFunction] = {}
-
-
-def _apply(op: str, names: str, *args: Any) -> Any:
-    trace = current_trace()
-    if trace is not None:
-        return trace.record(op, args)
-    found = _eager.get(op)
-    if found is None:
-        parameters = names.split()
-        scope: dict[str, Any] = {"_apply": _apply}
-        # a function with the right parameter names, so that messages and generated code speak of them
-        exec(f"def {op}({', '.join(parameters)}): return _apply({op!r}, {names!r}, {', '.join(parameters)})", scope)
-        found = _eager[op] = FusedFunction(scope[op])
-    return found(*args)
 
 
 def sin(x: Any) -> Any:

@@ -211,7 +211,7 @@ def _reduced(x: Any, way: _Way) -> Any:
 def _record(trace: Trace, x: Any, way: _Way) -> Traced:
     """Records the node, and the axes of extent 1 that are kept."""
     loc = user_line()
-    value = trace.typed(trace.lift(x, "x"), loc)
+    value, said = trace.operand(x, "x", loc)
     attrs: dict[str, Attr] = {"kind": way.kind}
     if way.function is not None:
         module, function = way.function._named_in(trace)  # pyright: ignore[reportPrivateUsage]
@@ -224,8 +224,7 @@ def _record(trace: Trace, x: Any, way: _Way) -> Traced:
     if not axes:
         return _of_one(trace, value, way, loc)
     names = tuple(f"d{a}" for a in axes)
-    said = trace.maps.get(value)
-    dims = said.dims if said is not None and said.dims is not None and len(said.dims) == value.rank else None
+    dims = said.dims  # of the leading axes, or all
     own = [ArgMap(tuple(range(value.rank)))]
     if way.scans:
         attrs.update(axis=names[0], exclusive=way.exclusive)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from fusepy.errors import ArgumentError
+from fusepy.mapping import Mapped
 from fusepy.traced import Traced
 
 Rebuild = Callable[[list[Any]], Any]
@@ -36,7 +37,7 @@ def flatten(result: Any, leaves: list[Any], name: str) -> Rebuild:
         join = _children([getattr(result, n) for n in names], leaves, name)
         cls = type(result)
         return lambda values: cls(**dict(zip(names, join(values))))
-    if not isinstance(result, (Traced, bool, int, float)) and not hasattr(result, "shape"):
+    if not isinstance(result, (Traced, Mapped, bool, int, float)) and not hasattr(result, "shape"):
         raise ArgumentError(
             f"{name}() returns a {type(result).__name__}",
             saw=repr(result)[:60],

@@ -22,7 +22,9 @@ from fusepy.errors import (
     did_you_mean,
 )
 from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Attr, Builder, Graph, Value
+from fusepy.ir.offers import describe
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import OUT
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
@@ -227,29 +229,39 @@ class Trace:
     def record(self, op: str, operands: Sequence[Any], attrs: Mapping[str, Attr] | None = None) -> Traced:
         """One operation with one result."""
         loc = user_line()
-        values = [self.typed(self.lift(v), loc) for v in operands]
+        values, said = self.operands(operands, loc)
         if any(v.type.kind is Kind.NAMED for v in values):
             assert self.oracle is self.builder.oracle  # asking for it tells the builder what the structs look like
             if op in SLANG_OPERATORS:
                 return user_operator(self, op, operands, [v.type for v in values])
-        maps, inherited = self._common_map(values, [ArgMap(self.maps[v].dims) if v in self.maps else UNSAID for v in values])
+        for value, map in zip(values, said):
+            if map.dims is not None and len(map.dims) < value.rank:
+                raise ShapeError(
+                    f"{op}: vmap names {len(map.dims)} of the {value.rank} axes of a {value.type} array",
+                    place=loc,
+                    saw=map,
+                    hint="name a dimension for each axis, or make the others components, e.g. vcast(value, m.float3)",
+                )
+        maps, inherited = self._common_map(values, said)
         result = self.builder.add(OPS[op], values, maps, attrs, loc)[0]
         if inherited is not None:
             self.maps[result] = inherited
         return Traced(self, result, loc)
 
     def _common_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
-        """Maps for operands that were declared to run along the same dimensions of the fused function's grid.
+        """Maps for operands that were all said to run along dimensions of a grid: over a grid of just these dimensions.
 
-        They are computed over their own axes, and the result inherits the dimensions, to meet the others where it is used.
-        Maps that differ, or swap axes, stand as they are.
+        The result inherits the dimensions, to meet other values where it is used. With a word missing, maps stand as they are.
         """
         spread = [m for v, m in zip(values, maps) if v.rank]
-        dims = spread[0].dims if spread else None
-        if not dims or any(m.dims != dims for m in spread) or list(dims) != sorted(dims):
+        if any(m.dims is None for m in spread):
             return list(maps), None
-        own = tuple(range(len(dims)))
-        return [ArgMap(own, m.type) if v.rank else m for v, m in zip(values, maps)], ArgMap(dims)
+        outer = tuple(sorted({d for m in spread for d in m.dims or ()}))
+        if not outer:
+            return list(maps), None
+        own = {d: i for i, d in enumerate(outer)}
+        placed = [ArgMap(tuple(own[d] for d in m.dims or ()), m.type) if v.rank else m for v, m in zip(values, maps)]
+        return placed, ArgMap(outer)
 
     def shared_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
         """The same for a loop or branch, some of whose operands may be arrays that are passed whole."""
@@ -258,12 +270,42 @@ class Trace:
         new = dict(zip(spread, found))
         return [new.get(i, m) for i, m in enumerate(maps)], inherited
 
-    def typed(self, value: Value, loc: str | None) -> Value:
-        """`value` after the vcast that its argument was given, which operators cannot express by themselves."""
-        map = self.maps.get(value, UNSAID)
-        if map.type is None or map.type is value.type:
-            return value
-        return self.builder.add(OPS["cast"], [value], [map], {"type": map.type.name}, loc)[0]
+    def operands(self, values: Sequence[Any], loc: str | None) -> tuple[list[Value], list[ArgMap]]:
+        """Operands of an operation on elements, and the dimensions that each was said to run along."""
+        found = [self.operand(v, "captured", loc) for v in values]
+        return [v for v, _ in found], [m for _, m in found]
+
+    def operand(self, given: Any, name: str, loc: str | None) -> tuple[Value, ArgMap]:
+        """One operand after its vcast, which operators cannot express by themselves, and the dimensions that it runs along.
+
+        Raises:
+            ShapeError: if vmap names more axes than it has.
+        """
+        given, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
+        value = self.lift(given, name)
+        known = self.maps.get(value, UNSAID)
+        dims = known.dims if said.dims is None else said.dims
+        want = known.type if said.type is None else said.type
+        if want is not None and want is not value.type:
+            value = self.cast(value, want, ArgMap(dims), loc)
+            dims = self.maps.get(value, UNSAID).dims
+        if dims and len(dims) > value.rank and not is_spread(value):
+            raise ShapeError(
+                f"vmap names {len(dims)} axes of a value with {value.rank}",
+                place=loc,
+                saw=f"{describe(value)} under {ArgMap(dims)}",
+                hint="name one grid dimension per leading axis",
+            )
+        return value, UNSAID if dims is None else ArgMap(dims)
+
+    def cast(self, value: Value, type: Type, said: ArgMap, loc: str | None) -> Value:
+        """`value` converted to a type, over its own axes; the result runs along what it was said to run along."""
+        known = ArgMap(self.maps.get(value, UNSAID).dims if said.dims is None else said.dims, type)
+        (map,), inherited = self._common_map([value], [known])
+        made = self.builder.add(OPS["cast"], [value], [map], {"type": type.name}, loc)[0]
+        if inherited is not None:
+            self.maps[made] = inherited
+        return made
 
     def method(self, value: Traced, name: str) -> BoundMethod | None:
         """The method `name` of a value's type; ``None`` where it is a field or component."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fusepy.errors import LeakedTracerError, TraceError
-from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Attr, Value
-from fusepy.ir.ops import OPS
 from fusepy.ir.types import Kind, Type
 from fusepy.place import user_line
 
@@ -56,9 +55,7 @@ class Traced:
 
     def _fusepy_cast(self, type: Type) -> Traced:
         trace, loc = self._recorder, user_line()
-        value = trace.lift(self)
-        map = ArgMap(trace.maps.get(value, UNSAID).dims, type)
-        return Traced(trace, trace.builder.add(OPS["cast"], [value], [map], {"type": type.name}, loc)[0], loc)
+        return Traced(trace, trace.cast(trace.lift(self), type, UNSAID, loc), loc)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # protocols that look for special methods must not record a member
@@ -84,12 +81,7 @@ class Traced:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Traced:
         """Operators between arrays and traced values come this way; other NumPy functions have no traced form."""
-        name = _UFUNCS.get(ufunc.__name__)
-        if name is None or method != "__call__" or kwargs:
-            raise self._refuse(
-                f"numpy.{ufunc.__name__}()", "use fusepy's function of that meaning, e.g. fusepy.sin, or a Slang function"
-            )
-        return self._record(name, *inputs)
+        return self._record(ufunc_name(ufunc, method, kwargs), *inputs)
 
     def _refuse(self, what: str, hint: str) -> TraceError:
         return TraceError(f"{what} of a traced {self.type}", place=user_line(), saw=f"made at {self._loc}", hint=hint)
@@ -137,6 +129,22 @@ def leaked(value: Traced) -> LeakedTracerError:
     )
 
 
+def ufunc_name(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> str:
+    """The operation behind a NumPy function that is called with a traced or mapped value.
+
+    Raises:
+        TraceError: for one that has no traced form.
+    """
+    name = _UFUNCS.get(ufunc.__name__)
+    if name is None or method != "__call__" or kwargs:
+        raise TraceError(
+            f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}() of a traced value",
+            place=user_line(),
+            hint="use fusepy's function of that meaning, e.g. fusepy.sin, or a Slang function",
+        )
+    return name
+
+
 def _forward(op: str) -> Callable[[Traced, Any], Traced]:
     return lambda self, other: self._record(op, self, other)  # pyright: ignore[reportPrivateUsage]
 
@@ -149,20 +157,22 @@ def _unary(op: str) -> Callable[[Traced], Traced]:
     return lambda self: self._record(op, self)  # pyright: ignore[reportPrivateUsage]
 
 
-_BINARY = {
+BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod", "pow": "pow",
     "matmul": "matmul", "and": "bitand", "or": "bitor", "xor": "bitxor", "lshift": "shl", "rshift": "shr",
 }  # fmt: skip
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+UNARY = {"neg": "neg", "invert": "invert", "abs": "abs"}
 _UFUNCS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv", "remainder": "mod",
     "power": "pow", "matmul": "matmul", "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor",
     "left_shift": "shl", "right_shift": "shr", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
     "equal": "eq", "not_equal": "ne",
 }  # fmt: skip
-for _name, _op in _BINARY.items():
+for _name, _op in BINARY.items():
     setattr(Traced, f"__{_name}__", _forward(_op))
     setattr(Traced, f"__r{_name}__", _backward(_op))
-for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+for _name in COMPARISONS:
     setattr(Traced, f"__{_name}__", _forward(_name))
-for _name, _op in (("neg", "neg"), ("invert", "invert"), ("abs", "abs")):
+for _name, _op in UNARY.items():
     setattr(Traced, f"__{_name}__", _unary(_op))

@@ -143,6 +143,32 @@ def test_row_3_vmap(lib: Any) -> None:
     misuse(lambda: lib.add(fp.vmap(ramp(3), 2), 1), fp.ShapeError, ValueError, "add", "d0, d1")
 
 
+@pytest.mark.parametrize(
+    ("use", "what"),
+    [
+        (bool, "the truth"), (hash, "the hash"), (list, "iteration"), (len, "len()"), (float, "float()"), (int, "int()"),
+        (range, "int()"), (lambda v: v[0], "an index"), (lambda v: {v}, "the hash"),
+    ],
+)  # fmt: skip
+def test_row_3_mapped_values_are_no_python_values(device: Any, use: Any, what: str) -> None:
+    misuse(lambda: use(fp.vmap(ramp(3), 0)), fp.ArgumentError, TypeError, what, "of a mapped value", "vmap(d0)")
+    misuse(lambda: fp.fuse(lambda x: use(fp.vmap(x, 0)))(ramp(3)), fp.ArgumentError, TypeError, what, "of a mapped value")
+
+
+def test_row_3_operators_of_mapped_values(lib: Any) -> None:
+    square, row = ramp(3, 3), ramp(3)
+    refused = [
+        (lambda x: fp.vmap(x, 0) + 1, square, "add", "1 of the 2 axes", "vcast"),
+        (lambda x: fp.vmap(x, (0, 1)) + 1, row, "2 axes of a value with 1"),
+        (lambda x: fp.vmap(x, 1) + row, row, "no operand runs along grid dimension d0"),
+    ]
+    for function, value, *named in refused:
+        misuse(lambda: fp.fuse(function)(value), fp.ShapeError, ValueError, *named)  # noqa: B023
+    misuse(lambda: fp.fuse(lambda a, b: a + b)(fp.vmap(square, 0), fp.vmap(square, 1)), fp.ShapeError, ValueError, "1 of the 2")
+    misuse(lambda: fp.fuse(lambda x: fp.vmap(x, (1, 0)))(square), fp.ArgumentError, TypeError, "returns a mapped value")
+    misuse(lambda: fp.vmap(row, 0).x, fp.UnknownNameError, AttributeError, "'x'", "value.x")
+
+
 def test_row_3_index_and_reshape(device: Any) -> None:
     tensor = fp.Tensor.from_numpy(device, ramp(2, 3))
     misuse(lambda: tensor[0, 3], fp.ShapeError, ValueError, "index 3 on axis 1", "(2, 3)", placed=False)
@@ -384,7 +410,7 @@ def _if(x: Any) -> Any:
         (lambda x: x[1:], "sliced"),
         (lambda x: __import__("math").sin(x), "float()"),
         (lambda x: np.sin(x), "numpy.sin()"),
-        (lambda x: np.add.reduce(x), "numpy.add()"),
+        (lambda x: np.add.reduce(x), "numpy.add.reduce()"),
     ],
 )
 def test_row_11_numbers_that_do_not_exist_yet(device: Any, function: Any, what: str) -> None:
