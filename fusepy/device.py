@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.idle import take
 from fusepy.backend.runtime import Device, open_devices
 from fusepy.backend.selfcheck import selfcheck
 from fusepy.errors import ArgumentError, DeviceError, did_you_mean
@@ -57,12 +58,13 @@ def init_device(
     if not debug:
         _silence()
     failures: list[str] = []
-    fallback: spy.Device | None = None
+    folders = [os.fspath(p) for p in include_paths]
+    fallback: tuple[spy.Device, Hashable] | None = None
     for name in names:
         if name == "cpu" and fallback is not None:
             break
         try:
-            opened = _open(name, adapter, include_paths, debug)
+            opened, options = _open(name, adapter, include_paths, debug)
             wrong = selfcheck(opened)
         except (RuntimeError, spy.SlangCompileError) as error:  # sgl knows no finer class
             failures.append(f"{name}: {str(error).splitlines()[0] if str(error) else 'no reason given'}")
@@ -71,12 +73,12 @@ def init_device(
             failures.append(f"{name}: {wrong}")
             continue
         if wanted is None and name == "vulkan" and spy.Feature.software_device in opened.features:
-            fallback = opened  # software: only if no hardware device follows
+            fallback = opened, options  # software: only if no hardware device follows
             continue
         shares = name == "cuda" and _torch_context() is not None
-        return Device(opened, include_paths=[os.fspath(p) for p in include_paths], deferred=deferred, shares_cuda=shares)
+        return Device(opened, include_paths=folders, deferred=deferred, shares_cuda=shares, options=options)
     if fallback is not None:
-        return Device(fallback, include_paths=[os.fspath(p) for p in include_paths], deferred=deferred)
+        return Device(fallback[0], include_paths=folders, deferred=deferred, options=fallback[1])
     raise DeviceError("no device could be opened", saw="; ".join(failures), hint="run 'fusepy doctor' to see what is missing")
 
 
@@ -121,7 +123,7 @@ def as_device(device: Any) -> Device:
         if own is not None:
             return own
         found = _wrapped.get(id(device))
-        if found is None or found.raw is not device:
+        if found is None or not found.is_open or found.raw is not device:
             found = _wrapped[id(device)] = Device(device, deferred=False)  # somebody else submits to it as well
         return found
     raise ArgumentError("not a device", saw=repr(device), hint="pass what fusepy.init_device() or slangpy.Device() returns")
@@ -137,7 +139,10 @@ def _type_name(wanted: str | spy.DeviceType) -> str:
     return name
 
 
-def _open(name: str, adapter: int | str | None, include_paths: Sequence[str | os.PathLike[str]], debug: bool) -> spy.Device:
+def _open(
+    name: str, adapter: int | str | None, include_paths: Sequence[str | os.PathLike[str]], debug: bool
+) -> tuple[spy.Device, Hashable]:
+    """A native device, new or idle, and the options by which it is found when it is idle."""
     kind = spy.DeviceType[name]
     if kind == spy.DeviceType.cuda and not _has_cuda_driver():
         raise RuntimeError("there is no CUDA driver on this machine")
@@ -151,15 +156,23 @@ def _open(name: str, adapter: int | str | None, include_paths: Sequence[str | os
             listed = ", ".join(f"{i}: {a.name}" for i, a in enumerate(adapters)) or "none"
             raise DeviceError(f"no {name} adapter {adapter!r}", saw=listed, hint="pass one of these indices or part of a name")
         luid = matches[0].luid
-    return spy.Device(
+    context = _torch_context() if kind == spy.DeviceType.cuda else None
+    folders = [os.path.abspath(p) for p in include_paths]
+    options = (name, tuple(luid or ()), tuple(folders), debug, context and tuple(h.value for h in context))
+    idle = take(options)
+    if idle is not None:
+        idle.set_cuda_context_current()  # this may be another thread than the one that opened it
+        return idle, options
+    opened = spy.Device(
         type=kind,
         enable_debug_layers=debug,
         enable_rhi_validation=debug,  # 4 µs a call
         enable_hot_reload=False,
         adapter_luid=luid,
-        existing_device_handles=_torch_context() if kind == spy.DeviceType.cuda else None,
+        existing_device_handles=context,
         compiler_options={"include_paths": [*include_paths, spy.SHADER_PATH]},  # slangpy makes tensors with its own module
     )
+    return opened, options
 
 
 def _torch_context() -> list[spy.NativeHandle] | None:

@@ -82,6 +82,11 @@ class Compiler:
             program, module.name, lambda: _collect(session, [module.name, *(n for n, _ in shims), *(s.name for s in sources)])
         )
 
+    def close(self, cause: str) -> None:
+        """Lets go of all that was loaded; every later use raises `DeviceLostError`."""
+        with self._lock:
+            self._sessions.close(cause)
+
     def remember(self, name: str, failure: CompileError) -> None:
         """Makes `compile` refuse the kernel `name` in the same words: Slang has fewer for what it has compiled before."""
         self._failed[name] = failure
@@ -100,9 +105,9 @@ class Compiler:
             CompileError: if Slang does not take them; the caller compiles from source then.
         """
         with self._lock:
+            session = self._sessions.loading(sources)
             for file, content in binaries.items():
                 (self._sessions.binaries / file).write_bytes(content)
-            session = self._sessions.loading(sources)
             session.kernels += 1
             try:
                 module = session.sgl.load_module(name)
@@ -224,5 +229,7 @@ def _collect(session: Session, modules: Sequence[str]) -> dict[str, bytes]:
         found = {path.name: path for name in wanted for path in session.binaries.glob(f"*/0/{name}")}
         if len(found) == len(wanted):
             return {name: path.read_bytes() for name, path in found.items()}
+        if not session.binaries.exists():  # its device is gone
+            break
         time.sleep(0.01)
     return {}

@@ -13,10 +13,12 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Collection
+from typing import Any, cast
 
 import slangpy as spy
 
 from fusepy.backend.block import ALIGNMENT, Block, Slab, Span, size_class
+from fusepy.backend.idle import Lost
 from fusepy.errors import OutOfDeviceMemory
 
 MAX_BUFFER_BYTES = 2**32 - 1  # The drivers refuse a buffer of 2**32 bytes (Vulkan: SLANG_FAIL).
@@ -129,13 +131,21 @@ class Pool:
         with self._lock:
             return self._release(self._idle())
 
+    def close(self, cause: str = "it was closed") -> None:
+        """Gives up all memory but what blocks still hold, which goes with the last block; later growth is a `DeviceLostError`."""
+        with self._lock:
+            self._collect()
+            self._free.clear()
+            self._slabs.clear()
+            self._device = cast("Any", Lost(cause))
+
     def _collect(self) -> None:
         """Moves the spans of dropped blocks to the free lists, and settles the count of live bytes."""
         freed = self._freed
         while freed:
             span = freed.pop()
             self._live -= span.capacity
-            self._free[span.capacity].append(span)
+            self._free.setdefault(span.capacity, []).append(span)
 
     def _grow(self, capacity: int, nbytes: int) -> Span:
         self._free.setdefault(capacity, [])

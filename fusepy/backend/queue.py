@@ -16,9 +16,11 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import slangpy as spy
+
+from fusepy.backend.idle import Lost, lost_error
 
 LIMIT = 32
 IDLE_LOOKS = 20  # before it sleeps: waking it costs a call that waits for its result 10-20 µs, where every one did
@@ -53,7 +55,7 @@ class Queue:
         self._asleep = False
         self._idle = 0  # looks in a row that found nothing recorded
         self._seen: Any = None  # the encoder that the background thread saw at its last look
-        self.closed = False
+        self.lost: str | None = None  # why nothing can be recorded any more
         self.overlaps = False  # whether the next dispatch may run beside the last one; set with the device's lock held
         self._together = False  # whether dispatches belong to one program
         if deferred:
@@ -107,8 +109,13 @@ class Queue:
         encoder.copy_buffer(target, to, source, at, nbytes)
 
     def flush(self) -> int | None:
-        """Submits what is recorded; returns the id of the last submission, where it can be known."""
+        """Submits what is recorded; returns the id of the last submission, where it can be known.
+
+        Raises:
+            DeviceLostError: if the queue is closed.
+        """
         with self._lock:
+            self._check()
             if self._cuda:
                 self._enter()  # for what the caller does with the device next
             self._submit()
@@ -159,6 +166,7 @@ class Queue:
     def share(self) -> None:
         """Submits at once from now on: memory of this device is visible to others."""
         with self._lock:
+            self._check()
             self._limit = 1
             self._alone = False
             self._submit()
@@ -167,11 +175,21 @@ class Queue:
         """From now on others may submit to this queue as well: waiting for our own last submission is no longer enough."""
         self._alone = False
 
-    def close(self) -> None:
-        """Submits what is left and lets the background thread go."""
-        self.flush()
-        self.closed = True
-        self._wake.set()
+    def close(self, cause: str = "it was closed") -> None:
+        """Submits what is left and lets the background thread go; every later use raises `DeviceLostError`."""
+        with self._lock:
+            if self.lost is None:
+                try:
+                    self._submit()
+                finally:
+                    self._encoder = self._pass = None
+                    self.lost = cause
+                    self._device = cast("Any", Lost(cause))
+                    self._wake.set()
+
+    def _check(self) -> None:
+        if self.lost is not None:
+            raise lost_error(self.lost)
 
     def look(self) -> bool:
         """For the background thread: submits what was there at its last look already; False if nothing is recorded.
@@ -179,9 +197,9 @@ class Queue:
         In a stream of calls each look finds another encoder, and leaves the submitting to the thread that calls.
         """
         with self._lock:
-            if self._encoder is None or self.closed:
+            if self._encoder is None or self.lost is not None:
                 self._idle += 1
-                if self._idle < IDLE_LOOKS and not self.closed:
+                if self._idle < IDLE_LOOKS and self.lost is None:
                     return True
                 self._asleep = True
                 self._wake.clear()
@@ -197,7 +215,7 @@ def _flusher(queue: weakref.ref[Queue], wake: threading.Event) -> None:
     """Submits what nobody else has submitted for `DELAY_S`; sleeps while nothing is recorded."""
     while True:
         current = queue()
-        if current is None or current.closed:
+        if current is None or current.lost is not None:
             return
         busy = current.look()
         del current

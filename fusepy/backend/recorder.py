@@ -125,3 +125,14 @@ def release(recorded: list[Entry]) -> None:
     entries = Counter(id(entry[0]) for entry in recorded)
     held = [count - _ALONE + 1 > entries[id(e[0])] for count, e in zip(_counts(recorded), recorded)]
     recorded[:] = [entry for entry, keep in zip(recorded, held) if keep]
+
+
+_outliving: list[Entry] = []
+
+
+def outlive(recorded: list[Entry]) -> None:
+    """Takes over what was kept for encoders of a device that is closed, until nobody holds these any more."""
+    release(_outliving)
+    while recorded:
+        _outliving.append(recorded.pop())
+    release(_outliving)

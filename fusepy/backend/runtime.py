@@ -8,9 +8,9 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import slangpy as spy
 
@@ -18,13 +18,14 @@ from fusepy.backend.cache import DiskCache
 from fusepy.backend.compiler import Compiler
 from fusepy.backend.emit import Target
 from fusepy.backend.facts import FACTS_VERSION, Facts
+from fusepy.backend.idle import Lost, give, leave_to_parent, lost_error, settle
 from fusepy.backend.oracle import SlangOracle
 from fusepy.backend.pool import Pool
 from fusepy.backend.queue import Queue
+from fusepy.backend.recorder import outlive
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.spellings import Spellings
 from fusepy.backend.transfer import Transfer
-from fusepy.errors import DeviceLostError
 
 MAX_LIVE_PLANS = 256  # with the sessions behind them 640 MB of resident memory, measured with 1,000 functions
 
@@ -43,6 +44,8 @@ class Device(Spellings):
 
     Attributes:
         include_paths: folders in which Slang looks for imports, after that of the importing file.
+        name: adapter and API, e.g. ``llvmpipe (LLVM 15.0.6, 256 bits) (Vulkan)``.
+        identity: everything outside a program that its compiled form depends on.
 
     Example:
         >>> import fusepy as fp
@@ -51,8 +54,22 @@ class Device(Spellings):
         True
     """
 
-    def __init__(self, sgl: spy.Device, *, include_paths: Sequence[str] = (), deferred: bool = True, shares_cuda: bool = False):
+    def __init__(
+        self,
+        sgl: spy.Device,
+        *,
+        include_paths: Sequence[str] = (),
+        deferred: bool = True,
+        shares_cuda: bool = False,
+        options: Hashable = None,
+    ):
         self._sgl = sgl
+        self._options = options  # what `sgl` was opened with; None where somebody else has opened it, who closes it too
+        info = sgl.info
+        self.name = f"{info.adapter_name} ({info.api_name})"
+        self.identity = (
+            f"{spy.SGL_VERSION} {spy.SGL_GIT_VERSION} {info.api_name} {info.adapter_name} {sgl.supported_shader_model.name}"
+        )
         self.include_paths = tuple(str(p) for p in include_paths)
         self.lock = threading.RLock()
         self.queue = Queue(sgl, self.lock, deferred=deferred)
@@ -77,6 +94,10 @@ class Device(Spellings):
         self.lost: str | None = None  # why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
         _open.add(self)
+        # a device that is dropped gives up the native one too
+        self._dropped = weakref.finalize(self, give, options, sgl, self.transfer.waits) if options is not None else None
+        if self._dropped is not None:
+            self._dropped.atexit = False
 
     # ---- what users see -----------------------------------------------------------------------------------------
 
@@ -86,12 +107,6 @@ class Device(Spellings):
         self.check()
         self.queue.flush()
         return self._sgl
-
-    @property
-    def name(self) -> str:
-        """Adapter and API, e.g. ``llvmpipe (LLVM 15.0.6, 256 bits) (Vulkan)``."""
-        info = self._sgl.info
-        return f"{info.adapter_name} ({info.api_name})"
 
     @property
     def is_open(self) -> bool:
@@ -118,13 +133,32 @@ class Device(Spellings):
         del self.retired[:count]
 
     def close(self) -> None:
-        """Waits for the device and releases it; every later use raises `DeviceLostError`."""
+        """Waits for the device and for calls that other threads are in, and releases it; every later use, in any thread, raises
+        `DeviceLostError`.
+
+        Memory of tensors that still exist goes with them. Inside a call on this device (a hook, a finaliser that runs there) the
+        device is closed as soon as that call is over.
+        """
+        if _holds(self.lock):
+            threading.Thread(target=self.close, name="fusepy-close").start()
+            return
         if self.lost is None:
-            self.wait()
-            self.queue.close()
-            self.recorded.clear()  # encoders must not outlive their device
-            self.lost = "it was closed"
-            self._sgl.close()
+            self.cache.flush()  # it reads files that go with the device
+        with self.lock:
+            if self.lost is None:
+                healthy = False
+                try:
+                    self.wait()
+                    self.forget()
+                    healthy = True
+                finally:
+                    sgl, waits = self._sgl, self.transfer.waits
+                    outlive(self.recorded)
+                    self.lose("it was closed")
+                    if self._dropped is not None:
+                        self._dropped.detach()
+                        if healthy:
+                            give(self._options, sgl, waits)
 
     def __repr__(self) -> str:
         return f"Device({self.name if self.lost is None else self.lost})"
@@ -151,7 +185,7 @@ class Device(Spellings):
     def check(self) -> None:
         """Raises `DeviceLostError` if the device cannot be used any more."""
         if self.lost is not None:
-            raise DeviceLostError(f"this device cannot be used: {self.lost}", hint="open one with fusepy.init_device()")
+            raise lost_error(self.lost)
 
     def release_retired(self) -> None:
         """Lets go of foreign memory whose tensors are gone, once no kernel reads it."""
@@ -161,8 +195,29 @@ class Device(Spellings):
             del self.retired[:count]
 
     def lose(self, cause: str) -> None:
-        """Marks the device as unusable without touching it."""
+        """Takes the device away from all that uses it, threads in the midst of a call among them."""
         self.lost = cause
+        self.queue.close(cause)
+        for part in (self.transfer, self.pool, self.compiler):
+            part.close(cause)
+        self._replace(cause)
+        self.joints.clear()
+        self.retired.clear()
+
+    def _replace(self, cause: str) -> None:
+        """Puts what raises `DeviceLostError` in the place of everything that reaches the native device."""
+        self._sgl = self.queue = self.transfer = self.pool = self.compiler = cast("Any", Lost(cause))
+        self.__dict__.pop("point_sampler", None)
+
+    def lose_in_child(self) -> None:
+        """After a fork, marks the device as unusable without touching it: threads that are gone here may have held its locks."""
+        if self.lost is None:
+            if self._dropped is not None:
+                self._dropped.detach()
+            leave_to_parent(self._sgl, self.queue, self.transfer, self.pool, self.compiler, self.__dict__.get("point_sampler"))
+            self.lock = threading.RLock()
+            self.lost = "it was opened before a fork, and a GPU context does not survive one in the child"
+            self._replace(self.lost)
 
     def facts(self, source: ModuleSource) -> Facts:
         """What is known about a module, from this process or the disk cache."""
@@ -182,14 +237,6 @@ class Device(Spellings):
     def facts_key(self, source: ModuleSource) -> str:
         """The key of a module's facts in the disk cache."""
         return f"facts {FACTS_VERSION} {source.closure} {self.identity}"
-
-    @property
-    def identity(self) -> str:
-        """Everything outside a program that its compiled form depends on."""
-        info = self._sgl.info
-        return (
-            f"{spy.SGL_VERSION} {spy.SGL_GIT_VERSION} {info.api_name} {info.adapter_name} {self._sgl.supported_shader_model.name}"
-        )
 
     def oracle(self, sources: dict[str, ModuleSource]) -> SlangOracle:
         """Answers about modules by the aliases that a graph gives them."""
@@ -231,16 +278,24 @@ def open_devices() -> list[Device]:
     return [d for d in _open if d.is_open]
 
 
+def _holds(lock: threading.RLock) -> bool:
+    """Whether this thread has the lock already."""
+    try:
+        threading.Condition(lock).notify(0)
+    except RuntimeError:  # "un-acquired lock"
+        return False
+    return True
+
+
 def _after_fork() -> None:
     for device in list(_open):
-        device.lose("it was opened before a fork, and a GPU context does not survive one in the child")
+        device.lose_in_child()
 
 
 def _at_exit() -> None:
-    for device in list(_open):
-        if device.is_open:
-            device.queue.close()
-            device.recorded.clear()
+    for device in open_devices():
+        device.close()  # threads may still call, and sgl's own devices end right behind this
+    settle()
 
 
 if hasattr(os, "register_at_fork"):

@@ -9,15 +9,17 @@ loaded later. Modules that extend types are therefore asked in sessions of their
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import slangpy as spy
 
+from fusepy.backend.idle import Lost
 from fusepy.backend.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError
 
@@ -78,7 +80,7 @@ class Sessions:
         self._scratch, self.binaries = root / "source", root / "binary"
         self._scratch.mkdir()
         self.binaries.mkdir()
-        atexit.register(_remove, root, os.getpid())
+        self._remove = weakref.finalize(self, _remove, root, os.getpid())
 
     def compiling(self, sources: Sequence[ModuleSource]) -> Session:
         """The session that compiles these modules from source.
@@ -96,6 +98,12 @@ class Sessions:
         """
         dirs, defines, options, extends = _session_key(sources)
         return self._rotated(((str(self.binaries), *dirs), defines, options, extends), sources, None)
+
+    def close(self, cause: str) -> None:
+        """Lets all sessions go, and removes the files; asking for one is a `DeviceLostError` from now on."""
+        self._open.clear()
+        self._device = cast("Any", Lost(cause))
+        self._remove()
 
     def leave(self, session: Session) -> None:
         """Gives up a session: nothing is compiled in it any more."""

@@ -20,12 +20,13 @@ import ctypes
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import slangpy as spy
 from numpy.typing import NDArray
 
+from fusepy.backend.idle import Lost
 from fusepy.backend.waiting import wait_for_submission
 from fusepy.errors import OutOfDeviceMemory, ShapeError, UnsupportedArgumentError
 
@@ -91,6 +92,7 @@ class Transfer:
         self._lock = threading.Lock()
         self._uploads: deque[tuple[spy.Buffer, int]] = deque()  # staging buffers with their last submissions, oldest first
         self._readbacks: dict[tuple[int, int], spy.Buffer] = {}
+        self.waits: deque[None] = deque()  # one for each thread that waits for the device right now
 
     def upload(self, buffer: spy.Buffer, offset: int, array: NDArray[Any]) -> None:
         """Copies the elements of `array`, in C order, to byte `offset` of `buffer`; `array` may be changed as soon as it returns.
@@ -151,7 +153,7 @@ class Transfer:
             return self.download(buffer, offset, nbytes).tobytes()
         with self._lock:
             staging = self._readback(SMALL_READBACKS[0], 0)
-            wait_for_submission(self._device, self._copy(staging, buffer, offset, nbytes), short=short)
+            self._wait(self._copy(staging, buffer, offset, nbytes), short=short)
             return staging.to_numpy()[:nbytes].tobytes()  # pyright: ignore[reportUnknownMemberType]
 
     def download_into(self, buffer: spy.Buffer, offset: int, array: NDArray[Any]) -> None:
@@ -178,18 +180,30 @@ class Transfer:
 
     def settle(self, *, short: bool = False) -> None:
         """Waits until all that was submitted before is finished."""
-        device = self._device
         submission = self._flush()
         if submission is None:
+            device = self._device
             # An empty submission ends after all others: 9-13 µs with its wait. `wait_for_idle` costs 6-15 µs and holds the GIL.
             submission = device.submit_command_buffer(device.create_command_encoder().finish())
-        wait_for_submission(device, submission, short=short)
+        self._wait(submission, short=short)
+
+    def close(self, cause: str = "it was closed") -> None:
+        """Lets go of the device; every later use raises `DeviceLostError`, also by a thread that is in the midst of a copy."""
+        self._device = cast("Any", Lost(cause))
+
+    def _wait(self, submission: int, *, short: bool = False) -> None:
+        waits = self.waits
+        waits.append(None)  # before the device is looked up, so that whoever finds no waits knows that none will begin
+        try:
+            wait_for_submission(self._device, submission, short=short)
+        finally:
+            waits.pop()
 
     def _staging(self) -> spy.Buffer:
         """An upload buffer that no copy reads any more; a new one only while fewer than RING_SLOTS exist and all are busy."""
         if self._uploads and (len(self._uploads) == RING_SLOTS or self._device.is_submit_finished(self._uploads[0][1])):
             staging, submission = self._uploads.popleft()
-            wait_for_submission(self._device, submission)
+            self._wait(submission)
             return staging
         return self._create(PIECE_BYTES, spy.MemoryType.upload)
 
@@ -209,7 +223,7 @@ class Transfer:
                 self._receive(*in_flight.popleft())
 
     def _receive(self, staging: spy.Buffer, submission: int, piece: Bytes) -> None:
-        wait_for_submission(self._device, submission)
+        self._wait(submission)
         piece[:] = staging.to_numpy()[: piece.size]  # pyright: ignore[reportUnknownMemberType]
 
     def _readback(self, size: int, slot: int) -> spy.Buffer:
