@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from fusepy.element import Element
 from fusepy.errors import UnsupportedArgumentError
+from fusepy.host_arrays import as_array
 from fusepy.ir.strides import contiguous_strides
 from fusepy.tensor import Tensor
 
@@ -27,10 +28,7 @@ def as_structs(value: Any, element: Element) -> Any:
     """
     if isinstance(value, Tensor):
         return value if value.element.same(element) else _of_tensor(value, element)
-    if isinstance(value, np.ndarray):
-        array = cast("Array", value)
-    else:
-        array = np.asarray(value, _scalar(element) or None)
+    array = as_array(value, None if isinstance(value, np.ndarray) else _scalar(element) or None)
     if array.dtype == element.dtype:
         return array.view(element.dtype)
     return _of_array(array, element)

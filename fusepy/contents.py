@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.host_arrays import as_array
 from fusepy.ir.ranges import check_range
 from fusepy.ir.strides import span
 from fusepy.recast import words
@@ -48,7 +49,7 @@ def copy_from_numpy(tensor: Tensor, array: Array) -> None:
     """
     tensor.device.check()
     element = tensor.element
-    array = np.asarray(array)
+    array = as_array(array)
     if element.dtype.names is not None and array.dtype.names is None:
         from fusepy.aos import as_structs  # which works on tensors
 
@@ -94,6 +95,8 @@ def fill(tensor: Tensor, value: Any) -> Tensor:
     element = tensor.element
     if isinstance(value, (int, float)):
         check_range(value, element.type, str(value), hint="widen dtype")
+    else:
+        value = as_array(value)
     if tensor.size:
         copy_from_numpy(tensor, np.full(tensor.shape + element.shape, value, element.dtype))
     return tensor

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.errors import ShapeError, UnknownNameError, UnsupportedArgumentError, did_you_mean
+from fusepy.host_arrays import as_array
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Type
 from fusepy.tensor import Tensor
@@ -232,7 +233,7 @@ def _write(kept: Array, index: Any, value: Any, name: str) -> None:
 
 
 def _numbers(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], name: str) -> Array:
-    array = np.asarray(value)
+    array = as_array(value)
     if array.shape != shape:
         raise ShapeError(f"{name} holds {shape or 'one number'}", saw=array.shape, expected=shape, hint="give every component")
     if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and dtype.kind in "biu"):

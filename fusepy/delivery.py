@@ -186,6 +186,7 @@ class Delivery:
 
 def shape_of(value: Any) -> tuple[int, ...]:
     """The shape that an argument has on the device."""
+    value = unmapped(value)
     if isinstance(value, (Tensor, Grid, Generator, Linspace, Bound)):
         return value.shape
     extents = getattr(MARSHALS.get(value.__class__), "extents", None)  # of what is placed as a grid or a resource

@@ -11,7 +11,7 @@ from fusepy.mapping import Mapped
 from fusepy.nodes import GraphValue, Use
 from fusepy.place import user_line
 from fusepy.trace import current_trace
-from fusepy.traced import BINARY, COMPARISONS, UNARY, ufunc_name
+from fusepy.traced import BINARY, COMPARISONS, UNARY, no_array, ufunc_name
 
 _eager: dict[str, FusedFunction] = {}
 
@@ -63,4 +63,5 @@ for _name in COMPARISONS:
     setattr(Mapped, f"__{_name}__", _forward(_name, getattr(operator, f"__{_name}__")))
 for _name, _op in UNARY.items():
     setattr(Mapped, f"__{_name}__", _unary(_op, getattr(operator, f"__{_name}__")))
+setattr(Mapped, "__array__", no_array)  # noqa: B010
 setattr(Mapped, "__array_ufunc__", _array_ufunc)  # noqa: B010

@@ -13,6 +13,7 @@ import numpy as np
 
 from fusepy.element import scalar_type
 from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.host_arrays import is_torch, refuse_loss
 from fusepy.ir.strides import contiguous_strides
 from fusepy.recast import element_in
 
@@ -93,8 +94,11 @@ def host_view_of(array: Any) -> Array:
     Raises:
         UnsupportedArgumentError: for dtypes that NumPy does not have.
     """
+    refuse_loss(array)
     if isinstance(array, np.ndarray):
         return cast("Array", array)
+    if is_torch(type(array)):
+        array = array.detach()
     try:
         return np.from_dlpack(array)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:  # each framework has its own way to refuse

@@ -16,6 +16,7 @@ from fusepy.backend.marshals.foreign import SlangpyResults, slangpy_tensor_class
 from fusepy.backend.runtime import Device
 from fusepy.element import Element
 from fusepy.errors import ArgumentError
+from fusepy.host_arrays import mask_error
 from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -93,6 +94,10 @@ def target_of(given: Any, device: Device, name: str) -> Tensor | Array:
         ArgumentError: for what cannot receive a result.
         ShapeError, UnsupportedArgumentError: for memory that this device does not write to.
     """
+    if isinstance(given, np.ma.MaskedArray):
+        error = mask_error(given)
+        error.what = f"{name}: {error.what}"
+        raise error
     if isinstance(given, (Tensor, np.ndarray)):
         return cast("Tensor | Array", given)
     cls = cast("type[Any]", type(given))

@@ -11,6 +11,7 @@ from fusepy.aos import as_structs
 from fusepy.element import Element, element_of
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.foreign_memory import from_dlpack
+from fusepy.host_arrays import as_array
 from fusepy.ir.types import FLOAT
 from fusepy.tensor import Tensor, device_of
 from fusepy.views import as_shape
@@ -73,7 +74,7 @@ class NDBuffer(Tensor):
             ShapeError: if there are more or fewer numbers than the buffer holds.
             UnsupportedArgumentError: for another kind of numbers.
         """
-        self.copy_from_numpy(filling(np.asarray(array), self.element, self.shape))
+        self.copy_from_numpy(filling(as_array(array), self.element, self.shape))
 
 
 class NDDifferentiableBuffer(NDBuffer):

@@ -9,9 +9,12 @@ from collections.abc import Generator
 from contextvars import ContextVar
 from types import FrameType
 
+import numpy as np
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _APPLICATION = os.path.join(_PACKAGE, "cli", "")  # the demo uses the library as anybody would
-_NOT_THE_USER = (_PACKAGE, contextlib.__file__, "<frozen")
+_NUMPY = os.path.join(os.path.dirname(os.path.abspath(np.__file__)), "")  # its functions call the methods of traced values
+_NOT_THE_USER = (_PACKAGE, _NUMPY, contextlib.__file__, "<frozen")
 _users: dict[str, bool] = {}  # whether a file is the user's, since this is asked for every recorded call
 _said: ContextVar[tuple[FrameType, str] | None] = ContextVar("fusepy_line", default=None)
 

@@ -16,6 +16,7 @@ from fusepy.axes import Axis, axes_from, integers
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.function import Function
 from fusepy.fuse import FusedFunction
+from fusepy.host_arrays import as_array
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Attr, Value
@@ -274,8 +275,8 @@ def _combining(function: Any, identity: Any) -> tuple[Function, tuple[str, ...]]
             hint="pass a function of a module, m.combine; there are fp.sum, fp.max and the like for common cases",
         )
     try:
-        numbers = np.asarray(identity).ravel()
-    except ValueError:
+        numbers = as_array(identity).ravel()
+    except ShapeError:  # ragged
         numbers = np.empty(0)
     if not numbers.size or numbers.dtype.kind not in "biuf":
         raise ArgumentError(

@@ -269,7 +269,7 @@ def constructed(struct: SlangType, shape: tuple[int, ...], args: Sequence[Any], 
 
 def _tensor(data: Any, type: SlangType) -> Tensor:
     if not isinstance(data, Tensor):
-        return Tensor.from_numpy(type.module.device, np.asarray(data), type)
+        return Tensor.from_numpy(type.module.device, data, type)
     if not data.element.same(type.element):
         raise ArgumentError(
             "the tensor holds another type", saw=data.dtype, expected=type.type, hint="make it with dtype=m.Name of that struct"

@@ -16,6 +16,7 @@ import fusepy.sharing as sharing
 import fusepy.views as views
 from fusepy.element import Element, element_of, scalar_type
 from fusepy.errors import ArgumentError, ShapeError
+from fusepy.host_arrays import as_array
 from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
 from fusepy.ir.types import FLOAT, INT, Type
 from fusepy.pending import PENDING, before_write
@@ -139,7 +140,7 @@ class Tensor:
             UnsupportedArgumentError: for a dtype that Slang does not have.
             ShapeError: if the trailing axes do not fill `dtype`.
         """
-        array = np.asarray(array)
+        array = as_array(array)
         element, shape = recast.element_in(array.shape, scalar_type(array.dtype) if dtype is None else dtype)
         made = Tensor(device_of(device), element, shape)
         contents.copy_from_numpy(made, array)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fusepy.errors import LeakedTracerError, TraceError
 from fusepy.ir.argmap import UNSAID
@@ -111,6 +111,9 @@ class Traced:
             return self.type.shape[0]
         raise self._refuse("len()", "sizes are known when the function runs, not while it is traced")
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        no_array(self)
+
     def __pos__(self) -> Traced:
         return self
 
@@ -126,6 +129,16 @@ def leaked(value: Traced) -> LeakedTracerError:
         place=user_line(),
         saw=f"{value.type} made at {value._loc or 'an unknown line'}",  # pyright: ignore[reportPrivateUsage]
         hint=f"return it from the {'body' if body else 'fused function'} instead of keeping it",
+    )
+
+
+def no_array(value: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
+    """What ``__array__`` of traced and mapped values is: NumPy would make arrays of Python objects without it."""
+    raise TraceError(
+        "a NumPy array cannot be made of a traced or mapped value",
+        place=user_line(),
+        saw=repr(value)[:80],
+        hint="NumPy computes now: use operators and fusepy's functions, e.g. fp.where, or leave NumPy's work to before the call",
     )
 
 

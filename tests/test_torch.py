@@ -79,7 +79,8 @@ def test_any_torch_tensor_is_read(m: Any, data: st.DataObject) -> None:
         t = t.flip(0)
     if t.is_floating_point() and data.draw(st.booleans()):
         t = t.requires_grad_()
-    found = m.twice(fp.vmap(t, tuple(range(t.ndim))))
+    with torch.no_grad():
+        found = m.twice(fp.vmap(t, tuple(range(t.ndim))))
     assert isinstance(found, torch.Tensor)
     assert found.dtype is dtype
     assert torch.equal(found, (t + t).detach())
@@ -91,7 +92,7 @@ def test_results_and_destinations(device: Any, m: Any) -> None:
     t = torch.arange(6.0).reshape(2, 3)
     assert torch.equal(m.tint(t, 2.0), 2 * t)
     assert torch.equal(m.flip(torch.tensor([True, False])), torch.tensor([False, True]))
-    assert torch.equal(m.add(torch.nn.Parameter(t), t.numpy()), 2 * t)  # torch leads over NumPy
+    assert torch.equal(m.add(torch.nn.Parameter(t).detach(), t.numpy()), 2 * t)  # torch leads over NumPy
     assert isinstance(m.add(t, fp.Tensor.from_numpy(device, t.numpy())), fp.Tensor)
     assert isinstance(m.add(t, 1, _result="numpy"), np.ndarray)
     for container in ("torch", torch.Tensor):
@@ -148,7 +149,7 @@ WRONG = {
     "complex": (lambda m, torch: m.add(torch.ones(3, dtype=torch.complex64), 1), TypeError, "torch.complex64"),
     "other device": (lambda m, torch: m.add(torch.ones(3, device="meta"), 1), ValueError, "meta"),
     "other dtype": (lambda m, torch: m.add(torch.ones(3, dtype=torch.float64), 1), TypeError, "double"),
-    "leaf": (lambda m, torch: m.add(ramp(3), 1, _result=torch.ones(3, requires_grad=True)), ValueError, "requires_grad"),
+    "leaf": (lambda m, torch: m.add(ramp(3), 1, _result=torch.ones(3, requires_grad=True)), TypeError, "requires_grad"),
     "shape": (lambda m, torch: m.add(ramp(3), 1, _result=torch.ones(4)), ValueError, r"float32\[4\]"),
     "repeated": (lambda m, torch: m.add(ramp(3), 1, _result=torch.ones(1).expand(3)), ValueError, "repeats elements"),
     "sparse result": (lambda m, torch: m.add(ramp(3), 1, _result=torch.ones(3).to_sparse()), TypeError, "sparse"),
@@ -164,3 +165,72 @@ def test_row_22_and_the_like(m: Any, name: str) -> None:
     assert isinstance(caught.value, fp.FusepyError)
     assert caught.value.hint
     same(m.add(torch.ones(3), 1).numpy(), np.full(3, 2, F32))
+
+
+def _lazily(m: Any, w: Any) -> Any:
+    with fp.lazy():
+        return m.add(w, 1.0)
+
+
+def _in_a_graph(m: Any, w: Any, captured: bool) -> Any:
+    graph = fp.Graph(inputs=["x"])
+    (x,) = graph.get_inputs()
+    graph.set_outputs(m.add.node()(x, w if captured else 1.0))
+    return graph(ramp(4) if captured else w)
+
+
+GRADIENTS: dict[str, Any] = {
+    "argument": lambda m, w: m.add(w, 1.0),
+    "keyword": lambda m, w: m.add(1.0, b=w),
+    "vmap": lambda m, w: m.add(fp.vmap(w, 0), 1.0),
+    "vcast": lambda m, w: m.add(fp.vcast(w, "float"), 1.0),
+    "computed": lambda m, w: m.add(w * 2, 1.0),
+    "fused": lambda m, w: fp.fuse(lambda x: x * 2)(w),
+    "captured": lambda m, w: fp.fuse(lambda x: x * w)(ramp(4)),
+    "captured in a call": lambda m, w: fp.fuse(lambda x: m.add(x, w))(ramp(4)),
+    "nested": lambda m, w: fp.fuse(lambda p: p["a"] + p["b"]["c"])({"a": 1.0, "b": {"c": w}}),
+    "in a list": lambda m, w: m.add([w[0], w[1]], 1.0),
+    "math": lambda m, w: fp.sin(w),
+    "reduction": lambda m, w: fp.sum(w),
+    "loop": lambda m, w: fp.fori_loop(0, 2, lambda i, c: c * 2, w),
+    "lazy": _lazily,
+    "graph": lambda m, w: _in_a_graph(m, w, False),
+    "captured in a graph": lambda m, w: _in_a_graph(m, w, True),
+    "result": lambda m, w: m.add(ramp(4), 1.0, _result=w),
+    "from_numpy": lambda m, w: fp.Tensor.from_numpy(m.device, w),
+    "from_dlpack": lambda m, w: fp.Tensor.from_dlpack(m.device, w),
+    "copy_from_numpy": lambda m, w: fp.Tensor.zeros(m.device, 4).copy_from_numpy(w),
+    "full": lambda m, w: fp.Tensor.full(m.device, 4, w[0]),
+    "NDBuffer": lambda m, w: fp.NDBuffer(w, on=m.device),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_are_not_lost_without_a_word(m: Any, name: str) -> None:
+    torch = pytest.importorskip("torch")
+    call = GRADIENTS[name]
+    for kind in (torch.ones(4, requires_grad=True), torch.nn.Parameter(torch.ones(4)), torch.ones(4, requires_grad=True) * 1):
+        with pytest.raises(fp.GradientError, match=r"requires gradients") as caught:
+            call(m, kind)
+        assert "detach()" in caught.value.hint
+        assert "no_grad()" in caught.value.hint
+    call(m, torch.ones(4))
+    with torch.no_grad():
+        call(m, torch.ones(4, requires_grad=True))
+    with pytest.raises(fp.GradientError):  # the program is known now
+        call(m, torch.ones(4, requires_grad=True))
+
+
+def test_gradients_that_come_later(m: Any) -> None:
+    torch = pytest.importorskip("torch")
+    w, x, kept = torch.ones(4), torch.ones(4), torch.ones(3)
+    scaled = fp.fuse(lambda x: x * w)
+    same(scaled(x).numpy(), np.ones(4, F32))
+    w.requires_grad_()
+    with pytest.raises(fp.GradientError):
+        scaled(x)
+    leaf = torch.ones(3, requires_grad=True)
+    loss = (leaf * kept).sum()  # keeps `kept` for the gradient of `leaf`
+    m.add(ramp(3), 1.0, _result=kept)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()

@@ -13,7 +13,8 @@ from typing import Any, cast
 import numpy as np
 import slangpy as spy
 
-from fusepy.errors import ArgumentError, UnknownNameError, UnsupportedArgumentError, did_you_mean
+from fusepy.errors import ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
+from fusepy.host_arrays import as_array, is_torch
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced
 
@@ -71,8 +72,12 @@ def freeze(value: Any, path: str) -> Any:
         return value
     if isinstance(value, np.generic):
         return cast("Any", value.item())
-    if isinstance(value, np.ndarray):
-        given = cast("Array", value)
+    if isinstance(value, np.ndarray) or is_torch(cast("type[Any]", type(value))):
+        try:
+            given = as_array(value)
+        except FusepyError as error:
+            error.what = f"{path}: {error.what}"
+            raise
         if given.dtype.kind not in "biuf":
             raise UnsupportedArgumentError(f"{path} cannot be set to an array of {given.dtype}", hint="give an array of numbers")
         return HostArray(given)

@@ -239,6 +239,33 @@ def test_row_5_dtypes(lib: Any, dtype: str) -> None:
     misuse(lambda: GOOD(array, 1), fp.UnsupportedArgumentError, TypeError, "argument 'x'", str(array.dtype), "float32, float64")
 
 
+MASKED = np.ma.masked_array(ramp(4), [0, 1, 0, 0])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib, device: lib.add(MASKED, 1.0),
+        lambda lib, device: lib.add(1.0, b=MASKED),
+        lambda lib, device: lib.add([MASKED, MASKED], 1.0),
+        lambda lib, device: lib.add([1.0, np.ma.masked], 1.0),
+        lambda lib, device: lib.add(fp.vmap(MASKED, 0), 1.0),
+        lambda lib, device: GOOD(MASKED, 1.0),
+        lambda lib, device: fp.fuse(lambda x: lib.add(x, MASKED))(1.0),
+        lambda lib, device: lib.add(ramp(4), 1.0, _result=MASKED.copy()),
+        lambda lib, device: lib.split(ramp(4), ramp(4), MASKED.copy()),
+        lambda lib, device: fp.Tensor.from_numpy(device, MASKED),
+        lambda lib, device: fp.Tensor.from_dlpack(device, MASKED),
+        lambda lib, device: fp.Tensor.full(device, 4, np.ma.masked),
+        lambda lib, device: fp.Tensor.zeros(device, 4).copy_from_numpy(MASKED),
+        lambda lib, device: fp.NDBuffer(device, shape=4).from_numpy(MASKED),
+        lambda lib, device: fp.reduce(lib.add, np.ma.masked, ramp(4)),
+    ],
+)
+def test_row_5_masked_arrays(lib: Any, device: Any, call: Any) -> None:
+    misuse(lambda: call(lib, device), fp.UnsupportedArgumentError, TypeError, "masked array", "filled", placed=False)
+
+
 def test_row_5_lists(lib: Any) -> None:
     misuse(lambda: lib.add(["a"], 1), fp.UnsupportedArgumentError, TypeError, "add: argument 'a'", "U1", "numbers")
     misuse(lambda: lib.add([1j], 1), fp.UnsupportedArgumentError, TypeError, "add: argument 'a'", "complex")

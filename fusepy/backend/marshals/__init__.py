@@ -33,6 +33,7 @@ from fusepy.backend.marshals.torch_tensor import TorchMarshal, is_class
 from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.generators import CallId, Grid, Linspace, RandFloat, Shape, ThreadId, WangHash
+from fusepy.host_arrays import mask_error
 from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE, TEXTURES
 from fusepy.ir.types import BOOL, FLOAT, INT, UINT
 from fusepy.tensor import Tensor
@@ -98,6 +99,8 @@ def marshal_of(value: Any) -> Marshal:
     Raises:
         UnsupportedArgumentError: if there is none.
     """
+    if isinstance(value, np.ma.MaskedArray):
+        raise mask_error(value)
     for cls in type(value).__mro__:
         found = MARSHALS.get(cls)
         if found is not None:

@@ -11,6 +11,7 @@ from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.constant import Components, check_features, components
 from fusepy.element import Element, scalar_type
 from fusepy.errors import RangeError, ShapeError, UnsupportedArgumentError
+from fusepy.host_arrays import refuse_loss
 from fusepy.ir.ranges import check_range
 from fusepy.ir.strides import telling
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
@@ -129,6 +130,7 @@ def _to_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
         ShapeError: for ragged lists.
         UnsupportedArgumentError: for anything but numbers.
     """
+    refuse_loss(value)
     try:
         array = np.array(value)
     except ValueError:

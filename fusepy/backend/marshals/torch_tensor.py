@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,8 +11,10 @@ import numpy as np
 from fusepy.backend.marshals.array import NumPyMarshal, check_features
 from fusepy.backend.marshals.base import Description
 from fusepy.element import Element, scalar_type
-from fusepy.errors import MissingPackageError, ShapeError, UnsupportedArgumentError
+from fusepy.errors import GradientError, MissingPackageError, ShapeError, UnsupportedArgumentError
 from fusepy.foreign_memory import from_cuda
+from fusepy.host_arrays import gradient_error, has_gradient
+from fusepy.host_arrays import is_torch as is_class
 from fusepy.ir.strides import telling
 from fusepy.ir.types import Type
 from fusepy.sharing import host_array
@@ -27,12 +28,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _NAMES = ("bool", "float16", "float32", "float64", *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)))
 _NUMPY = {f"torch.{name}": np.dtype(name) for name in _NAMES}
 SHARED_FROM = 1 << 16  # bytes: smaller results are copied, so that they do not keep a block of the pool
-
-
-def is_class(cls: type[Any]) -> bool:
-    """Whether a class is torch's ``Tensor`` or derives from it."""
-    torch = sys.modules.get("torch")
-    return torch is not None and issubclass(cls, getattr(torch, "Tensor", ()))
 
 
 def need_torch() -> Any:
@@ -56,9 +51,13 @@ class TorchMarshal:
     _numpy = NumPyMarshal()
 
     def key(self, value: Any) -> Hashable:
+        if value.requires_grad and has_gradient(value):
+            raise gradient_error(value)
         return ("torch", value.dtype, value.layout, value.device, telling(tuple(value.shape)))
 
     def describe(self, value: Any) -> Description:
+        if has_gradient(value):
+            raise gradient_error(value)
         if str(value.layout) != "torch.strided":
             raise UnsupportedArgumentError(
                 "a sparse torch tensor cannot be passed to Slang",
@@ -69,6 +68,8 @@ class TorchMarshal:
         return Description(scalar_type(numpy_dtype(value)), telling(tuple(value.shape)), "Tensor")
 
     def place(self, value: Any, type: Type, device: Device) -> Tensor:
+        if value.requires_grad and has_gradient(value):  # one that was captured may have got it since
+            raise gradient_error(value)
         if value.device.type == "cpu":
             return self._numpy.place(host_view(value), type, device)
         check_device(value, device)
@@ -141,16 +142,17 @@ def target(given: Any, device: Device, name: str) -> Tensor | Array:
     """The memory of a torch tensor that receives a result.
 
     Raises:
-        ShapeError: for one that requires gradients, repeats elements, or lies on another device.
+        GradientError: for one that requires gradients.
+        ShapeError: for one that repeats elements, or lies on another device.
         UnsupportedArgumentError: for a sparse one.
     """
-    if given.requires_grad:
-        raise ShapeError(
-            f"{name}: a torch tensor that requires gradients cannot be written to",
-            saw="requires_grad=True",
-            hint="pass t.detach(), or differentiate with .torch()",
-        )
-    TorchMarshal().describe(given)
+    try:
+        TorchMarshal().describe(given)
+    except GradientError as error:
+        error.what = f"{name}: {error.what}"
+        raise
+    if not given.is_inference():
+        need_torch().autograd.graph.increment_version(given)  # or backward() would use what is written for what was saved
     if given.device.type == "cpu":
         return host_view(given)
     check_device(given, device)

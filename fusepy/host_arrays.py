@@ -1,0 +1,88 @@
+"""What users give as arrays of the host, as NumPy sees it. Masks and gradients, which would be lost, are refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.errors import FusepyError, GradientError, ShapeError, UnsupportedArgumentError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_WHOLE = {bool, int, float, np.ndarray, *np.sctypeDict.values()}  # classes that hold neither
+
+
+def is_torch(cls: type[Any]) -> bool:
+    """Whether a class is torch's ``Tensor`` or derives from it; a class of torch is known without importing it."""
+    torch = sys.modules.get("torch")
+    return torch is not None and issubclass(cls, getattr(torch, "Tensor", ()))
+
+
+def has_gradient(tensor: Any) -> bool:
+    """Whether torch records what is done with one of its tensors, in order to differentiate it."""
+    return tensor.requires_grad and sys.modules["torch"].is_grad_enabled()
+
+
+def gradient_error(tensor: Any) -> GradientError:
+    """The error for a torch tensor whose gradient would end here."""
+    return GradientError(
+        "a torch tensor that requires gradients, which fusepy does not compute yet",
+        saw=f"requires_grad=True, {tensor.dtype}{list(tensor.shape)}",
+        hint="pass t.detach(), or call under torch.no_grad(); the results have no gradient then",
+    )
+
+
+def mask_error(array: Any) -> FusepyError:
+    """The error for a masked array, whose mask Slang does not have."""
+    return UnsupportedArgumentError(
+        "a masked array, whose mask would be lost",
+        saw=f"{type(array).__name__} of {array.dtype}{list(array.shape)}",
+        expected="a plain array",
+        hint="fill what is masked with a.filled(value), or pass a.data and the mask as two arrays",
+    )
+
+
+def refuse_loss(value: Any) -> None:
+    """Raises for a masked array and for a torch tensor that requires gradients, in nested lists too.
+
+    Raises:
+        UnsupportedArgumentError, GradientError: see above.
+    """
+    cls = cast("type[Any]", type(value))
+    if cls in _WHOLE:
+        return
+    if issubclass(cls, np.ma.MaskedArray):
+        raise mask_error(value)
+    if is_torch(cls) and has_gradient(value):
+        raise gradient_error(value)
+    if issubclass(cls, (list, tuple)):
+        items = cast("Sequence[Any]", value)
+        if not _WHOLE.issuperset(map(type, items)):
+            for item in items:
+                refuse_loss(item)
+
+
+def as_array(value: Any, dtype: Any = None) -> Array:
+    """A value of the user's as an array, without a copy where it is one.
+
+    Raises:
+        UnsupportedArgumentError: for a masked array, and for what lies elsewhere.
+        GradientError: for a torch tensor that requires gradients.
+        ShapeError: for ragged lists.
+    """
+    if type(value) is np.ndarray and dtype is None:
+        return value
+    refuse_loss(value)
+    given: Any = value
+    if is_torch(cast("type[Any]", type(given))):
+        given = given.detach()  # under torch.no_grad()
+    try:
+        return np.asarray(given, dtype)
+    except ValueError as error:
+        raise ShapeError("values that make no array", saw=error, hint="give every row the same length") from None
+    except (RuntimeError, TypeError) as error:  # of torch, for what does not lie on the host, or is conjugated
+        raise UnsupportedArgumentError(
+            f"a {type(given).__name__} cannot be read as an array", saw=error, hint="convert it with numpy.asarray"
+        ) from None
