@@ -43,6 +43,7 @@ class Caller(Inspected):
         self._named_specs: dict[str, ArgMap | None] = {}
         self._returns: str | None = None
         self._strict = False
+        self._exact = False
 
     # ---- configuring --------------------------------------------------------------------------------------------
 
@@ -91,6 +92,21 @@ class Caller(Inspected):
     def strict_broadcasting(self: Self, strict: bool = True) -> Self:
         """This function accepting only identical shapes beside values without batch axes."""
         return self._configured(_strict=strict)
+
+    def strict(self: Self, strict: bool = True) -> Self:
+        """This function refusing NumPy arrays of ``float64`` and ``int64`` where Slang takes smaller types only.
+
+        Others are converted as they are uploaded, with a `PrecisionWarning` for each line that does so.
+
+        Example:
+            >>> import fusepy as fp
+            >>> m = fp.Module.load_from_source(fp.default_device(), "doc_strict", "float twice(float x) { return 2 * x; }")
+            >>> m.twice.strict()(np.ones(3))
+            Traceback (most recent call last):
+            ...
+            fusepy.errors.NoMatchError: ...
+        """
+        return self._configured(_exact=strict)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.emit_reduce import emit_fold
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel, build_kernel
-from fusepy.backend.marshals import ACCESSES, MARSHALS, marshal_of
+from fusepy.backend.marshals import ACCESSES, marshal_of
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.options import NO_OPTIONS, Options
@@ -29,25 +29,26 @@ from fusepy.backend.texture import is_texture, kind_of
 from fusepy.delivery import Delivery, shape_of
 from fusepy.detours import Detours
 from fusepy.element import Element
-from fusepy.errors import FusepyError, ResolveError, ShapeError
+from fusepy.errors import ResolveError, ShapeError
 from fusepy.extents import NoExtents
 from fusepy.generators import Grid
 from fusepy.handout import LEADS
 from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.narrowing import narrowed_uses
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type, pair_of
-from fusepy.mapping import Mapped, unmapped
+from fusepy.mapping import unmapped
 from fusepy.passes import run_pipeline
 from fusepy.passes.effects import is_pure
 from fusepy.passes.split import split_region
+from fusepy.placing import Place, place_of, warn_narrowed
 from fusepy.recordable import check_recordable
 from fusepy.recorded import Recording
 from fusepy.results import hand_back
 from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Place = Callable[[Any], Any]
 
 
 def names_in(plan: Plan, slot: int) -> list[str]:
@@ -82,9 +83,11 @@ class Program(Delivery):
         first = len(recording.arguments)
         self.positions = [*recording.inputs, *range(first, first + len(self.captures))]
         values = [*recording.arguments, *self.captures]
+        self.narrows = self._narrowed()
         self.places: list[Place | None] = [None] * len(values)
         for value, position in zip(self.graph.inputs, self.positions):
-            self.places[position] = self._place(values[position], value.type, value.name or "")
+            what = f"{self.graph.name}: argument {value.name!r}"
+            self.places[position] = place_of(device, values[position], value.type, what, self.narrows.get(position, ()))
         self.ready = not any(self.places) and not self.captures
         leads = {marshal_of(unmapped(v)).returns for v in recording.arguments} or {"scalar"}
         self.returns = returns if isinstance(returns, str) else next(r for r in LEADS if r in leads)
@@ -131,6 +134,11 @@ class Program(Delivery):
         for source in self.sources:
             device.save_facts(source)
 
+    def _narrowed(self) -> dict[int, list[Type]]:
+        """The arguments that are converted as they are uploaded, each with the scalars that it is taken as."""
+        uses = narrowed_uses(self.recording.graph, self.oracle)
+        return {p: uses[v] for v, p in zip(self.recording.graph.inputs, self.positions) if v in uses}
+
     def _readback(self) -> Readback | None:
         """The short way for one result without axes that becomes a Python number."""
         if (
@@ -153,7 +161,10 @@ class Program(Delivery):
         if self.ready:
             return args
         values = [*args, *self.captures] if self.captures else args
-        return [value if place is None else place(value) for place, value in zip(self.places, values)]
+        placed = [value if place is None else place(value) for place, value in zip(self.places, values)]
+        if self.narrows:
+            warn_narrowed()
+        return placed
 
     def __call__(self, args: Sequence[Any], result: Any = None) -> Any:
         """Runs the program on the arguments of its inputs."""
@@ -457,23 +468,3 @@ class Program(Delivery):
         """Whether open grids are all that could say how large the grid is."""
         ranked = [unmapped(values[p]) for v, p in zip(self.graph.inputs, self.positions) if v.rank]
         return bool(ranked) and all(isinstance(v, Grid) and any(v.open) for v in ranked)
-
-    def _place(self, value: Any, wanted: Type, name: str) -> Place | None:
-        """How an argument gets to the device as elements of `wanted`; ``None`` for what is passed as it is."""
-        inner = unmapped(value)
-        marshal = MARSHALS[type(inner)]
-        device, mapped = self.device, isinstance(value, Mapped)
-
-        def place(value: Any) -> Any:
-            try:
-                return marshal.place(unmapped(value), wanted, device)
-            except FusepyError as error:
-                error.what = f"{self.graph.name}: argument {name!r}: {error.what}"
-                raise
-
-        if isinstance(inner, Tensor):
-            place(inner)  # checks the device; the key of a tensor holds it, so once is enough
-            return (lambda v: v.value) if mapped else None
-        if type(inner) in (float, int, bool) and not mapped:
-            return None
-        return place

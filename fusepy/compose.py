@@ -74,6 +74,8 @@ def struct(trace: Trace, tree: Tree, path: str, candidates: Sequence[Type | None
         explicit |= map.dims is not None
     maps, outer, loose = placed(trace, [members[n] for n in tree.fields], operands, maps, path, loc)
     attrs: dict[str, Attr] = {"type": type.name, "fields": tuple(tree.fields), "path": path}
+    if trace.strict:
+        attrs["strict"] = True
     made = trace.builder.add(OPS["struct"], operands, maps, attrs, loc)[0]
     if outer is not None:
         trace.maps[made] = outer
@@ -98,7 +100,7 @@ def placed(
     rank = max(m.min_grid_rank for m in maps)
     for i, (member, value, map) in enumerate(zip(members, operands, maps)):
         if map.dims is None:
-            batch = value.rank - member_offer(trace.oracle, value, map, member, path, loc).consumed
+            batch = value.rank - member_offer(trace.oracle, value, map, member, path, loc, trace.strict).consumed
             if batch:
                 loose, rank = f"{path}.{member.name}", max(rank, batch)
             else:

@@ -183,6 +183,10 @@ class CacheWarning(UserWarning):
     """The disk cache could not be used; results are right, start-up is slower."""
 
 
+class PrecisionWarning(UserWarning):
+    """A NumPy array of ``float64`` or ``int64`` is converted, as it is uploaded, to the smaller type that Slang takes."""
+
+
 class UnrollWarning(UserWarning):
     """A Python loop was unrolled into a very long program; `fori_loop` would record its body once."""
 

@@ -73,7 +73,7 @@ class Function(Caller):
         alias, name = self._named_in(trace)
         if self._specs or self._named_specs:
             args, kwargs = self._with_specs(args, kwargs)
-        return trace.call(alias, name, args, kwargs)
+        return trace.call(alias, name, args, kwargs, strict=self._exact)
 
     def _named_in(self, trace: Trace) -> tuple[str, str]:
         """The module and name by which nodes of a trace call this function, which brings along what is set on it."""
@@ -109,7 +109,7 @@ class Function(Caller):
             passed = {i: trace.argument(slots[i].name, given[i], self._spec(i, slots[i].name)) for i in inputs}
             positional = [t for i, t in passed.items() if i < len(args)]
             named = {slots[i].name: t for i, t in passed.items() if i >= len(args)}
-            found = trace.call(alias, self.__name__, positional, named, inherit=False, dirs=dirs)
+            found = trace.call(alias, self.__name__, positional, named, inherit=False, dirs=dirs, strict=self._exact)
             several = cast("tuple[Traced, ...]", found if isinstance(found, tuple) else (found,))
             results = [] if found is None else list(several)
             written = [Written(p, given[i], self._spec(i, p.name), leaves[i], starts[i]) for i, p in enumerate(slots)]

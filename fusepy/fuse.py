@@ -131,6 +131,7 @@ class FusedFunction(Caller):
         with naming(self.__name__):
             leaves = [leaf for name, value in dynamic.items() for _, leaf in leaves_of(value, name)]
         trace = Trace(self.__name__, self._device_of(leaves))
+        trace.strict = self._exact
         with trace.recording(), entered(self, self.__name__):
             passed: dict[str, Any] = {}
             for position, name in enumerate(self._parameters.parameters):

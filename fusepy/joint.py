@@ -13,6 +13,7 @@ from fusepy.backend.plan import TrailingMismatch
 from fusepy.compile import Program
 from fusepy.errors import FusepyError
 from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import OPS
 from fusepy.lazytensor import Call, LazyTensor
 from fusepy.pending import RECORDER, waiting
@@ -123,6 +124,7 @@ def joint(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: S
     """The program of calls with this `structure`; nothing of it is compiled or remembered yet."""
     with at_line(line_of(calls[-1].place)):
         made = Joint(_joined(device, key, calls, leaves), "tensor", strict=False)
+    made.narrows = {}  # said where the calls were recorded
     made.parts = [call.program for call in calls]
     return made
 
@@ -159,11 +161,14 @@ def _joined(device: Device, key: Sequence[int], calls: Sequence[Call], leaves: S
         places = [next(numbers) for _ in call.leaves]
         graph = call.program.recording.graph
         values: dict[Value, Value] = {}
-        for value, position in zip(graph.inputs, call.program.positions):
+        for value, stored, position in zip(graph.inputs, call.program.graph.inputs, call.program.positions):
             place = places[position]
             if place >= 0 and place not in arguments:
                 name = _unused(value.name or "", builder.inputs)
-                arguments[place] = builder.input(name, value.type, value.dims, container=value.container, weak=value.weak)
+                type = stored.type if is_default(value) else value.type  # an array was uploaded when the call was recorded
+                arguments[place] = builder.input(
+                    name, type, value.dims, container=value.container, weak=value.weak, copied=value.copied
+                )
             values[value] = arguments[place] if place >= 0 else results[~place]
         results += _replay(trace, call, graph, values)
     graph = builder.finish([results[n] for n in numbers])

@@ -16,6 +16,7 @@ from fusepy.mapping import Mapped, unmapped
 from fusepy.nested import flat
 from fusepy.pending import PENDING, RECORDER, waiting
 from fusepy.place import user_place
+from fusepy.placing import warn_narrowed
 from fusepy.recordings import Recordable, Result
 from fusepy.results import hand_back
 from fusepy.tensor import Tensor
@@ -131,6 +132,8 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
         known.follow(shapes)
     if known.results is None:
         return None
+    if program.narrows:
+        warn_narrowed()
     return _results(program, Call(program, leaves, user_place(4), length + known.length, group or Group()), known.results)
 
 

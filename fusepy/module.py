@@ -42,10 +42,11 @@ class Module:
         <Slang function twice of doc_m>
     """
 
-    def __init__(self, device: Device, source: ModuleSource, *, strict_broadcasting: bool = False):
+    def __init__(self, device: Device, source: ModuleSource, *, strict_broadcasting: bool = False, strict: bool = False):
         self._device = device
         self._loaded = Loaded(source)
         self._strict = strict_broadcasting
+        self._exact = strict
         self._oracle = device.oracle({source.alias: source})
         self._found: dict[str, Any] = {}
         self._methods: dict[str, tuple[Function, bool]] = {}
@@ -64,11 +65,19 @@ class Module:
         return self._loaded.source
 
     @staticmethod
-    def load_from_file(device: Any, path: str | os.PathLike[str], *, strict_broadcasting: bool = False, **kwargs: Any) -> Module:
+    def load_from_file(
+        device: Any,
+        path: str | os.PathLike[str],
+        *,
+        strict_broadcasting: bool = False,
+        strict: bool = False,
+        **kwargs: Any,
+    ) -> Module:
         """Loads a ``.slang`` file.
 
         Args:
             path: absolute, relative to the working directory, or in one of the device's include paths.
+            strict: whether its functions refuse NumPy arrays that they could only convert, see `Function.strict`.
             defines: preprocessor defines; ``options``: further compiler options of sgl.
 
         Raises:
@@ -78,7 +87,7 @@ class Module:
         found = _find(Path(path), opened.include_paths)
         text = found.read_text(encoding="utf-8", errors="surrogateescape")
         source = ModuleSource.make(found.stem, text, str(found), opened.include_paths, **_checked(kwargs))
-        return Module(opened, source, strict_broadcasting=strict_broadcasting)
+        return Module(opened, source, strict_broadcasting=strict_broadcasting, strict=strict)
 
     @staticmethod
     def load_from_source(
@@ -89,6 +98,7 @@ class Module:
         options: Mapping[str, object] | None = None,
         *,
         strict_broadcasting: bool = False,
+        strict: bool = False,
     ) -> Module:
         """Loads Slang source from a string; `name` is an identifier that messages use.
 
@@ -99,7 +109,7 @@ class Module:
         opened = as_device(device)
         check_identifier(name, "module name")
         made = ModuleSource.make(name, source, "", opened.include_paths, defines, options)
-        return Module(opened, made, strict_broadcasting=strict_broadcasting)
+        return Module(opened, made, strict_broadcasting=strict_broadcasting, strict=strict)
 
     @staticmethod
     def from_slangpy(module: Any) -> Module:
@@ -177,7 +187,8 @@ class Module:
         found = Function(self._device, self._loaded, name)
         if not self._device.facts(self._source).data.get("declared", {}).get(name):
             self._oracle.declared(self._source.alias, name)  # raises if there is none
-        return found.strict_broadcasting() if self._strict else found
+        found = found.strict_broadcasting() if self._strict else found
+        return found.strict() if self._exact else found
 
     def _check_reachable(self, name: str) -> None:
         """Raises `ArgumentError` for a function that is called like a built-in type: Slang takes ``half(x)`` as a conversion."""

@@ -56,11 +56,13 @@ class Trace:
 
     Attributes:
         captures: the captured values, in the order of the inputs behind the arguments.
+        strict: whether arrays of NumPy's default dtypes are refused where Slang wants smaller ones.
         body: what it is the body of, ``"fori_loop"``, where it is no whole function.
         chain: the trace itself, and those around it.
     """
 
     body = ""
+    strict = False
 
     def __init__(self, name: str, device: Device | None):
         self._device = device
@@ -342,16 +344,24 @@ class Trace:
         *,
         inherit: bool = True,
         dirs: tuple[str, ...] | None = None,
+        strict: bool = False,
     ) -> Any:
         """One call of a Slang function; ``None``, its result, or a tuple of results.
 
         Args:
             inherit: whether results run along the dimensions that all arguments were declared to run along.
             dirs: the directions of the parameters, where outputs that are passed say which overloads are meant.
+            strict: whether this call is strict, whatever the trace is.
 
         Raises:
             ArgumentError, ResolveError: if the arguments do not fit.
         """
+        if strict and not self.strict:
+            self.strict = True
+            try:
+                return self.call(alias, function, args, kwargs, inherit=inherit, dirs=dirs)
+            finally:
+                self.strict = False
         if function in self.oracle.entry_points(alias):  # calling one from another crashes Slang
             raise ArgumentError(
                 f"{function} is an entry point, which runs as it is",
@@ -374,6 +384,8 @@ class Trace:
             attrs["writes"] = True
         if dirs is not None:
             attrs["dirs"] = dirs
+        if self.strict:
+            attrs["strict"] = True
         inherited = None
         if inherit and not explicit:
             maps, inherited = self._common_map(operands, maps)

@@ -76,7 +76,7 @@ def test_an_overload_is_chosen_by_type_by_count_and_by_width(m: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.uint32, np.float16, np.float64, np.int64, np.int16])
 def test_no_array_is_converted_silently(m: Any, dtype: Any) -> None:
     with pytest.raises(fp.NoMatchError) as caught:
-        m.over(np.ones(5, dtype))
+        m.over.strict()(np.ones(5, dtype))
     assert "over(int a) -> float" in str(caught.value)
     same(m.over(fp.vcast(np.ones(5, dtype), m.float)), np.full(5, 3, F32))
 

@@ -9,6 +9,7 @@ from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import BUFFER, COORDINATES, MEMORY, TEXTURES, is_open, is_stored
 from fusepy.ir.graph import Value
+from fusepy.ir.narrowing import narrowed
 from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature, enum_scalar
 from fusepy.ir.resources import casts_texel, natural, sees, takes
 from fusepy.ir.types import Kind, Type, pair_of
@@ -107,7 +108,7 @@ def _cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Of
     elif (have.is_numeric and want.is_numeric and have.shape == want.shape) or _through_enum(have, want, oracle):
         yield Offer(want, 0, cast=True)
     else:
-        yield from whole_offers(value, want)
+        yield from whole_offers(narrowed(value, Param("", want)) if want.kind is Kind.ARRAY else value, want)
         if oracle is not None:
             yield from named_offers(value, want, oracle)
 

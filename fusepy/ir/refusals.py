@@ -12,7 +12,7 @@ from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Dims, Value
 from fusepy.ir.hints import resource_hint, whole_hint
 from fusepy.ir.offers import Offer, array_offers, describe, exact, fill, fitting, show
-from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
+from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.whole import spelled
 
@@ -141,8 +141,11 @@ def _binding_hint(value: Value, map: ArgMap, param: Param) -> str:
         return f"a {want} takes trailing axes of {extents}; reshape the array, or vcast to the type that it holds"
     converted = want.scalar is not None and value.type is not want.scalar and value.type.kind is Kind.SCALAR and value.container
     if value.type.is_numeric and want.is_numeric and (value.type.shape == want.shape or converted):
-        dtype = want.dtype
-        return f"conversions are never silent: pass .astype(np.{dtype}), or say vcast(value, m.{want.name})"
+        if param.direction == INOUT:  # a vcast is for what is read
+            return f"what is written has the parameter's own type: pass an array or tensor of np.{want.dtype}"
+        if not value.copied:  # computed, on a device, or of another framework
+            return f"conversions are never silent: say vcast(value, m.{want.name}), or make it as np.{want.dtype}"
+        return f"conversions are never silent: pass .astype(np.{want.dtype}), or say vcast(value, m.{want.name})"
     if value.type.is_numeric and want.is_numeric and value.type.shape and want.shape:
         return "cut components with a swizzle such as .xyz, or build the vector that is wanted"
     return f"pass a {want}, or vcast(value, m.{want.name})"

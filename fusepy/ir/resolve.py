@@ -8,19 +8,19 @@ Python numbers (weak values) and operands under `vcast` may convert. If several 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fusepy.errors import ResolveError, ShapeError
+from fusepy.errors import ShapeError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
-from fusepy.ir.offers import Offer, array_offers, exact, fill, fitting, fixed_offers, named_offers, offers_of, whole_offers
-from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
+from fusepy.ir.narrowing import is_default, narrowed
+from fusepy.ir.offers import Offer, exact, fill, fitting, named_offers, offers_of, whole_offers
+from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param
+from fusepy.ir.questions import bindings
 from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
-from fusepy.ir.types import FLOAT, HALF, INT, VOID, Kind, Type, pair_of
+from fusepy.ir.types import VOID, Kind, Type, pair_of
 from fusepy.ir.whole import least, writes
-
-MAX_QUESTIONS = 4096
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,13 @@ def resolve_call(
     maps: Sequence[ArgMap],
     place: str | None = None,
     dirs: tuple[str, ...] | None = None,
+    strict: bool = False,
 ) -> Resolution:
     """Resolves one call of ``@module.function``.
 
     Args:
         dirs: the directions of the parameters of the overloads that are meant, where the call says so by passing outputs.
+        strict: whether arrays of NumPy's default dtypes are refused where no parameter takes them as they are.
 
     Raises:
         ArgumentError: too many or too few arguments for every overload.
@@ -60,10 +62,11 @@ def resolve_call(
         AmbiguousCallError: several were; names them and the `vmap`/`vcast` that chooses.
         ShapeError: a mapping that does not fit its operand.
     """
-    key = (module, function, tuple((v.type, v.dims, v.container, v.weak, v.name is None) for v in operands), tuple(maps), dirs)
+    seen = tuple((v.type, v.dims, v.container, v.weak, v.name is None, v.copied) for v in operands)
+    key = (module, function, seen, tuple(maps), dirs, strict)
     found = None if oracle.settled is None else oracle.settled.get(key)
     if found is None:
-        found = _resolve(oracle, module, function, operands, maps, place, dirs)
+        found = _resolve(oracle, module, function, operands, maps, place, dirs, strict)
         if oracle.settled is not None:
             oracle.settled[key] = found
     return found
@@ -77,6 +80,7 @@ def _resolve(
     maps: Sequence[ArgMap],
     place: str | None,
     dirs: tuple[str, ...] | None,
+    strict: bool,
 ) -> Resolution:
     filled = {s: f for s in oracle.declared(module, function) if (f := fill(s, len(operands))) is not None}
     declared = [s for s, f in filled.items() if tuple(p.direction for p in f) == dirs] or list(filled)
@@ -85,8 +89,9 @@ def _resolve(
     names = [p.name for p in fill(declared[0], len(operands)) or () if p.direction != OUT]
     offers = [list(offers_of(v, m, function, names[i], place, oracle)) for i, (v, m) in enumerate(zip(operands, maps))]
     found: Found = {}
-    for whole in (False, True):  # a whole array behind a pointer, or of fixed extent, only where no element fits
-        for choice, answer in _ask(oracle, module, function, operands, maps, declared, offers, whole):
+    ways = [False] if strict or not any(map(is_default, operands)) else [False, True]
+    for narrow, whole in itertools.product(ways, (False, True)):  # a whole array only where no element fits
+        for choice, answer in bindings(oracle, module, function, operands, maps, declared, offers, whole, narrow):
             found.setdefault((tuple((o.type, o.consumed) for o in choice), answer), (choice, answer))
         if found:
             found = _least(found) if whole else found
@@ -150,6 +155,7 @@ def resolve_members(
     maps: Sequence[ArgMap],
     path: str,
     place: str | None = None,
+    strict: bool = False,
 ) -> Resolution:
     """Binds one operand to each named member of `type`; `path` is what the user calls the whole.
 
@@ -162,78 +168,8 @@ def resolve_members(
     if set(names) != set(known):
         raise wrong_members(type, list(known), names, path, place)
     params = [known[name] for name in names]
-    choice = [member_offer(oracle, value, map, param, path, place) for value, map, param in zip(operands, maps, params)]
+    choice = [member_offer(oracle, value, map, param, path, place, strict) for value, map, param in zip(operands, maps, params)]
     return _settle(Answer(tuple(params), type), choice, operands, maps, path, names, place)
-
-
-def _ask(
-    oracle: Oracle,
-    module: str,
-    function: str,
-    operands: Sequence[Value],
-    maps: Sequence[ArgMap],
-    declared: Sequence[Signature],
-    offers: Sequence[Sequence[Offer]],
-    whole: bool,
-) -> Iterator[tuple[tuple[Offer, ...], Answer]]:
-    """Every combination of offers with an exact answer."""
-    asked = 0
-    libraries = oracle.array_libraries(module) if whole else ()
-    for signature in declared:
-        params = fill(signature, len(operands)) or ()
-        inputs = [p for p in params if p.direction != OUT]
-        pools: list[list[Offer]] = []
-        for value, map, param, plain in zip(operands, maps, inputs, offers):
-            pool = [*plain]
-            if whole:
-                pool += fitting(array_offers(value, map, param, libraries), value, map)
-            if whole and param.type is not None and map.type is None:
-                pool += fitting(named_offers(value, param.type, oracle), value, map)
-            if whole and param.type is None and map.type is None:
-                pool += fitting(fixed_offers(value), value, map)
-            if param.type is not None:  # a question whose answer could not be exact is not worth asking
-                pool = [o for o in pool if exact(value, o, param, oracle)]
-            pools.append(pool)
-        for choice in itertools.product(*pools):
-            asked += 1
-            if asked > MAX_QUESTIONS:
-                raise ResolveError(f"{function}: too many ways to bind the arguments", hint="say the types with vcast")
-            offered = iter(zip(operands, choice))
-            wanted = [p.type if p.direction == OUT else _asked(*next(offered), p) for p in params]
-            found: dict[Answer, bool] = {}  # and whether it takes what was offered as it is
-            for types in _with_generic_outs(wanted, choice):
-                answer = oracle.resolve(module, function, types)
-                if answer is None:
-                    continue
-                given = [p for p in answer.params[: len(params)] if p.direction != OUT]
-                if len(given) == len(choice) and all(exact(v, o, p, oracle) for v, o, p in zip(operands, choice, given)):
-                    found[Answer(answer.params[: len(params)], answer.result)] = all(
-                        o.type is p.type for o, p in zip(choice, given)
-                    )
-            best = [answer for answer, same in found.items() if same] or list(found)
-            if len(best) > 1:
-                raise ResolveError(
-                    f"{function}: the type of a generic out parameter cannot be inferred",
-                    saw=" or ".join(f"{p.type} {p.name}" for a in best for p in a.params if p.direction == OUT),
-                    hint="call a specialisation, e.g. find_function('f<float>')",
-                )
-            yield from ((choice, answer) for answer in best)
-
-
-def _with_generic_outs(wanted: Sequence[Type | None], choice: Sequence[Offer]) -> Iterator[list[Type]]:
-    """Questions about a call whose `out` parameters of unknown type are like its inputs: ``copy<T>(T from, out T to)``.
-
-    Slang corrects a wrong guess where the inputs leave it no choice; where they do leave one, the answers differ.
-    """
-    guesses = dict.fromkeys([*(o.type for o in choice), FLOAT, HALF, INT])
-    for guessed in itertools.product(guesses, repeat=sum(t is None for t in wanted)):
-        left = iter(guessed)
-        yield [next(left) if t is None else t for t in wanted]
-
-
-def _asked(value: Value, offer: Offer, param: Param) -> Type:
-    """What to ask Slang with: it converts nothing that is written to, but a number can start as what is wanted."""
-    return param.type if param.direction == INOUT and value.weak and param.type is not None else offer.type
 
 
 def _settle(
@@ -269,19 +205,30 @@ def _settle(
     return Resolution(answer.params, tuple(settled), tuple(results), rank)
 
 
-def member_offer(oracle: Oracle, value: Value, map: ArgMap, param: Param, path: str, place: str | None) -> Offer:
+def member_offer(
+    oracle: Oracle, value: Value, map: ArgMap, param: Param, path: str, place: str | None, strict: bool = False
+) -> Offer:
     """The one way in which `value` is what a member is.
 
     Raises:
         NoMatchError: if there is none.
     """
     offers = list(offers_of(value, map, path, param.name, place, oracle))
-    fits = [o for o in offers if exact(value, o, param, oracle)]
-    if not fits and param.type is not None and map.type is None:  # a whole array, only where no element fits
-        fits = list(fitting([*whole_offers(value, param.type, told=True), *named_offers(value, param.type, oracle)], value, map))
+    fits = _member_offers(oracle, value, map, param, offers)
+    taken = value if strict or map.type is not None else narrowed(value, param)
+    if not fits and taken is not value:
+        fits = _member_offers(oracle, taken, map, param, list(offers_of(taken, map, path, param.name, place, oracle)))
     if len(fits) != 1 or (fits[0].type.kind is Kind.WHOLE and writes(fits[0].type)):
         raise member_refused(value, map, param, offers, path, place, oracle)
     return fits[0]
+
+
+def _member_offers(oracle: Oracle, value: Value, map: ArgMap, param: Param, offers: Sequence[Offer]) -> list[Offer]:
+    """The offers that a member takes: elements, or a whole array where none of these fits."""
+    fits = [o for o in offers if exact(value, o, param, oracle)]
+    if not fits and param.type is not None and map.type is None:
+        fits = list(fitting([*whole_offers(value, param.type, told=True), *named_offers(value, param.type, oracle)], value, map))
+    return fits
 
 
 def _loaded(value: Value, offer: Offer, param: Param) -> Type | None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusepy.errors import ResolveError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.control import Control
@@ -57,6 +59,22 @@ def _binds(node: Node) -> bool:
     return isinstance(node.op, (SlangCall, Struct, Control))
 
 
+def _narrows(node: Node, i: int) -> bool:
+    """Whether a node may take operand `i`, an array of a default dtype, as less: a call, unless the user has said how."""
+    return _binds(node) and not isinstance(node.op, Control) and node.maps[i].type is None
+
+
+def _check_seen(value: Value, stored: Type, wanted: Type, node: Node) -> None:
+    """Raises `ResolveError` where user code would see one array in memory as two types."""
+    if stored is not wanted:
+        raise ResolveError(
+            f"argument {value.name!r} is taken whole as elements of {stored} and of {wanted}",
+            place=node.loc,
+            saw=f"{value.type} over {value.rank} axes",
+            hint="pass an array for each of them",
+        )
+
+
 class _Resolver:
     def __init__(self, graph: Graph, oracle: Oracle, body: bool = False):
         self.graph = graph
@@ -77,11 +95,13 @@ class _Resolver:
             if node.op.name == "const":
                 self.const_nodes[node.results[0]] = node
             for i, (value, map) in enumerate(zip(node.operands, maps)):
-                if value.weak and value.name is not None:
-                    wanted.setdefault(value, set()).add(_wanted(node, i, map, self.oracle) or value.type)
+                default = is_default(value)
+                if (value.weak or default) and value.name is not None:
+                    taken = _wanted(node, i, map, self.oracle) if not default or _narrows(node, i) else None
+                    wanted.setdefault(value, set()).add(taken or value.type)
                     whole = map.type if map.type is not None and map.type.kind in (Kind.POINTER, Kind.WHOLE) else None
                     if whole is not None and whole.element is not None and whole.element.scalar is not None:
-                        seen[value] = whole.element.scalar
+                        _check_seen(value, seen.setdefault(value, whole.element.scalar), whole.element.scalar, node)
         if not self.body:
             self.types = {v: _storage(v.type, types) for v, types in wanted.items()} | seen
         inputs = [self.input(v) for v in self.graph.inputs]

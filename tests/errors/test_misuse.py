@@ -208,7 +208,7 @@ def test_row_4_fused(lib: Any) -> None:
 
 
 def test_row_4_silent_conversions_are_refused(lib: Any) -> None:
-    misuse(lambda: lib.add(np.ones(5), 1), fp.NoMatchError, TypeError, "'a'", "double", "float", "vcast")
+    misuse(lambda: lib.add.strict()(np.ones(5), 1), fp.NoMatchError, TypeError, "'a'", "double", "float", "vcast")
     misuse(lambda: lib.add(np.ones(5, np.int32), 1), fp.NoMatchError, TypeError, "'a'", "int", "float", "astype")
     misuse(lambda: lib.add_int(1.5, 1), fp.NoMatchError, TypeError, "'a'", "float", "int")
 
@@ -602,7 +602,7 @@ def test_row_17_failed_calls_say_the_same_twice(lib: Any) -> None:
         lambda: lib.add(ramp(3), ramp(4)),
         lambda: lib.luma(ramp(5, 4)),
         lambda: lib.size_of(ramp(4, 3)),
-        lambda: lib.add(np.ones(3), 1.0),
+        lambda: lib.add.strict()(np.ones(3), 1.0),
         lambda: lib.add(1, 2, 3),
         lambda: lib.id_uint32(-1),
     ]

@@ -91,7 +91,12 @@ def test_names(m: Any, given: Any) -> None:
 LEAVES = [
     (ray(position=np.ones((4, 2), F32)), TypeError, "at: ray.position does not fit", "Tensor<float>[4,2]", "expected: float3"),
     (ray(position={"x": 1, "y": 1, "z": np.ones(5, F32)}), ValueError, "'ray.position.z'", "'ray.direction'", "5 on axis 0"),
-    (ray(position={"x": 1, "y": 1, "z": np.ones(4)}), TypeError, "at: ray.position.z does not fit", ".astype(np.float32)"),
+    (
+        ray(position={"x": 1, "y": 1, "z": np.ones(4, np.float16)}),
+        TypeError,
+        "at: ray.position.z does not fit",
+        ".astype(np.float32)",
+    ),
     (ray(position=np.ones((4, 3), np.int32)), TypeError, "at: ray.position does not fit", ".astype(np.float32)"),
     (ray(position={"x": 1, "y": 1, "z": "a"}), TypeError, "at: argument 'ray.position.z': a str cannot"),
     (ray(position={"x": 1, "y": None, "z": 1}), TypeError, "at: ray.position.y does not fit", "None", "expected: float"),
@@ -118,7 +123,7 @@ def test_leaves(m: Any, given: Any) -> None:
 
 @pytest.mark.req("T11")
 def test_deeper_leaves(m: Any) -> None:
-    sphere = {"axis": {"position": P, "direction": {"x": 1, "y": 2, "z": np.ones(4)}}, "radius": 1}
+    sphere = {"axis": {"position": P, "direction": {"x": 1, "y": 2, "z": np.ones(4, np.float16)}}, "radius": 1}
     refused(lambda: m.size(sphere), TypeError, "size: s.axis.direction.z does not fit")
     refused(lambda: m.size({"axis": np.zeros(4, m.Sphere.dtype), "radius": 1}), TypeError, "size: s.axis does not fit", "Ray")
     refused(lambda: fp.fuse(look)(ray(position={"x": 1, "y": 1, "z": "a"})), TypeError, "look: argument 'ray.position.z'")

@@ -69,7 +69,38 @@ class NumPyMarshal:
         if value.dtype.names is not None:
             return Tensor.from_numpy(device, value, struct_of(value.dtype))
         check_features(type, device)
-        return Tensor.from_numpy(device, value, Element.of(type))
+        element = Element.of(type)
+        if value.dtype != element.dtype:  # Slang takes no array of this dtype, and the call has said that it is converted
+            value = as_narrower(value, element.dtype, type)
+        return Tensor.from_numpy(device, value, element)
+
+
+def as_narrower(array: np.ndarray[Any, Any], dtype: np.dtype[Any], type: Type) -> np.ndarray[Any, Any]:
+    """An array of one of NumPy's default dtypes in a smaller one of the same kind.
+
+    Raises:
+        RangeError: for an integer that is out of range, or a number so large that only infinity is left of it.
+    """
+    if array.dtype.kind == "f":
+        with np.errstate(over="raise", under="ignore"):
+            try:
+                return array.astype(dtype)
+            except FloatingPointError:
+                largest = float(np.nanmax(np.where(np.isinf(array), 0, np.abs(array))))
+                raise RangeError(
+                    f"a number in an array of {array.dtype} is out of range for {type}",
+                    saw=largest,
+                    expected=f"at most {float(np.finfo(dtype).max):g}",
+                    hint="scale the array, or use a wider type in Slang",
+                ) from None
+    check_range(array, type, f"a number in an array of {array.dtype}")
+    return array.astype(dtype)
+
+
+def check_narrower(value: Any, type: Type) -> None:
+    """Raises `RangeError` if a number of an array is out of range for `type`, which kernels convert it to."""
+    if isinstance(value, np.ndarray) and type.dtype is not None:
+        as_narrower(cast("np.ndarray[Any, Any]", value), type.dtype, type)
 
 
 def struct_of(dtype: np.dtype[Any]) -> Element:

@@ -12,6 +12,7 @@ from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import MEMORY, is_stored
 from fusepy.ir.graph import Node, Value
+from fusepy.ir.narrowing import is_default
 from fusepy.ir.types import Kind, Type, pair_of
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def filled_axes(value: Value, want: Type | None) -> int:
     if want.kind in (Kind.POINTER, Kind.WHOLE):
         return value.rank
     if want.kind is Kind.ARRAY:
-        return want.fills(value.type) or (len(want.shape) if value.weak else 0)
+        return want.fills(value.type) or (len(want.shape) if value.weak or is_default(value) else 0)
     return len(want.shape) if value.type.kind is Kind.SCALAR and want.is_numeric else 0
 
 

@@ -33,7 +33,8 @@ class SlangCall(Op):
             raise VerifyError("a slang.call needs an oracle", place=node.loc, hint="build the graph with Builder(name, oracle)")
         dirs = node.attrs.get("dirs")
         assert dirs is None or isinstance(dirs, tuple)
-        return resolve_call(oracle, node.text("module"), node.text("function"), node.operands, node.maps, node.loc, dirs)
+        strict = bool(node.attrs.get("strict"))
+        return resolve_call(oracle, node.text("module"), node.text("function"), node.operands, node.maps, node.loc, dirs, strict)
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         answer = self.resolution(node, oracle)

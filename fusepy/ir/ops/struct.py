@@ -31,7 +31,8 @@ class Struct(Op):
         if oracle is None:
             raise VerifyError("a struct needs an oracle", place=node.loc, hint="build the graph with Builder(name, oracle)")
         type = Type.parse(node.text("type"))
-        return resolve_members(oracle, type, members(node), node.operands, node.maps, node.text("path"), node.loc)
+        strict = bool(node.attrs.get("strict"))
+        return resolve_members(oracle, type, members(node), node.operands, node.maps, node.text("path"), node.loc, strict)
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         answer = self.resolution(node, oracle)

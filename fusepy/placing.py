@@ -1,0 +1,64 @@
+"""How the arguments of a program get to the device, and the warning where this converts arrays to smaller types."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fusepy.backend.marshals import MARSHALS
+from fusepy.backend.marshals.array import check_narrower
+from fusepy.errors import FusepyError, PrecisionWarning
+from fusepy.ir.types import Type
+from fusepy.mapping import Mapped, unmapped
+from fusepy.place import user_place
+from fusepy.tensor import Tensor
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+Place = Callable[[Any], Any]
+
+
+def place_of(device: Device, value: Any, wanted: Type, what: str, narrows: Sequence[Type] = ()) -> Place | None:
+    """How arguments like `value` get to the device as elements of `wanted`; ``None`` for what is passed as it is.
+
+    Args:
+        what: the argument, for messages.
+        narrows: the smaller types that calls take it as.
+    """
+    inner = unmapped(value)
+    marshal = MARSHALS[type(inner)]
+    checked = [type for type in narrows if type is not wanted.scalar]  # what kernels convert by themselves
+
+    def place(value: Any) -> Any:
+        try:
+            for type in checked:
+                check_narrower(unmapped(value), type)
+            return marshal.place(unmapped(value), wanted, device)
+        except FusepyError as error:
+            error.what = f"{what}: {error.what}"
+            raise
+
+    if isinstance(inner, Tensor):
+        place(inner)  # checks the device; the key of a tensor holds it, so once is enough
+        return (lambda v: v.value) if isinstance(value, Mapped) else None
+    if type(inner) in (float, int, bool) and not isinstance(value, Mapped):
+        return None
+    return place
+
+
+_TEXT = (
+    "NumPy arrays of float64 or int64 are converted to float or int as they are uploaded, since Slang takes no larger type here;"
+    " make them so with .astype(np.float32) or .astype(np.int32), or refuse such arrays with .strict()"
+)
+# by file, as Python keeps them for warnings: it empties a registry when the filters for warnings have changed
+_told: dict[str, dict[Any, Any]] = {}
+
+
+def warn_narrowed() -> None:
+    """Warns of the user's line, unless it has been told. It is told again where the filters for warnings have changed since."""
+    file, line = user_place() or ("<unknown>", 0)
+    registry = _told.setdefault(file, {})
+    warnings.warn_explicit(_TEXT, PrecisionWarning, file, line, registry=registry)
+    registry[_TEXT, PrecisionWarning, line] = True  # also under "always", which would tell of each call

@@ -1,0 +1,239 @@
+"""NumPy's default dtypes where Slang wants smaller ones: converted as they are uploaded, with a warning."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+
+F32 = np.float32
+A, B = np.random.default_rng(3).random((2, 16))
+P = np.random.default_rng(4).random((7, 3))
+N = np.arange(5)
+SOURCE = """
+import fusepy;
+struct Ray { float3 position; float t; }
+float add(float a, float b) { return a + b; }
+float mixed(double a, float b) { return float(a) + b; }
+float exact(float a) { return a; }
+double exact(double a) { return a; }
+int next(int a) { return a + 1; }
+uint next_unsigned(uint a) { return a + 1; }
+int next_small(int8_t a) { return a + 1; }
+float3 scale(float3 v, float k) { return v * k; }
+float reach(Ray r) { return r.position.x + r.t; }
+float look(Tensor<float,1> a, int i) { return a[i]; }
+float behind(float* a, int i) { return a[i]; }
+float ends(float w[4]) { return w[0] + w[3]; }
+float maybe(Optional<float> x) { return x.hasValue ? x.value : -1; }
+void bump(inout float x) { x += 1; }
+void put(float x, out float y) { y = x; }
+void fill(RWTensor<float,1> a, int i) { a[i] = 1; }
+T same<T>(T x) { return x; }
+T add_to<T : IFloat>(T a, float b) { return a; }
+float either(float a) { return a; }
+float either(half a) { return float(a); }
+"""
+
+
+@pytest.fixture(scope="module")
+def m(device: Any) -> Any:
+    return fp.Module.load_from_source(device, "narrowing", SOURCE)
+
+
+def told(call: Callable[[], Any]) -> tuple[Any, int]:
+    """What a call gives, and how often it warns."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = call()
+    assert all(w.category is fp.PrecisionWarning and w.filename == __file__ for w in caught)
+    return result, len(caught)
+
+
+# each with what it means where the array has Slang's type already, and whether an array is converted
+CALLS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
+    "two": (lambda m, to: m.add(to(A), to(B)), 1),
+    "beside a number": (lambda m, to: m.add(to(A), 0.1), 1),
+    "beside an array of float": (lambda m, to: m.add(to(A), B.astype(F32)), 1),
+    "beside a double": (lambda m, to: m.mixed(A, to(B)), 1),
+    "0-d": (lambda m, to: m.add(to(np.array(0.1)), to(A)), 1),
+    "empty": (lambda m, to: m.add(to(np.zeros(0)), 1.0), 1),
+    "strided": (lambda m, to: m.add(to(A[::-2]), to(B[1::2])), 1),
+    "an overload for double": (lambda m, to: m.exact(A), 0),
+    "generic": (lambda m, to: m.same(A), 0),
+    "generic beside float": (lambda m, to: m.add_to(A, to(B)), 1),
+    "integers": (lambda m, to: m.next(to(N)), 1),
+    "unsigned": (lambda m, to: m.next_unsigned(to(N, np.uint32)), 1),
+    "eight bits": (lambda m, to: m.next_small(to(N - 2, np.int8)), 1),
+    "vectors": (lambda m, to: m.scale(to(P), 2.0), 1),
+    "vectors under vmap": (lambda m, to: m.scale(fp.vmap(to(P), (0,)), to(A[:7])), 1),
+    "leaves": (lambda m, to: m.reach({"position": to(P), "t": to(A[:7])}), 1),
+    "deep leaves": (lambda m, to: m.reach({"position": {"x": to(A), "y": 1, "z": to(B)}, "t": 2.0}), 1),
+    "a whole array": (lambda m, to: m.look(to(A), [3, 0, 1]), 1),
+    "a pointer": (lambda m, to: m.behind(to(A), [3, 0, 1]), 1),
+    "a fixed array": (lambda m, to: m.ends(to(A.reshape(4, 4))), 1),
+    "optional": (lambda m, to: m.maybe(to(A)), 1),
+    "vcast": (lambda m, to: m.add(fp.vcast(A, m.float), 0.0), 0),
+    "declared": (lambda m, to: m.add.declare(fp.vmapping(0), fp.vmapping(1))(to(A), to(B)), 1),
+    "by name": (lambda m, to: m.add(b=to(A), a=1.0), 1),
+    "fused": (lambda m, to: fp.fuse(lambda x, y: m.add(m.add(x, y), x) * 2)(to(A), to(B)), 1),
+    "captured": (lambda m, to: fp.fuse(lambda x: m.add(x, to(B)))(to(A)), 1),
+    "two kernels": (lambda m, to: fp.fuse(lambda x: m.add(x, fp.sum(m.add(x, 1))))(to(A)), 1),
+    "fused leaves": (lambda m, to: fp.fuse(lambda r: m.reach(r))({"position": to(P), "t": 1.0}), 1),
+}
+
+
+@pytest.mark.req("C20", "C17")
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_is_that_of_the_converted_array(m: Any, name: str) -> None:
+    call, expected = CALLS[name]
+    as_given = lambda a, dtype=None: a  # noqa: E731
+    plain = lambda a, dtype=None: a.astype(dtype or (F32 if a.dtype == np.float64 else np.int32))  # noqa: E731
+    want, silent = told(lambda: call(m, plain))
+    assert silent == 0
+    for _ in range(2):  # traced, and found again
+        got, count = told(lambda: call(m, as_given))
+        assert count == expected
+        np.testing.assert_array_equal(got, want)
+        assert np.asarray(got).dtype == np.asarray(want).dtype
+
+
+@pytest.mark.req("C20")
+def test_one_warning_for_each_line(m: Any) -> None:
+    assert told(lambda: [m.add(A, B) for _ in range(3)])[1] == 1
+    assert told(lambda: m.add(m.add(A, B), m.add(B, A)))[1] == 1
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            m.add(A, B)
+            m.add(A, 1.0)
+    assert len({w.lineno for w in caught}) == len(caught) == 2
+    with pytest.warns(fp.PrecisionWarning, match=r"\.astype\(np\.float32\)"):
+        m.add(A, B)
+    assert issubclass(fp.PrecisionWarning, Warning)
+
+
+@pytest.mark.req("C20")
+def test_lazy_calls_and_graphs(m: Any) -> None:
+    def lazily() -> Any:
+        x = A.copy()
+        with fp.lazy():
+            y = m.add(m.add(x, B), x)
+            x[:] = 0  # what was recorded is what it was
+        return y.to_numpy()
+
+    want = m.add(m.add(A.astype(F32), B.astype(F32)), A.astype(F32))
+    for _ in range(2):
+        got, count = told(lazily)
+        assert count == 1
+        np.testing.assert_array_equal(got, want)
+
+    def double_too() -> Any:
+        with fp.lazy():
+            y, z = fp.fuse(lambda x: (m.add(x, 1), x * 2))(A)
+        return y.to_numpy(), z.to_numpy()
+
+    (y, z), count = told(double_too)
+    assert count == 1
+    np.testing.assert_array_equal(y, A.astype(F32) + F32(1))
+    np.testing.assert_array_equal(z, A * 2)
+
+    graph = fp.Graph(inputs=["x"])
+    graph.set_outputs(m.add.node()(*graph.get_inputs(), 1.0))
+    got, count = told(lambda: graph(A))
+    assert count == 1
+    np.testing.assert_array_equal(got, A.astype(F32) + F32(1))
+
+
+@pytest.mark.req("C20")
+def test_operators_keep_the_type_of_the_array(m: Any) -> None:
+    """One array may be a float to a call and a double to an operator; what an operator makes of it is converted by nobody."""
+    got, _ = told(lambda: fp.fuse(lambda x: m.add(x, 1) + x)(A))
+    np.testing.assert_array_equal(got, (A.astype(F32) + F32(1)).astype(np.float64) + A)
+    got, _ = told(lambda: fp.fuse(lambda x: (m.next(x), m.next_unsigned(x), x + 1))(N))
+    assert [g.dtype for g in got] == [np.int32, np.uint32, np.int64]
+    got, _ = told(lambda: fp.fuse(lambda x: (m.ends(x), fp.sum(x, axis=1)))(A.reshape(4, 4)))
+    np.testing.assert_array_equal(got[0], m.ends(A.reshape(4, 4).astype(F32)))
+    np.testing.assert_allclose(got[1], A.reshape(4, 4).sum(1), rtol=1e-15)
+    with pytest.raises(fp.NoMatchError, match=r"vcast\(value, m\.float\)"):
+        fp.fuse(lambda x: m.add(x + 1, 1))(A)
+    np.testing.assert_array_equal(fp.fuse(lambda x: m.add(fp.vcast(x + 1, m.float), 1))(A), (A + 1).astype(F32) + F32(1))
+
+
+@pytest.mark.req("C20")
+def test_numbers_out_of_range(m: Any) -> None:
+    wrong: list[tuple[Callable[[], Any], str]] = [
+        (lambda: m.next(N + 2**31), "2147483652"),
+        (lambda: m.next_unsigned(N - 1), "saw:      -1"),
+        (lambda: m.next_small(N + 125), "expected: -128 to 127"),
+        (lambda: fp.fuse(lambda x: (m.next(x), m.next_unsigned(x)))(N - 1), "uint"),  # stored as int64 for both
+        (lambda: m.add(np.array([1.0, -1e300, np.inf]), 1.0), "1e\\+300"),
+        (lambda: m.reach({"position": P * 1e300, "t": 1.0}), "r.position"),
+    ]
+    for call, words in wrong:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # nothing is converted, so there is nothing to warn of
+            with pytest.raises(fp.RangeError, match=words):
+                call()
+    got, _ = told(lambda: m.add(np.array([np.inf, -np.inf, np.nan, 1e-60, 3.4e38]), 0.0))
+    np.testing.assert_array_equal(got, F32([np.inf, -np.inf, np.nan, 0, 3.4e38]))
+
+
+@pytest.mark.req("C20")
+def test_what_is_never_converted(m: Any, device: Any) -> None:
+    tensor = fp.Tensor.from_numpy(device, A)
+    refused: list[Callable[[], Any]] = [
+        lambda: m.add(tensor, 1.0),
+        lambda: m.add(A, tensor),
+        lambda: m.next(fp.Tensor.from_numpy(device, N)),
+        lambda: m.reach({"position": P, "t": fp.Tensor.from_numpy(device, A[:7])}),
+        lambda: m.add(N, 1.0),  # another kind of number
+        lambda: m.next(A),
+        lambda: m.add(A.astype(np.float16), 1.0),
+        lambda: m.next(N.astype(np.int16)),
+        lambda: m.next(N.astype(np.uint64)),
+        lambda: m.bump(A.copy()),
+        lambda: m.fill(A.copy(), N.astype(np.int32)),
+        lambda: m.add.strict()(A, B),
+        lambda: m.reach.strict()({"position": P, "t": 1.0}),
+        lambda: fp.fuse(lambda x: m.add(x, 1)).strict()(A),
+        lambda: fp.fuse(lambda r: m.reach(r)).strict()({"position": P, "t": 1.0}),
+        lambda: fp.fuse(lambda x: m.add.strict()(x, 1))(A),
+        lambda: fp.Module.load_from_source(device, "narrowing_strict", SOURCE, strict=True).add(A, B),
+    ]
+    for call in refused:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(fp.NoMatchError) as caught:
+                call()
+        assert "vcast" in caught.value.hint or "what is written" in caught.value.hint or "takes 1 axis" in caught.value.hint
+    for array, dtype in itertools.product((A, A.astype(F32)), (np.float64, F32)):
+        given = np.zeros(16, dtype)  # results are not converted: what receives them has their type
+        if dtype is np.float64:
+            with pytest.raises(fp.ShapeError, match=r"float64\[16\](.|\n)*float32\[16\]"):
+                told(lambda: m.put(array, given))  # noqa: B023
+            assert not given.any()
+        else:
+            told(lambda: m.put(array, given))  # noqa: B023
+            np.testing.assert_array_equal(given, A.astype(F32))
+    with pytest.raises(fp.AmbiguousCallError, match=r"vcast\(a, m\.half\)"):
+        m.either(A)
+
+
+def test_torch_tensors_are_never_converted(m: Any) -> None:
+    torch = pytest.importorskip("torch")
+    for wrong in (torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.int64)):
+        with pytest.raises(fp.NoMatchError, match="never silent"):
+            m.add(wrong, 1.0)
+
+
+@pytest.mark.req("V16", "C20")
+def test_resolve_and_explain_tell(m: Any) -> None:
+    assert fp.resolve(m.add, A, 1.0).types == [m.float, m.float]
+    assert "a: float over 1 axes" in str(m.add.explain(A, 1.0))
