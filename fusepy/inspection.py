@@ -102,7 +102,7 @@ def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanati
     if written:
         reasons.append(f"written back: {', '.join(written)}")
     inputs = argument_lines(before, [p.region for p in plans])
-    pairs, stored, peak = tuple(neighbours(before, program.oracle)), (), 0
+    pairs, stored, peak = tuple(neighbours(before, program.oracle, not program.joins)), (), 0
     if isinstance(program.plan, Schedule):
         stored, peak = tuple(_stored(program, args)), program.plan.peak_bytes(program.shapes(args))
     shown = (tuple(variants), tuple(reasons), tuple(inputs), pairs, stored, peak, cache)
@@ -131,16 +131,16 @@ def _variants(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[list[V
     shapes = program.slot_shapes(program.shapes(args))
     given = [*args, *program.captures, *[None] * len(shapes)]
     strides = [a.strides if isinstance(a, Tensor) else contiguous_strides(s) for a, s in zip(given, shapes)]
-    strided = [a for a in given if isinstance(a, Tensor) and not a.linear]
+    strided = [a for a in (given[p] for p in plan.positions) if isinstance(a, Tensor) and not a.linear]
     if isinstance(plan, ReducePlan):
         stages = plan.stages(plan.check(shapes, strides))
-        why = "since the sizes ask for as many stages" if len(stages) > 1 else "since its results fill the device"
+        why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'}"
         own = ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing"
         return list(stages), why + own * bool(program.options.numthreads)
     if plan.tile:
         why = "since options(numthreads=…) asks for groups that are tiles of the grid"
     elif not plan.linear:
-        why = "since an argument is mapped to some of the grid's dimensions only, or is a grid() or texture"
+        why = "since an argument or result runs along other dimensions than the grid's, or is a grid() or texture"
     elif strided:
         why = f"since an argument has strides {strided[0].strides}"
     elif not plan.one_shape(shapes):

@@ -7,9 +7,37 @@ from dataclasses import dataclass
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
-from fusepy.passes.effects import writes_array
+from fusepy.passes.effects import is_pure, writes_array
 from fusepy.passes.levels import reads_whole
 from fusepy.passes.partition import PRICE, Part, Partition, base, partition
+
+# all that is said of neighbours: why they are in one kernel or in two, and the smallest edit that would fuse them
+WAYS: dict[str, tuple[str, str]] = {
+    "combined": ("kernel {k} combines elements as it computes them", ""),
+    "small grid": ("kernel {k} goes on with what it has reduced, on the small grid", ""),
+    "one grid": ("kernel {k} computes both element by element, on one grid", ""),
+    "again": ("; {a} is computed again, for {compute} bytes an element, where passing it through memory moves {load}", ""),
+    "whole": (
+        "{b} reads the array as a whole, so all of it must be there",
+        "let {b} compute {a} in Slang for each element that it reads",
+    ),
+    "reduced": ("{b} needs the result of {a}, which is known when all elements have been combined", ""),
+    "behind a reduction": (
+        "{a} follows a reduction, on the small grid that it leaves, so it is known when all elements have been combined",
+        "",
+    ),
+    "alone": ("{a} writes an array, and nothing else may run beside it", "take {b} into {a}"),
+    "acts": ("{a} may write memory, so it runs once, in an earlier kernel, which stores what it returns", "take {b} into {a}"),
+    "written": ("an array from which {a} is computed may be written between {a} and {b}", "call {b} before what writes"),
+    "written earlier": ("an array from which {a} is computed may be written before kernel {k} runs", ""),
+    "overwritten": ("{b} is in a kernel that writes an array from which {a} is computed", "compute {a} in Slang, in what writes"),
+    "price": (
+        "an earlier kernel computes {a} too, and passing it through memory moves {load} bytes an element, where computing it "
+        "again takes {compute} or more",
+        "",
+    ),
+    "at hand": ("kernel {k} has {a} in memory, since it reads it as a whole as well", ""),
+}
 
 
 @dataclass(frozen=True)
@@ -48,9 +76,9 @@ def label(node: Node) -> str:
     return f"{what} ({node.loc})" if node.loc else what
 
 
-def neighbours(resolved: Graph, oracle: Oracle) -> list[Neighbours]:
-    """Every pair of nodes of which one uses what the other computes, kernel by kernel."""
-    found = partition(resolved, oracle)
+def neighbours(resolved: Graph, oracle: Oracle, apart: bool = False) -> list[Neighbours]:
+    """Every pair of nodes of which one uses what the other computes, kernel by kernel; `apart` is that of the partition."""
+    found = partition(resolved, oracle, apart)
     answers: list[Neighbours] = []
     reasons = _Reasons(found)
     for k, part in enumerate(found.parts):
@@ -64,7 +92,7 @@ class _Reasons:
         self.found = found
         self.levels = found.levels
         self.computed = [set(self.nodes(part)) for part in found.parts]
-        self.decided = {d.value: d for d in found.decisions}
+        self.decided = {(d.value, d.part): d for d in found.decisions}
 
     def nodes(self, part: Part) -> list[Node]:
         """What a kernel runs, reductions included."""
@@ -84,35 +112,43 @@ class _Reasons:
             if first is None or first.op.name == "const":
                 continue
             fused = first in self.computed[k] and below not in part.loads
-            why, edit = self.together(first, node, below, k) if fused else self.apart(first, node, below, reads_whole(map, value))
-            yield Neighbours(label(first), label(node), k, fused, why, edit)
+            ways = (
+                self.together(first, node, below, k) if fused else [self.apart(first, node, below, reads_whole(map, value), part)]
+            )
+            said = {"a": label(first).partition(" (")[0], "b": label(node).partition(" (")[0], "k": k}
+            decision = self.decided.get((below, part))
+            if decision is not None:
+                said |= {"load": f"{decision.load:g}", "compute": f"{decision.compute:g}"}
+            why = "".join(WAYS[way][0].format(**said) for way in ways)
+            yield Neighbours(label(first), label(node), k, fused, why, WAYS[ways[0]][1].format(**said))
 
-    def together(self, first: Node, second: Node, value: Value, k: int) -> tuple[str, str]:
-        """Why both are in kernel `k`."""
-        if not second.op.spreads:
-            why = f"kernel {k} combines elements as it computes them"
-        elif not first.op.spreads:
-            why = f"kernel {k} goes on with what it has reduced, on the small grid"
-        else:
-            why = f"kernel {k} computes both element by element, on one grid"
-        others = [j for j, nodes in enumerate(self.computed) if first in nodes and j < k]
-        decision = self.decided.get(value)
-        if others and decision is not None and not decision.stored:
-            why += f"; computed again, for {decision.compute:g} bytes an element, where storing it moves {decision.load:g}"
-        return why, ""
+    def together(self, first: Node, second: Node, value: Value, k: int) -> list[str]:
+        """How both are in kernel `k`, as keys of `WAYS`."""
+        way = "combined" if not second.op.spreads else "small grid" if not first.op.spreads else "one grid"
+        decision = self.decided.get((value, self.found.parts[k]))
+        again = decision is not None and not decision.stored and any(first in nodes for nodes in self.computed[:k])
+        return [way, "again"] if again else [way]
 
-    def apart(self, first: Node, second: Node, value: Value, whole: bool) -> tuple[str, str]:
-        """Why they are in two kernels, and what would change that."""
-        a, b = label(first).partition(" (")[0], label(second).partition(" (")[0]
+    def apart(self, first: Node, second: Node, value: Value, whole: bool, part: Part) -> str:
+        """Why they are in two kernels, as a key of `WAYS`."""
         if whole:
-            why = f"{b} reads the array as a whole, so all of it must be there"
-            return why, f"let {b} compute {a} in Slang for each element that it reads"
+            return "whole"
         if not first.op.spreads:
-            return f"{b} needs the result of {a}, which is known when all elements have been combined", ""
+            return "reduced"
         if writes_array(first):
-            return f"{a} writes an array, and nothing else may run beside it", f"take {b} into {a}"
-        decision = self.decided.get(value)
-        if decision is None or decision.why != PRICE:
-            return f"an array is written between {a} and {b}", f"call {b} before what writes"
-        why = f"an earlier kernel computes {a} too, and loading {decision.load:g} bytes an element costs less than"
-        return f"{why} computing it again", ""
+            return "alone"
+        if value in self.levels.folding:
+            return "behind a reduction"
+        if not is_pure(first):
+            return "acts"
+        decision = self.decided.get((value, part))
+        if decision is None or not decision.stored:
+            return "at hand"
+        if decision.why == PRICE:
+            return "price"
+        if part.alone:
+            return "overwritten"
+        position = self.levels.position
+        return (
+            "written" if any(position[first] < position[w] < position[second] for w in self.levels.writers) else "written earlier"
+        )

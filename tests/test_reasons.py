@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.reasons import WAYS
 from tests.functions import ramp
 
 SOURCE = """
@@ -15,6 +18,9 @@ import fusepy;
 float luminance(float3 c) { return dot(c, float3(0.2126, 0.7152, 0.0722)); }
 float blur(int2 p, Tensor<float,2> t) { return t[p] * 0.5 + t[int2(0, 0)] * 0.5; }
 float3 grade(float3 c, float detail) { return c + detail; }
+void put(int2 p, float v, RWTensor<float,2> t) { t[p] = v; }
+float poke(float x, float* p) { p[0] = x; return x; }
+float slow(float x) { return sin(x) + cos(x); }
 float bump(int2 p, RWTensor<float,2> t) { float old = t[p]; t[p] = old + 1; return old; }
 """
 G = fp.grid((4, 8))
@@ -35,15 +41,15 @@ DETAIL = """detail: 2 kernels
   argument image: float over 3 axes
   argument p: int2 over 2 axes
   kernel 0: linear, since all arguments are contiguous and of one shape
-  kernel 1: strided2 by rows, since an argument is mapped to some of the grid's dimensions only, or is a grid() or texture
+  kernel 1: strided2 by rows, since an argument or result runs along other dimensions than the grid's, or is a grid() or texture
   luminance: fused: elementwise on the grid of the results
   blur: fused: elementwise on the grid of the results
   sub: fused: elementwise on the grid of the results
   grade: fused: elementwise on the grid of the results
   luminance -> blur: split: blur reads the array as a whole, so all of it must be there; to fuse them, let blur compute \
 luminance in Slang for each element that it reads
-  luminance -> sub: split: an earlier kernel computes luminance too, and loading 4 bytes an element costs less than computing \
-it again
+  luminance -> sub: split: an earlier kernel computes luminance too, and passing it through memory moves 4 bytes an element, \
+where computing it again takes 8 or more
   blur -> sub: fused: kernel 1 computes both element by element, on one grid
   sub -> grade: fused: kernel 1 computes both element by element, on one grid
   stored: luminance by kernel 0, 4 bytes for each of 32 elements, for kernel 1
@@ -67,10 +73,10 @@ SOFTMAX = """softmax: 3 kernels
   sub -> exp: fused: kernel 1 computes both element by element, on one grid
   exp -> sum: fused: kernel 1 combines elements as it computes them
   max -> sub: split: sub needs the result of max, which is known when all elements have been combined
-  sub -> exp: fused: kernel 2 computes both element by element, on one grid; computed again, for 4.25 bytes an element, where \
-storing it moves 8
-  exp -> div: fused: kernel 2 computes both element by element, on one grid; computed again, for 4.5 bytes an element, where \
-storing it moves 8
+  sub -> exp: fused: kernel 2 computes both element by element, on one grid; sub is computed again, for 4.25 bytes an element, \
+where passing it through memory moves 8
+  exp -> div: fused: kernel 2 computes both element by element, on one grid; exp is computed again, for 4.5 bytes an element, \
+where passing it through memory moves 8
   sum -> div: split: div needs the result of sum, which is known when all elements have been combined
   stored: max by kernel 0, 4 bytes for each of 4 elements, for kernels 1, 2
   stored: sum by kernel 1, 4 bytes for each of 4 elements, for kernel 2
@@ -101,18 +107,134 @@ def test_an_epilogue_is_fused(device: Any) -> None:
     ]
 
 
-def test_writes_split_and_say_what_to_do(m: Any, device: Any) -> None:
-    @fp.fuse
-    def f(a: Any) -> Any:
-        before = a * 2
-        return m.bump(G, a) + before
+def at_hand(m: Any, a: Any, b: Any) -> Any:
+    outer = fp.sum(b, 0) * fp.sum(b, 1, True)
+    return m.blur(G, outer) + outer
 
-    pairs = f.explain(fp.Tensor.zeros(device, (4, 8))).neighbours
-    why = {(re.sub(r" \(.*", "", p.first), re.sub(r" \(.*", "", p.second)): (p.why, p.edit) for p in pairs if not p.fused}
-    assert why == {
-        ("bump", "add"): ("bump writes an array, and nothing else may run beside it", "take add into bump"),
-        ("mul", "add"): ("an array is written between mul and add", "call add before what writes"),
-    }
+
+def written(m: Any, a: Any, b: Any) -> Any:
+    before = a * 2
+    return m.bump(G, a) + before
+
+
+def written_earlier(m: Any, a: Any, b: Any) -> Any:
+    """What writes stands behind the use, and runs before it, since that waits for a sum."""
+    before = a * 2
+    late = before + m.blur(G, b * fp.sum(before))
+    m.bump(G, a)
+    return late
+
+
+def overwritten(m: Any, a: Any, b: Any) -> Any:
+    m.put(G, fp.sum(b) + a * 2, a)
+    return b
+
+
+def acts(m: Any, a: Any, b: Any) -> Any:
+    value = m.poke(b, a)
+    return value + fp.sum(value)
+
+
+def again(m: Any, a: Any, b: Any) -> Any:
+    value = a * 2
+    return value + fp.sum(value)
+
+
+def price(m: Any, a: Any, b: Any) -> Any:
+    value = m.slow(a)
+    return value + fp.sum(value)
+
+
+# for each reason a program in which it is true, and what is said
+REASONS: dict[str, tuple[Callable[..., Any], str]] = {
+    "combined": (lambda m, a, b: fp.sum(a * 2), "mul -> sum: fused: kernel 0 combines elements as it computes them"),
+    "small grid": (
+        lambda m, a, b: fp.sqrt(fp.sum(a, 0)),
+        "sum -> sqrt: fused: kernel 0 goes on with what it has reduced, on the small grid",
+    ),
+    "one grid": (lambda m, a, b: a * 2 + b, "mul -> add: fused: kernel 0 computes both element by element, on one grid"),
+    "again": (
+        again,
+        "mul -> add: fused: kernel 1 computes both element by element, on one grid; mul is computed again, for 4.25 bytes an "
+        "element, where passing it through memory moves 8",
+    ),
+    "whole": (
+        at_hand,
+        "mul -> blur: split: blur reads the array as a whole, so all of it must be there; to fuse them, let blur compute mul "
+        "in Slang for each element that it reads",
+    ),
+    "reduced": (again, "sum -> add: split: add needs the result of sum, which is known when all elements have been combined"),
+    "behind a reduction": (
+        lambda m, a, b: b * (1 / fp.sum(a)),
+        "div -> mul: split: div follows a reduction, on the small grid that it leaves, so it is known when all elements have "
+        "been combined",
+    ),
+    "alone": (
+        written,
+        "bump -> add: split: bump writes an array, and nothing else may run beside it; to fuse them, take add into bump",
+    ),
+    "acts": (
+        acts,
+        "poke -> add: split: poke may write memory, so it runs once, in an earlier kernel, which stores what it returns; to fuse "
+        "them, take add into poke",
+    ),
+    "written": (
+        written,
+        "mul -> add: split: an array from which mul is computed may be written between mul and add; to fuse them, call add "
+        "before what writes",
+    ),
+    "written earlier": (
+        written_earlier,
+        "mul -> add: split: an array from which mul is computed may be written before kernel 3 runs",
+    ),
+    "overwritten": (
+        overwritten,
+        "add -> put: split: put is in a kernel that writes an array from which add is computed; to fuse them, compute add in "
+        "Slang, in what writes",
+    ),
+    "price": (
+        price,
+        "slow -> add: split: an earlier kernel computes slow too, and passing it through memory moves 8 bytes an element, where "
+        "computing it again takes 12 or more",
+    ),
+    "at hand": (at_hand, "mul -> add: split: kernel 3 has mul in memory, since it reads it as a whole as well"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_reason_is_said_where_it_is_true(m: Any, device: Any, way: str) -> None:
+    program, said = REASONS[way]
+    a, b = fp.Tensor.zeros(device, (4, 8)), fp.Tensor.from_numpy(device, ramp(4, 8))
+    explained = fp.fuse(lambda a, b: program(m, a, b)).explain(a, b)
+    assert said in [re.sub(r" \(\S+:\d+\)", "", str(p)) for p in explained.neighbours]
+
+
+def test_an_array_beside_a_reduction_is_in_its_kernel(device: Any) -> None:
+    """While it has the extents that the reduction leaves; what stretches these waits for the result."""
+    f = fp.fuse(lambda x, old: fp.where((n := fp.sum(x, 0)) > 0, n, old + 1))
+    x = np.arange(12, dtype=np.float32).reshape(3, 4) - 15
+    for rows, old in ((x, ramp(4)), (x[:, 1:2], ramp(4)), (x + 12, ramp(1))):
+        total = rows.sum(0)
+        wanted = np.where(total > 0, total, old + 1)
+        for _ in range(2):
+            np.testing.assert_array_equal(f(rows, old), wanted)
+        assert f.explain(rows, old).kernels == (1 if len(total) >= len(old) else 2)
+    given, total = fp.Tensor.from_numpy(device, ramp(4)), x.sum(0)
+    f(fp.Tensor.from_numpy(device, x), given, _result=given)
+    np.testing.assert_array_equal(given.to_numpy(), np.where(total > 0, total, ramp(4) + 1))
+    with pytest.raises(fp.ShapeError, match="do not broadcast"):
+        f(x, ramp(3))
+
+
+def test_how_a_kernel_indexes_is_about_its_own_arguments(m: Any, device: Any) -> None:
+    @fp.fuse
+    def f(a: Any, b: Any) -> Any:
+        return m.blur(G, a * 2) + b, m.slow(a)
+
+    wide = fp.Tensor.from_numpy(device, ramp(4, 16))
+    kernels = f.explain(fp.Tensor.from_numpy(device, ramp(4, 8)), wide[:, ::2]).variants
+    assert kernels[0] == "linear, since all arguments are contiguous and of one shape"
+    assert "grid()" in kernels[1]
 
 
 def test_a_cache_miss_names_what_differs(m: Any, device: Any) -> None:

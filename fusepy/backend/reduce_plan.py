@@ -121,9 +121,14 @@ class ReducePlan(Plan):
     # ---- what a call takes --------------------------------------------------------------------------------------
 
     def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> FoldRecipe:
+        if self.strict and any(o.dims for o in self._operands[len(self.region.bodies[0].inputs) :]):
+            raise FoldsApart(
+                f"{self.name}: an array beside what is reduced", hint="strict broadcasting compares the small grid alone"
+            )
         plain = super()._made(shapes, strides)
         grid = plain.grid
         self._check_extents(grid, shapes)
+        self._check_small(grid, shapes)
         outputs = math.prod(grid[d] for d in self._kept)
         reduced = math.prod(grid[d] for d in self._over)
         for fold in folds_of(self.region):
@@ -162,6 +167,20 @@ class ReducePlan(Plan):
                         saw=f"1 and {grid[d]}",
                         hint="compute the results in calls of their own",
                     )
+
+    def _check_small(self, grid: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
+        """Raises `FoldsApart` where an array of the epilogue stretches the small grid: each fold would be made several times."""
+        first = len(self.region.bodies[0].inputs)
+        if len(self._operands) == first:
+            return
+        for d in self._kept:
+            along = [o for o in self._operands if o.position < first and d in o.dims and not o.spread]
+            if grid[d] != 1 and all(shapes[o.position][o.dims.index(d)] == 1 for o in along):
+                raise FoldsApart(
+                    f"{self.name}: an array is longer than what a reduction leaves",
+                    saw=f"1 and {grid[d]}",
+                    hint="compute the results in calls of their own",
+                )
 
     def _lies_contiguous(
         self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]

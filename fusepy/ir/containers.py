@@ -16,6 +16,7 @@ COORDINATES = ("Grid", "CallId")  # integers, one per dimension of a grid; the l
 # grid it is used in. A "1" behind the name says that it is a scalar; without it Slang chooses among scalar and vectors.
 _PLACES = ("CallId", "ThreadId", "WangHash", "RandFloat")
 GENERATORS = (*_PLACES, *(f"{name}1" for name in _PLACES))
+PLACES = (*COORDINATES, *GENERATORS)  # what is computed from where a thread is, and lies in no memory
 
 # textures by their shape; raw buffers, bindless handles, and what is only ever passed as it is (samplers, …), see `ir.resources`
 TEXTURES = tuple(f"Texture{shape}" for shape in TEXTURE_RANKS)

@@ -134,7 +134,8 @@ class _Fuser:
             body, further = self.epilogue(part, folds)
             bodies.append(body)
             operands += [v for v, _ in further]
-            maps += [m for _, m in further]
+            left = [int(d.removeprefix("d")) for d in kept]
+            maps += [m.compose(left) for _, m in further]
         values = [*plain.results, *(Value(v.type, v.dims) for v in results)]
         self.add(Node(plain.op, operands, maps, values, attrs, None, bodies), [*part.stored, *results])
 

@@ -55,7 +55,7 @@ class Levels:
         place: of every node: the level of the kernel that runs it.
         folding: for what a reducing kernel computes besides elements, the reductions; what follows them on their small grid too.
         foldings: all of these, in order.
-        apart: whether only what has the same extents for certain is taken to share a grid.
+        apart: whether only what has the same extents for certain is taken to share a grid, be it the small one of reductions.
         spread: generators, and what is computed from them alone: the same in whatever kernel it is computed.
     """
 
@@ -138,12 +138,18 @@ class Levels:
             return None
         identity = tuple(range(folding.small_rank))
         for value, map in zip(node.operands, node.maps):
-            if reads_whole(map, value) or value in self.spread or map.dims != (identity if value in self.folding else ()):
+            if reads_whole(map, value) or value in self.spread or (value in self.folding and map.dims != identity):
                 return None
             # what is computed otherwise must be there before the reductions are done; arrays of one element lie in memory
             if self.level[value] > folding.level or value.rank != len(map.dims or ()):
                 return None
+            if value.rank and value not in self.folding and not self._fits_small(value):
+                return None
         return folding
+
+    def _fits_small(self, value: Value) -> bool:
+        """Whether `value` is taken to have the extents that a reduction leaves, until those are known: it lies in memory."""
+        return not self.apart and all(leaf.container == "Tensor" for leaf, _ in self.leaves(value))
 
     def _join(self, node: Node, level: int) -> Folding:
         """The reductions that `node` is computed with."""

@@ -11,13 +11,15 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.containers import PLACES
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.cost import compute_bytes, element_bytes
 from fusepy.passes.effects import is_pure, writes_array
 from fusepy.passes.levels import Folding, Leaves, Levels, reads_whole
 
-PRICE = "what costs less"  # the reason of a decision that no order of writes has made
+PRICE = "what costs less"  # reasons of decisions; no order of writes has made this one
+WRITTEN = "an array that it is computed from may be written before it is used"
 
 
 @dataclass(eq=False)
@@ -48,9 +50,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Decision:
-    """Why a value that two kernels need is stored or computed again, with the bytes per element that decided it."""
+    """Why a value that two kernels need is stored or computed again in `part`, with the bytes per element that decided it."""
 
     value: Value
+    part: Part
     stored: bool
     load: float
     compute: float
@@ -353,11 +356,11 @@ class _Partitioner:
         if node.op.name in ("const", "expand"):
             return False
         if part.alone and value in self.old:
-            self.decisions.append(Decision(value, True, 0, 0, "the array that it is computed from is written"))
+            self.decisions.append(Decision(value, part, True, 0, 0, WRITTEN))
             return True
         if levels.writers and levels.written_between(self.sources(value), levels.level[value], part.level):
             self.store(value)
-            self.decisions.append(Decision(value, True, 0, 0, "an array is written before it is used"))
+            self.decisions.append(Decision(value, part, True, 0, 0, WRITTEN))
             return True
         home = self.home.get(value)
         maker = home or self.maker(value, part)
@@ -367,7 +370,7 @@ class _Partitioner:
         load = float(size if home is not None else 2 * size)
         compute = self.compute_again(value, seen, load)
         stored = load < compute
-        self.decisions.append(Decision(value, stored, load, compute, PRICE))
+        self.decisions.append(Decision(value, part, stored, load, compute, PRICE))
         if stored and home is None:
             self.put(value, maker)
         return stored
@@ -401,7 +404,8 @@ class _Partitioner:
             done.add(current)
             node = self.levels.producer.get(current)
             if node is None or current in self.levels.folding or (current in self.home and current is not value):
-                along = current.rank >= value.rank  # an array of smaller rank is read again and again, and comes from the cache
+                # an array of smaller rank is read again and again, and comes from the cache; coordinates are no memory
+                along = current.rank >= value.rank and current.container not in PLACES
                 cost += element_bytes(current.type, self.oracle) if along else 0
                 continue
             cost += compute_bytes(node)

@@ -21,8 +21,10 @@ from fusepy.ir.interpret import interpret
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.verify import verify
 from fusepy.passes import PIPELINE, Pass, run_pipeline
+from fusepy.passes.effects import is_pure
 from fusepy.passes.rewrite import substitute
 from fusepy.passes.split import split_region
+from fusepy.reasons import label, neighbours
 from tests.fake_oracle import FUNCTIONS
 from tests.reference import meaning
 from tests.strategies import ORACLE, Program, programs
@@ -126,6 +128,16 @@ def test_programs_of_several_regions_mean_the_same_whole_and_split(program: Prog
     split = fused.replace(nodes=nodes, outputs=[made.get(v, v) for v in fused.outputs])
     verify(split, "fused", ORACLE)
     _same(interpret(split, args, functions), expected, program)
+
+
+@settings(max_examples=100)
+@given(program=programs(12, folds=True))
+def test_reasons_tell_of_writes_only_where_something_may_write(program: Program) -> None:
+    """Of the random functions only those that take a pointer may write, and none writes an array."""
+    resolved = run_pipeline(program.graph, ORACLE, after="dce")
+    acting = {label(n) for n in resolved.nodes if not is_pure(n)}
+    for pair in neighbours(resolved, ORACLE):
+        assert ("writ" in pair.why) <= (pair.first in acting), pair
 
 
 def test_a_fold_keeps_its_own_extents_beside_a_larger_result() -> None:
