@@ -24,6 +24,7 @@ from fusepy.backend.marshals.base import (
     reach,
     to_storage,
 )
+from fusepy.backend.math64 import math64, needed
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.rows import row_kernel, walk_fields
 from fusepy.backend.shims import make_shims
@@ -218,10 +219,17 @@ class RegionKernel:
     def build(self) -> KernelSource:
         fields = self.fields()
         entry = f"{self.name}_kernel"  # never "main": on CUDA that name is rewritten and not found again
+        by_group = self.tiled if self.variant.tile else self.rows if self.variant.rows else self.kernel
+        program = [*self.trampoline(), "", *by_group(entry)]
+        sources = self.shims.sources
+        if needed((*program, *sources.values())):
+            name, content = math64()
+            spelled = {n: f"import {name};\n{t}" if needed([t]) else t for n, t in sources.items()}
+            sources = {name: content, **spelled}  # loaded first, since others import it
         lines = [f"// {self.signature()}, {self.variant}"]
         wanted = self.imports if self.shims.imported is None else self.shims.imported
         imported = [name for alias, names in self.imports.items() if alias in wanted for name in names]
-        lines += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *self.shims.sources))]
+        lines += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *sources))]
         lines += self.options.exports()
         lines += ["", "struct FzArguments", "{", *(f"    {f.type} {f.name};" for f in fields), "};"]
         if not self.target.entry_point_block:
@@ -229,10 +237,9 @@ class RegionKernel:
             lines += [f"{declare_resource(f)};" for f in self.resources()]
         preludes = dict.fromkeys(self.accesses[o.container].prelude for o in self.operands if not o.is_resource)
         lines += [line for text in preludes if text for line in ("", text.rstrip())]
-        by_group = self.tiled if self.variant.tile else self.rows if self.variant.rows else self.kernel
-        lines += ["", *self.trampoline(), "", *by_group(entry)]
+        lines += ["", *program]
         text = self.arrays.spell("\n".join(lines) + "\n")
-        shims, linked = tuple(self.shims.sources.items()), self.options.conformances
+        shims, linked = tuple(sources.items()), self.options.conformances
         return KernelSource(text, entry, fields, self.shape, shims, linked, self.body.name, self.resources())
 
     def signature(self) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fusepy.ir.graph import Node
+from fusepy.ir.ops.doubles import is_long
 
 LANES = 8  # of the vectors in which lavapipe runs the threads of a group
 GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis; longer grids fold into rows
@@ -59,4 +60,4 @@ def is_light(region: Node) -> bool:
     """Whether the body is a few operations: a call of the user's may be any amount of code, and a loop takes long anyway."""
     assert region.body is not None
     nodes = region.body.nodes
-    return len(nodes) <= LIGHT_NODES and not any(n.bodies or n.op.name == "slang.call" for n in nodes)
+    return len(nodes) <= LIGHT_NODES and not any(n.bodies or n.op.name == "slang.call" or is_long(n) for n in nodes)

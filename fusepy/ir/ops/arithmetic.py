@@ -12,6 +12,7 @@ import numpy as np
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
+from fusepy.ir.ops.doubles import spelled
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
 from fusepy.ir.types import BOOL, FLOAT, INT, Type
@@ -88,7 +89,9 @@ class Operator(Op):
         wide = self.name in ("pow", "floordiv", "mod")  # these expand to calls, whose operands must agree in shape
         want = [shaped(scalar, shape if wide else v.type.shape) for v in node.operands]
         converted = [convert(a, v.type, w) for a, v, w in zip(args, node.operands, want)]
-        return (self.slang if scalar.is_float else self.slang_int).format(*converted, t=shaped(scalar, shape))
+        return (self.slang if scalar.is_float else self.slang_int).format(
+            *converted, t=shaped(scalar, shape), pow=spelled("pow", scalar)
+        )
 
 
 # Slang truncates: where the remainder and the divisor differ in sign, floor is one less. Adding the divisor to every
@@ -116,7 +119,7 @@ OPERATORS: list[Op] = [
         np.remainder,
         slang_int=f"{_REST} + {{1}} * {{t}}({_SIGNS})",
     ),
-    Operator("pow", "**", "pow({0}, {1})", np.power, domain="float"),
+    Operator("pow", "**", "{pow}({0}, {1})", np.power, domain="float"),
     Operator("neg", "-", "-{0}", np.negative),
     Operator("bitand", "&", "{0} & {1}", np.bitwise_and, domain="integer"),
     Operator("bitor", "|", "{0} | {1}", np.bitwise_or, domain="integer"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
+from fusepy.ir.ops.doubles import spelled
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
 from fusepy.ir.types import FLOAT, Type
@@ -50,7 +51,8 @@ class Intrinsic(Op):
         want = node.results[0].type
         if self.name == "abs" and want.dtype is not None and want.dtype.kind in "ub":
             return convert(args[0], node.operands[0].type, want)  # Slang's abs reads unsigned bits as signed
-        return f"{self.slang}({', '.join(convert(a, v.type, want) for a, v in zip(args, node.operands))})"
+        operands = [convert(a, v.type, want) for a, v in zip(args, node.operands)]
+        return f"{spelled(self.slang, want)}({', '.join(operands)})"
 
 
 class Spelled(Intrinsic):

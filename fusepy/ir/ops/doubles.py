@@ -1,0 +1,29 @@
+"""Slang's transcendental functions at double: under names of our own, since SPIR-V's instructions are for 16 and 32 bits."""
+
+from __future__ import annotations
+
+from fusepy.ir.graph import Node
+from fusepy.ir.types import Type
+
+PREFIX = "fz64_"  # of the functions of ``fusepy/slang/fusepy_math64.slang``, which are right on every device type
+
+_ANGLES = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
+_POWERS = ("exp", "exp2", "exp10", "log", "log2", "log10", "pow")
+FUNCTIONS = frozenset((*_ANGLES, *_POWERS))
+
+
+def spelled(function: str, type: Type) -> str:
+    """The name that is called for Slang's `function` of operands with the scalar of `type`.
+
+    Example:
+        >>> from fusepy.ir.types import FLOAT, Type
+        >>> spelled("sin", Type.vector(FLOAT, 3)), spelled("sin", Type.parse("double3")), spelled("sqrt", Type.parse("double"))
+        ('sin', 'fz64_sin', 'sqrt')
+    """
+    scalar = type.scalar
+    return f"{PREFIX}{function}" if function in FUNCTIONS and scalar is not None and scalar.name == "double" else function
+
+
+def is_long(node: Node) -> bool:
+    """Whether a node calls one of them, each some hundred instructions."""
+    return bool(node.results) and node.op.name in FUNCTIONS and spelled(node.op.name, node.results[0].type) != node.op.name
