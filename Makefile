@@ -6,9 +6,11 @@ JOBS   ?= 2
 OUT    ?= demo.png
 IMAGE  ?=
 ARGS   ?=
+SECONDS ?= 60
+SEED   ?= 1
 BIN    := .venv/bin
 
-.PHONY: demo test test-long bench lint doctor coverage-page clean
+.PHONY: demo test test-long fuzz bench lint doctor coverage-page clean
 
 # Develops a photograph with fused Slang functions and writes $(OUT).
 demo:
@@ -28,6 +30,12 @@ test-long:
 	@$(PYTHON) tools/setup_venv.py demo dev
 	@$(BIN)/python tools/setup_driver.py
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long $(ARGS)
+
+# Random programs in every mode, held to NumPy; `make fuzz SECONDS=3600 SEED=7`, FUSEPY_DEVICE chooses the device. See docs/reliability.md.
+fuzz:
+	@$(PYTHON) tools/setup_venv.py demo dev
+	@$(BIN)/python tools/setup_driver.py
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) --jobs $(JOBS) $(ARGS)
 
 bench:
 	@$(PYTHON) tools/setup_venv.py demo dev

@@ -35,9 +35,14 @@ def to_numpy(tensor: Tensor) -> Array:
     if tensor.strides and not _is_plain(tensor):
         steps = tuple(s * element.nbytes for s in tensor.strides) + flat.strides[1:]
         view = np.lib.stride_tricks.as_strided(flat[-low:], tensor.shape + element.shape, steps)
-        return view != 0 if element.stored != element.dtype else np.copy(view)
+        return _told(view, element.dtype) if element.stored != element.dtype else np.copy(view)
     view = flat.reshape(tensor.shape + element.shape)
-    return view != 0 if element.stored != element.dtype else view
+    return _told(view, element.dtype) if element.stored != element.dtype else view
+
+
+def _told(stored: Array, dtype: np.dtype[Any]) -> Array:
+    """Bools, which the device stores as integers; an array also without axes, where ``!=`` gives a scalar."""
+    return np.not_equal(stored, 0, out=np.empty(stored.shape, dtype))
 
 
 def copy_from_numpy(tensor: Tensor, array: Array) -> None:

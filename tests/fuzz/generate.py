@@ -1,0 +1,310 @@
+"""Random programs: every step is tried on NumPy as it is drawn, and left away where it means nothing there."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
+from tests.fuzz.inputs import CALLS, meant
+from tests.fuzz.known import known
+from tests.fuzz.meaning import FUNCTIONS, run_step
+from tests.fuzz.program import Arg, Program, Step
+from tests.fuzz.values import INTS, SCALARS, Refused, Val, is_float, number
+
+LETTERS = "abcd"
+EXTENTS = [1, 2, 3, 4, 5, 7, 8, 17]
+KINDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")
+MOST = 1 << 14
+
+
+class Draw:
+    """The making of one program from a seed."""
+
+    def __init__(self, seed: int, torch: bool = False):
+        self.random = random.Random(seed)
+        self.seed = seed
+        self.torch = torch
+        self.values: list[list[Val]] = [[] for _ in range(CALLS)]
+        self.program = Program([], [], [], [], seed=seed)
+
+    def one(self, items: Any) -> Any:
+        return self.random.choice(list(items))
+
+    def chance(self, p: float) -> bool:
+        return self.random.random() < p
+
+    def make(self) -> Program:
+        p = self.program
+        rank = self.one([0, 1, 1, 2, 2, 3, 4])
+        p.sizes = [{c: self.one(EXTENTS if rank < 4 else EXTENTS[:5]) for c in LETTERS} for _ in range(CALLS)]
+        if self.chance(0.04):
+            p.sizes[self.one(range(CALLS))][self.one(LETTERS)] = 0
+        if self.chance(0.05):
+            p.sizes[0][LETTERS[0]] = self.one([300, 1025, 4097]) if rank == 1 else 33
+        theme = self.one(["float", "float", "int", "any", "any", "vector", "vector", "double", "half"])
+        for _ in range(self.one([1, 2, 2, 3, 4])):
+            p.args.append(self.argument(rank, theme))
+        self.values = [meant(p, c) for c in range(CALLS)]
+        wanted, tries = self.one([1, 2, 3, 4, 5, 6, 8]), 0
+        while len(p.steps) < wanted and tries < 40:
+            tries += 1
+            step = self.step()
+            if step is not None:
+                self.take(step)
+        if not p.steps:
+            self.take(Step("mul", [0, [2]])) or self.take(Step("eq", [0, 0])) or self.take(
+                Step("reduce", [0], {"kind": "all", "axis": None})
+            )
+        self.choose_results()
+        return p
+
+    def choose_results(self) -> None:
+        p = self.program
+        made = [v for places in p.places() for v in places]
+        good = [v for v in made if self.telling(v)] or made
+        count = self.one([1, 1, 2, 3])
+        p.results = [good[-1]] if good else []
+        while len(p.results) < min(count, len(good)):
+            p.results.append(self.one(good))
+        if not p.results:
+            p.results = [0]
+        p.structure = "single" if len(p.results) == 1 and self.chance(0.5) else self.one(["tuple", "tuple", "list", "dict"])
+
+    def telling(self, place: int) -> bool:
+        """Whether most of what is at a place is known."""
+        return all(x.e.size == 0 or np.isfinite(x.e).mean() > 0.5 for x in (v[place] for v in self.values))
+
+    def argument(self, rank: int, theme: str) -> Arg:
+        scalar = {
+            "float": lambda: self.one(["float", "float", "float", "int", "bool"]),
+            "int": lambda: self.one(INTS),
+            "any": lambda: self.one(list(SCALARS)),
+            "vector": lambda: self.one(["float", "float", "float", "int", "double", "half", "uint", "bool"]),
+            "double": lambda: self.one(["double", "double", "float", "int64_t", "int"]),
+            "half": lambda: self.one(["half", "half", "float", "int16_t", "uint8_t"]),
+        }[theme]()
+        comp: tuple[int, ...] = ()
+        if theme == "vector" and self.chance(0.7):
+            comp = self.one([(2,), (3,), (3,), (4,), (2, 2), (2, 3), (3, 3), (4, 4)])
+            if len(comp) == 2 and scalar not in ("float", "double", "int", "half"):
+                comp = comp[:1]
+        dims: list[Any] = list(LETTERS[:rank])[self.one([0, 0, 0, *range(rank + 1)]) :]
+        dims = [1 if self.chance(0.12) else d for d in dims]
+        passed = self.one(["tensor", "tensor", "tensor", "numpy", "numpy", *(["torch"] if self.torch else [])])
+        layout = self.one(["C", "C", "C", "F", "strided", "reversed", "repeated", "shifted"])
+        if not comp and scalar in ("bool", "int", "float"):
+            empty = any(0 in t.values() for t in self.program.sizes)
+            if not dims and self.chance(0.7):
+                passed, layout = "number", "C"
+            elif dims and not empty and self.chance(0.1):
+                passed, layout = "list", "C"
+        if not dims:
+            layout = "C"
+        data = self.one(["small", "small", "small", "rough", "positive", "unit", "large"])
+        if scalar == "half" and data == "large":
+            data = "small"
+        if passed in ("number", "list") and data in ("rough", "unit"):
+            data = "small"
+        return Arg(scalar, comp, tuple(dims), passed, layout, data, seed=self.random.randrange(1 << 16))
+
+    # ---- steps ------------------------------------------------------------------------------------------------------
+
+    def place(self) -> int:
+        """A value, more likely one that was made last."""
+        count = len(self.values[0])
+        return count - 1 - min(int(self.random.expovariate(0.5)), count - 1) if self.chance(0.6) else self.random.randrange(count)
+
+    def like(self, place: int) -> Any:
+        """An operand that goes with another one: of its components, or a number."""
+        if self.chance(0.2):
+            first = self.values[0][place]
+            if is_float(first.scalar):
+                return [self.one([2, 0.5, -1.5, 3.0, 1, 0, -2])]
+            return [self.one([1, 2, 3, 5])]
+        comp = self.values[0][place].comp
+        for _ in range(6):
+            other = self.place()
+            if self.values[0][other].comp in (comp, ()) or not comp:
+                return other
+        return place
+
+    def of(self, want: Any) -> Any:
+        """A value of a type, if there is one."""
+        fits = [i for i, x in enumerate(self.values[0]) if (x.scalar, x.comp) == want and not (x.weak and x.rank)]
+        if fits and self.chance(0.9):
+            return self.one(fits[-4:] if self.chance(0.7) else fits)
+        if want == ("float", ()):
+            return [self.one([2.0, -0.5, 1.25])]
+        return None
+
+    def step(self) -> Step | None:
+        r = self.random.random()
+        a = self.place()
+        x = self.values[0][a]
+        if r < 0.24:
+            op = self.one(OPERATORS)
+            if op in ("neg", "invert"):
+                return Step(op, [a])
+            b = self.like(a)
+            if op in ("shl", "shr") and self.chance(0.7):
+                b = [self.one([0, 1, 2, 3])]
+            if self.chance(0.2) and not isinstance(b, list):
+                a, b = b, a
+            elif isinstance(b, list) and self.chance(0.4):
+                return Step(op, [b, a])
+            return Step(op, [a, b])
+        if r < 0.36:
+            return Step(self.one(UNARY), [a])
+        if r < 0.48:
+            op = self.one([*SEVERAL, "where", "where"])
+            count = SEVERAL[op][0]
+            if op == "where":
+                test = self.of(("bool", x.comp)) if self.chance(0.6) else self.of(("bool", ()))
+                test = test if isinstance(test, int) else self.like(a)
+                return Step(op, [test, a, self.like(a)]) if isinstance(test, int) else None
+            if op in ("clip", "smoothstep"):
+                low = self.one([-1, 0, 0.5, 1]) if is_float(x.scalar) else self.one([0, 1])
+                return Step(op, [a, [low], [low + 2]] if op == "clip" else [[low], [low + 2], a])
+            return Step(op, [a, *(self.like(a) for _ in range(count - 1))])
+        if r < 0.62:
+            return self.components(a, x)
+        if r < 0.80:
+            return self.fold(a, x)
+        if r < 0.90:
+            return self.call(a)
+        if r < 0.93:
+            return self.outer()
+        from tests.fuzz.control import draw
+
+        return draw(self)
+
+    def components(self, a: int, x: Val) -> Step | None:
+        choice = self.one(["cast", "cast", "member", "index", "construct", "construct", "vector", "vector"])
+        if choice == "cast":
+            scalar = self.one(list(SCALARS) if self.chance(0.5) else ["float", "int", "double", "half", "bool"])
+            return Step("cast", [a], {"scalar": scalar, "comp": list(x.comp)})
+        if choice == "member" and len(x.comp) <= 1:
+            letters = "xyzw"[: x.comp[0] if x.comp else 1]
+            if not x.comp:
+                return None
+            return Step("member", [a], {"name": "".join(self.one(letters) for _ in range(self.one([1, 1, 2, 3, 4])))})
+        if choice == "index" and x.comp:
+            if self.chance(0.3):
+                at = self.of(("int", ())) or self.of(("uint", ()))
+                if isinstance(at, int):
+                    return Step("index", [a, at])
+            return Step("index", [a], {"at": self.one(range(-x.comp[0], x.comp[0]))})
+        if choice == "construct":
+            scalar = self.one(["float", "float", "int", "double", "half", "bool", "uint", x.scalar])
+            comp = self.one([(2,), (3,), (4,), (3,), (2, 2), (2, 3)])
+            if len(comp) == 2 and scalar in ("bool", "uint", "int8_t", "uint8_t", "int16_t", "uint16_t", "int64_t", "uint64_t"):
+                return None
+            parts: list[Any] = []
+            left = comp[0] * (comp[1] if len(comp) == 2 else 1)
+            while left:
+                b = self.place()
+                size = int(np.prod(self.values[0][b].comp)) if len(self.values[0][b].comp) < 2 else 99
+                if size > left or (len(comp) == 2 and size != 1):
+                    b, size = [self.one([0, 1, 2])], 1
+                parts.append(b)
+                left -= size
+            if all(isinstance(b, list) for b in parts):
+                return None
+            return Step("construct", parts, {"scalar": scalar, "comp": list(comp)})
+        if choice == "vector" and x.comp:
+            op = self.one(["dot", "cross", "length", "normalize", "reflect", "matmul", "matmul"])
+            return Step(op, [a] if op in ("length", "normalize") else [a, self.like(a)])
+        return None
+
+    def fold(self, a: int, x: Val) -> Step | None:
+        if not x.rank and self.chance(0.9):
+            return None
+        axis: Any = None
+        if x.rank and self.chance(0.7):
+            axis = self.one(range(-x.rank, x.rank))
+            if x.rank > 1 and self.chance(0.25):
+                axis = self.random.sample(range(x.rank), self.one(range(1, x.rank + 1)))
+        r = self.random.random()
+        if r < 0.65:
+            return Step("reduce", [a], {"kind": self.one(KINDS), "axis": axis, "keepdims": self.chance(0.3)})
+        if not x.rank:
+            return None
+        along = self.one(range(-x.rank, x.rank))
+        if r < 0.85:
+            kind = self.one(["sum", "prod", "max", "min"])
+            return Step("scan", [a], {"kind": kind, "axis": along, "exclusive": kind in ("sum", "prod") and self.chance(0.3)})
+        if (x.scalar, x.comp) == ("float", (2,)):
+            return Step("fold", [a], {"function": "chain", "axis": along, "scan": True, "exclusive": self.chance(0.3)})
+        scan = self.chance(0.4)
+        function = self.one(["add", "big"])
+        attrs = {"function": function, "axis": along if scan else axis, "scan": scan}
+        return Step("fold", [a], {**attrs, "exclusive": self.chance(0.3)} if scan else {**attrs, "keepdims": self.chance(0.3)})
+
+    def call(self, a: int) -> Step | None:
+        if self.chance(0.1):
+            fits = [i for i, x in enumerate(self.values[0]) if (x.scalar, x.comp, x.rank, x.weak) == ("float", (), 2, False)]
+            return Step("next", [self.one(fits)]) if fits else None
+        name = self.one(FUNCTIONS)
+        operands: list[Any] = []
+        for p in FUNCTIONS[name][0]:
+            if isinstance(p, str):
+                _, scalar, rank = p.split()
+                fits = [
+                    i for i, x in enumerate(self.values[0])
+                    if (x.scalar, x.comp, x.rank, x.weak) == (scalar, (), int(rank), False)
+                ]  # fmt: skip
+                found = self.one(fits) if fits else None
+            else:
+                found = a if p is None else self.of(p)
+            if found is None:
+                return None
+            operands.append(found)
+        if all(isinstance(o, list) for o in operands):
+            return None
+        gives = {"parts": 2, "bump": 2, "exchange": 2}.get(name, 1)
+        if name == "exchange" and operands[0] == operands[1]:
+            return None
+        return Step("call", operands, {"name": name}, gives)
+
+    def outer(self) -> Step | None:
+        a, b = self.of(("float", ())), self.of(("float", ()))
+        if not isinstance(a, int) or not isinstance(b, int):
+            return None
+        ranks = self.values[0][a].rank, self.values[0][b].rank
+        if not sum(ranks) or sum(ranks) > 4 or a == b:
+            return None
+        shared = self.one(range(min(ranks) + 1))
+        rank = sum(ranks) - shared
+        dims = list(range(rank))
+        self.random.shuffle(dims)
+        first, second = dims[: ranks[0]], dims[rank - ranks[1] :]
+        return Step("outer", [a, b], {"a": first, "b": second})
+
+    def take(self, step: Step) -> bool:
+        """Adds a step, if it means something in both calls."""
+        found = []
+        try:
+            for values in self.values:
+                results = run_step(step, values)
+                if any(r.v.size > MOST or (is_float(r.scalar) and np.abs(r.v).max(initial=0) > 1e6) for r in results):
+                    return False
+                found.append(results)
+                operands = [number(p[0]) if isinstance(p, list) else values[p] for p in step.operands]
+                if known(step, operands, results):
+                    return False
+        except (Refused, ValueError):
+            return False
+        if any(r.e.size and not np.isfinite(r.e).any() for results in found for r in results):
+            return False
+        for values, results in zip(self.values, found):
+            values += results
+        self.program.steps.append(step)
+        return True
+
+
+def program(seed: int, torch: bool = False) -> Program:
+    """The program of a seed."""
+    return Draw(seed, torch).make()

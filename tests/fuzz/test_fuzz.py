@@ -1,0 +1,67 @@
+"""A slice of the fuzzer with a fixed seed, what it has found before, and the fuzzer itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.generate import program
+from tests.fuzz.program import Program
+from tests.fuzz.run import MODES, Runner
+from tests.fuzz.shrink import cleaned, means, shrink
+from tests.fuzz.text import function_text
+from tests.fuzz.worker import modes_of
+
+CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def runner(device: object) -> Runner:
+    return Runner(device)
+
+
+def test_what_was_found_before_stays_mended(runner: Runner) -> None:
+    assert CORPUS
+    for path in CORPUS:
+        for text in json.loads(path.read_text()):
+            found = runner.check(Program.loads(json.dumps(text["program"]))).findings
+            assert found == [], f"{path.name}: {text['name']}"
+
+
+def test_a_slice_of_programs(runner: Runner) -> None:
+    for seed in range(40):
+        made = program(seed)
+        found = runner.check(made, modes_of(seed)).findings
+        assert found == [], f"python -m tests.fuzz --repeat {seed}\n{function_text(made)}"
+
+
+@pytest.mark.long
+def test_a_longer_slice_of_programs(runner: Runner) -> None:
+    for seed in range(40, 700):
+        made = program(seed)
+        found = runner.check(made, modes_of(seed)).findings
+        assert found == [], f"python -m tests.fuzz --repeat {seed}\n{function_text(made)}"
+
+
+def test_programs_are_data() -> None:
+    for seed in range(60):
+        made = program(seed)
+        assert program(seed) == made
+        assert Program.loads(made.dumps()) == made
+        assert means(made)
+        compile(function_text(made), "program", "exec")
+
+
+def test_findings_shrink() -> None:
+    """To the step that matters, here any product, with the arguments that it needs and nothing else."""
+    found = next(p for p in map(program, range(500)) if len(p.steps) > 4 and any(s.op == "mul" for s in p.steps))
+    small = shrink(found, lambda p: any(s.op == "mul" for s in cleaned(p).steps))
+    assert [s.op for s in small.steps] == ["mul"]
+    assert len(small.args) <= 2
+    assert all(a.layout == "C" for a in small.args)
+
+
+def test_all_modes_are_run() -> None:
+    assert {m for seed in range(10) for m in modes_of(seed)} == set(MODES)
