@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from fusepy.backend.recorder import recording_into
+from fusepy.backend.recorder import Written, recording_into
 from fusepy.backend.values import freeze
 from fusepy.compile import Program
 from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
@@ -203,7 +203,8 @@ def run(setup: Setup, caller: Any, program: Program, args: Sequence[Any], kwargs
         try:
             if setup.encoder is None:
                 return program(leaves, result)
-            with recording_into(device, setup.encoder) as keep:
+            with recording_into(device, setup.encoder, caller.__name__) as keep:
+                keep.append(Written(bindings.values.values()))  # user code may write what it is given
                 return program.record(leaves, result, keep)
         finally:
             device.bindings = before

@@ -53,6 +53,21 @@ def thread_group(group: Any, what: str, device: Any) -> tuple[int, ...]:
     return found
 
 
+def by_name(given: Any, named: Mapping[str, Any], what: str, example: str) -> dict[str, Any]:
+    """What was given as a dict, by keyword, or both.
+
+    Raises:
+        ArgumentError: for anything but a dict of names, or a name that is given twice.
+    """
+    table: Mapping[Any, Any] = {} if given is None else given
+    if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(f"{what} takes names with values", saw=shown(given), hint=f"write {example}, or keywords")
+    doubled = [name for name in table if name in named]
+    if doubled:
+        raise ArgumentError(f"{what} got {doubled[0]!r} twice", hint="give it in the dict or by keyword")
+    return {**table, **named}
+
+
 def integers(given: Any) -> tuple[Any, ...]:
     """A number, a sequence of them, or slangpy's ``uint3``, as a tuple; empty for anything else."""
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):

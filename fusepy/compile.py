@@ -19,6 +19,7 @@ from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
+from fusepy.backend.recorder import Written
 from fusepy.backend.reduce_plan import FoldsApart, make_plan
 from fusepy.backend.schedule import Schedule
 from fusepy.backend.shims import used_names
@@ -228,7 +229,7 @@ class Program(Delivery):
             if not self.joins:
                 raise
             return Program.record(self.apart, args, result, keep)
-        keep += (placed, handed, result)
+        keep += (Written(placed) if self.acts else placed, handed, result)
         return handed
 
     @cached_property

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.recorder import check_encoder
 from fusepy.binding import NO_SETUP, CallContext, Setup, given, hook_of, merged, no_global
-from fusepy.choices import call_group, conformance_list, constant_list, thread_group
+from fusepy.choices import by_name, call_group, conformance_list, constant_list, thread_group
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.place import user_line
 from fusepy.trace import current_trace
@@ -130,10 +130,11 @@ class Configured:
 
     # ---- options: programs of their own -------------------------------------------------------------------------
 
-    def options(self: Self, **options: Any) -> Self:
+    def options(self: Self, options: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
         """This function compiled differently.
 
         Args:
+            options: options by name; ``named`` the same by keyword.
             numthreads: the thread group as ``[x]``, ``[x, y]`` or ``[x, y, z]``. Two or three numbers make groups that are tiles
                 of the grid, x along its last dimension, so that threads of a group are neighbours on the screen.
                 Kernels that reduce or scan have groups of their own, which their sizes ask for; `explain` says where that is so.
@@ -147,12 +148,13 @@ class Configured:
             >>> m.f.options(numthreads=[8, 8])(fp.grid((2, 3))).to_numpy().tolist()
             [[0, 1, 2], [10, 11, 12]]
         """
-        for name in options:
+        asked = by_name(options, named, f"{self.__name__}.options()", 'options({"numthreads": [16, 16]})')
+        for name in asked:
             if name not in _OPTIONS:
-                raise ArgumentError(f"{self.__name__}: there is no option {name!r}", hint=did_you_mean(name, _OPTIONS))
-        if not options:
+                raise ArgumentError(f"{self.__name__}: there is no option {name!r}", hint=did_you_mean(str(name), _OPTIONS))
+        if not asked:
             return self
-        return self._with_options(numthreads=thread_group(options["numthreads"], self.__name__, self._device))
+        return self._with_options(numthreads=thread_group(asked["numthreads"], self.__name__, self._device))
 
     def call_group_shape(self: Self, shape: Any) -> Self:
         """This function with thread groups that are tiles of this shape, slowest dimension first, as slangpy says it.
@@ -179,7 +181,7 @@ class Configured:
             >>> m.times(5), m.times.constants({"N": 3})(5)
             (5, 15)
         """
-        asked = {**(constants or {}), **named}
+        asked = by_name(constants, named, f"{self.__name__}.constants()", 'constants({"N": 3})')
         listed = constant_list(asked, self._constant_types(), self.__name__)
         kept = {c[1]: c for c in (*self._options.constants, *listed)}
         return self._with_options(constants=tuple(kept[name] for name in sorted(kept)))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.element import Element, element_of
+from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
 from fusepy.host_arrays import as_array
 from fusepy.ir.ranges import check_range
 from fusepy.ir.strides import span
+from fusepy.ir.types import BOOL, FLOAT
 from fusepy.recast import words
 
 if TYPE_CHECKING:
@@ -18,6 +21,72 @@ if TYPE_CHECKING:
     from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def constructed(given: Sequence[Any], shape: Any, dtype: Any, device: Device) -> Tensor:
+    """What ``Tensor(...)`` makes of what a user gives: rows of numbers, an array, another tensor, or extents.
+
+    Raises:
+        ArgumentError: for something else, or nothing.
+        ShapeError, UnsupportedArgumentError, RangeError: for numbers that are no array of `dtype`.
+    """
+    from fusepy.tensor import Tensor
+
+    while given and given[-1] is None:
+        given = given[:-1]
+    if not given or (len(given) == 1 and isinstance(given[0], tuple)):
+        wanted = cast("Any", given[0] if given else shape)
+        numbers = cast("list[Any]", np.atleast_1d(wanted).tolist())
+        if (given and shape is not None) or not all(map(_is_whole, numbers)):
+            raise _no_contents(wanted)
+        return Tensor.zeros(device, wanted, FLOAT if dtype is None else dtype)
+    made = _holding(given, dtype, device)
+    return made if shape is None else made.reshape(shape)
+
+
+def _holding(given: Sequence[Any], dtype: Any, device: Device) -> Tensor:
+    from fusepy.backend.marshals.array import list_array
+    from fusepy.tensor import Tensor
+
+    first: Any = given[0]
+    if len(given) == 1 and isinstance(first, Tensor):
+        return first.detach() if dtype is None else first.view(first.shape, dtype)
+    if len(given) == 1 and isinstance(first, np.ndarray):
+        return Tensor.from_numpy(device, cast("Array", first), dtype)
+    if len(given) == 1 and hasattr(first, "__dlpack__"):
+        return Tensor.from_dlpack(device, first, dtype)
+    if not all(isinstance(row, list) for row in given):
+        raise _no_contents(next(row for row in given if not isinstance(row, list)))
+    array = list_array(first if len(given) == 1 else list(given))
+    element = element_of((BOOL if array.dtype.kind == "b" else FLOAT) if dtype is None else dtype)
+    scalar = element.type.scalar
+    if scalar is not None:
+        if array.dtype.kind == "f" and not scalar.is_float:
+            raise ArgumentError(f"Tensor() of {element.type} would cut floats", saw=repr(first)[:60], hint="round them first")
+        check_range(array, scalar, "a number in a list")
+        array = array.astype(element.dtype)
+    return Tensor.from_numpy(device, array, element) if scalar is not None else _structs(array, element, device)
+
+
+def _structs(array: Array, element: Element, device: Device) -> Tensor:
+    """Structs from rows of plain numbers, whose last axis is one struct."""
+    from fusepy.tensor import Tensor
+
+    made = Tensor(device, element, array.shape[:-1])
+    copy_from_numpy(made, array.astype(np.dtype(element.dtype[0].base)))
+    return made
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+
+
+def _no_contents(saw: object) -> ArgumentError:
+    return ArgumentError(
+        "Tensor() takes lists of numbers, an array, another tensor, or a shape as a tuple",
+        saw="nothing" if saw is None else repr(saw)[:60],
+        hint="write Tensor([1, 2, 3]), Tensor([1, 2], [3, 4]), Tensor((4, 5)) or Tensor(shape=(4, 5), dtype=m.float3)",
+    )
 
 
 def to_numpy(tensor: Tensor) -> Array:

@@ -11,6 +11,7 @@ from fusepy.backend.marshals import MARSHALS
 from fusepy.backend.marshals.base import Bound
 from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.overlap import overlap
+from fusepy.backend.recorder import Written
 from fusepy.backend.runtime import Device
 from fusepy.backend.targets import Target
 from fusepy.detours import Detours
@@ -99,6 +100,8 @@ class Delivery:
         if self.detours is not None:
             ran = self.detours.enter([*args, *self.captures], placed, [*outs, *arrays.values()])
         results = self.execute(ran, outs if any(o is not None for o in outs) else None)
+        if self.device.queue.keeps:
+            self.device.queue.keep(Written(results))
         if self.detours is not None:
             self.detours.leave([*args, *self.captures], placed, ran)
         if self.waits or any(map(in_cuda, given)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fusepy.backend.recorder import check_encoder, recording_into
+from fusepy.backend.recorder import Written, check_encoder, recording_into
 from fusepy.backend.values import freeze, shown
 from fusepy.binding import NO_SETUP, after_hooks, bound, no_global
 from fusepy.choices import integers
@@ -71,9 +71,9 @@ def thread_count(counts: Sequence[Any], what: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _target(device: Device, encoder: Any) -> AbstractContextManager[list[Any]]:
+def _target(device: Device, encoder: Any, name: str) -> AbstractContextManager[list[Any]]:
     """Where a dispatch goes: into the user's encoder, or the device's own queue."""
-    return nullcontext(cast("list[Any]", [])) if encoder is None else recording_into(device, encoder)
+    return nullcontext(cast("list[Any]", [])) if encoder is None else recording_into(device, encoder, name)
 
 
 def dispatch(
@@ -120,8 +120,8 @@ def dispatch(
         bindings = after_hooks(setup, function, kernel.device, args, kwargs)
         if globals:
             bindings = bindings.updated({k: freeze(v, f"{name}: {k}") for k, v in globals.items()})
-        with bound(kernel.device, bindings, None), _target(kernel.device, encoder) as keep:
+        with bound(kernel.device, bindings, None), _target(kernel.device, encoder, name) as keep:
             kernel.dispatch(threads, own)
-            keep += (own, bindings)
+            keep += (Written(own.values()), bindings)  # user code may write whatever it is given
     except FusepyError as error:
         raise error.at(user_line()) from None

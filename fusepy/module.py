@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fusepy.backend.constructors import numbers_as, recorded
 from fusepy.backend.foreign import module_parts
 from fusepy.backend.runtime import Device
 from fusepy.backend.source import ModuleSource
@@ -19,13 +19,12 @@ from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you
 from fusepy.function import Function
 from fusepy.ir.names import check_function_name, check_identifier, split_path
 from fusepy.ir.oracle import THIS
-from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type
 from fusepy.namespace import Namespace
 from fusepy.nodes import Node, Use, several, wrong_count
 from fusepy.reload import Loaded, forget_programs, reread
 from fusepy.trace import current_trace
-from fusepy.traced import Traced, leaked
+from fusepy.traced import Traced
 
 _BUILTIN = ("float3", "float", "int", "uint", "half", "double", "bool", "float2", "float4", "int2", "float3x3", "float4x4")
 
@@ -121,10 +120,7 @@ class Module:
         Raises:
             ArgumentError: for anything else, or a module that was not loaded from a file.
         """
-        device, name, text, path, options = module_parts(module)
-        opened = as_device(device)
-        dirs = [*dict.fromkeys([*opened.include_paths, *options["include_paths"]])]
-        return Module(opened, ModuleSource.make(name, text, path, dirs, options["defines"]))
+        return Module(*_of_slangpy(module))
 
     def reload(self, source: str | None = None) -> bool:
         """Takes up the module's changed source, and says whether anything has changed.
@@ -353,28 +349,12 @@ class SlangType:
         self.module._check_reachable(self.type.name)  # pyright: ignore[reportPrivateUsage]
         if kwargs:
             raise ArgumentError(f"{self.type} takes its components by position", hint=f"write {self.type}(x, y, …)")
+        if any(isinstance(a, Traced) for a in args):
+            return recorded(self.type, args)
         trace = current_trace()
         if trace is not None:
             return trace.record("construct" if self.type.shape else "cast", args, {"type": self.type.name})
-        for value in args:
-            if isinstance(value, Traced):
-                raise leaked(value)
-        return self._of_numbers(args)
-
-    def _of_numbers(self, args: Sequence[Any]) -> np.ndarray[Any, Any]:
-        """One value from Python numbers, as an array of its components."""
-        count = math.prod(self.type.shape)
-        if not all(isinstance(a, (bool, int, float)) for a in args) or len(args) not in (1, count):
-            raise ArgumentError(
-                f"{self.type}() outside of a fused function takes {count} numbers",
-                saw=", ".join(type(a).__name__ for a in args),
-                hint="build vectors from arrays inside a function under @fuse",
-            )
-        for value in args:
-            if isinstance(value, float) and not self.type.is_float:
-                raise ArgumentError(f"{self.type}({value}) would cut a float", hint="round it first")
-            check_range(value, self.type, f"{self.type}({value})")
-        return np.resize(np.asarray(args, self.type.dtype), self.type.shape)
+        return numbers_as(self.type, args)
 
     def as_struct(self) -> SlangType:
         """The type itself; slangpy's spelling of "this name is a type"."""
@@ -390,8 +370,11 @@ class SlangType:
         return f"<Slang type {self.type}>"
 
 
-def get_function(module: Module, name: str) -> Function:
+def get_function(module: Any, name: str) -> Function:
     """The function of this name, as ``module.find_function(name)``.
+
+    Args:
+        module: a `Module`, or one that slangpy has loaded.
 
     Raises:
         UnknownNameError: if there is none; names the nearest.
@@ -402,9 +385,29 @@ def get_function(module: Module, name: str) -> Function:
         >>> fp.get_function(m, "add")(1, 2)
         3.0
     """
-    if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]  # slangpy's modules are passed here too
-        module = Module.from_slangpy(module)
-    return module.find_function(name)
+    return as_module(module).find_function(name)
+
+
+def as_module(module: Any) -> Module:
+    """A module as it is; one of slangpy's (``Module``, ``SlangModule``) by its source, once for each source and device.
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+    if isinstance(module, Module):
+        return module
+    made = _of_slangpy(module)
+    for known in made[0].modules:
+        if known._source.closure == made[1].closure and not known._strict:
+            return known
+    return Module(*made)
+
+
+def _of_slangpy(module: Any) -> tuple[Device, ModuleSource]:
+    device, name, text, path, options = module_parts(module)
+    opened = as_device(device)
+    dirs = [*dict.fromkeys([*opened.include_paths, *options["include_paths"]])]
+    return opened, ModuleSource.make(name, text, path, dirs, options["defines"])
 
 
 def load(path: str | os.PathLike[str], **kwargs: Any) -> Module:

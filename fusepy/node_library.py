@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusepy.caller import Caller
 from fusepy.errors import GraphError, UnknownNameError, did_you_mean
+from fusepy.module import as_module
 from fusepy.nodes import Node
 from fusepy.place import user_line
-
-if TYPE_CHECKING:
-    from fusepy.module import Module
 
 
 class NodeLibrary(Mapping[str, Node]):
@@ -32,16 +30,17 @@ class NodeLibrary(Mapping[str, Node]):
         self._nodes: dict[str, Node] = {}
 
     @staticmethod
-    def from_module(module: Module, names: Iterable[str] | None = None) -> NodeLibrary:
+    def from_module(module: Any, names: Iterable[str] | None = None) -> NodeLibrary:
         """The functions of a module as nodes.
 
         Args:
+            module: a `Module`, or one that slangpy has loaded.
             names: only these; also for specialised ones (``twice<float>``), which are then found under that name.
 
         Raises:
             UnknownNameError: if the module has no function of a name.
         """
-        made = NodeLibrary()
+        made, module = NodeLibrary(), as_module(module)
         for name in module._symbols["functions"] if names is None else names:  # pyright: ignore[reportPrivateUsage]
             made.add(module.find_function(name), name)
         return made

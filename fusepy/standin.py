@@ -7,11 +7,12 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from fusepy.backend.marshals import ACCESSES, MARSHALS
+from fusepy.backend.marshals import MARSHALS
 from fusepy.backend.marshals.base import Description
 from fusepy.errors import ArgumentError, UnsupportedArgumentError
 from fusepy.fields import TYPE
-from fusepy.ir.types import BOOL, FLOAT, INT, Type
+from fusepy.ir.containers import BUFFER, OPAQUE, TEXTURES
+from fusepy.ir.types import BOOL, FLOAT, INT, TEXTURE_RANKS, Kind, Type
 from fusepy.mapping import Mapped
 from fusepy.nested import check_finite
 
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
 
 _NUMBERS = {float: FLOAT, int: INT, bool: BOOL}
-_TEXTURES = {"Texture1D": 1, "Texture2D": 2, "Texture3D": 3, "TextureCube": 3, "Texture1DArray": 2, "Texture2DArray": 3}
 _ARRAY = re.compile(r"(Tensor|List)<(.+)>\[([\d?, ]*)\]\Z")
-_TEXTURE = re.compile(rf"({'|'.join(_TEXTURES)})<(.+)>\Z")
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,10 @@ def stand_in(value: Any) -> Any:
     if isinstance(value, str):
         return StandIn(_spelled(value))
     if isinstance(value, Type):
-        return StandIn(Description(value, (), ""))
+        return StandIn(_described(value))
+    slang = getattr(value, "type", None)
+    if callable(value) and isinstance(slang, Type):  # a type of a module, or `fusepy.float3`
+        return StandIn(_described(slang))
     if isinstance(value, type):
         found = _NUMBERS.get(value)
         if found is None:
@@ -82,9 +84,6 @@ def stand_in(value: Any) -> Any:
                 hint="say the element and the axes: 'Tensor<float>[?,3]'",
             )
         return StandIn(Description(found, (), "", weak=True))
-    slang = getattr(value, "type", None)
-    if callable(value) and isinstance(slang, Type):  # a type of a module
-        return StandIn(Description(slang, (), ""))
     return value
 
 
@@ -94,8 +93,18 @@ def _spelled(text: str) -> Description:
         dims = [d.strip() for d in array[3].split(",")] if array[3].strip() else []
         extents = tuple(int(d) if d.isdecimal() else None for d in dims)
         return Description(Type.parse(array[2]), extents, array[1], weak=array[1] == "List")
-    texture = _TEXTURE.match(text)
-    if texture is not None:
-        container = texture[1] if texture[1] in ACCESSES else "Tensor"
-        return Description(Type.parse(texture[2]), (None,) * _TEXTURES[texture[1]], container)
-    return Description(Type.parse(text), (), "")
+    return _described(Type.parse(text))
+
+
+def _described(type: Type) -> Description:
+    """One value of this type; or the texture, array or buffer that a parameter of it would take."""
+    if type.kind is Kind.RESOURCE:
+        shape = type.head.removeprefix("RW")
+        if shape in TEXTURES and type.element is not None:
+            return Description(type.element, (None,) * TEXTURE_RANKS[shape.removeprefix("Texture")], shape)
+        if type.element is not None and shape == "StructuredBuffer":
+            return Description(type.element, (None,), "Tensor")
+        return Description(type, (), BUFFER if shape == "ByteAddressBuffer" else OPAQUE)
+    if type.kind is Kind.WHOLE and type.element is not None:
+        return Description(type.element, (None,) * type.rank, "Tensor")
+    return Description(type, (), "")

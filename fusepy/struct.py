@@ -20,7 +20,7 @@ from fusepy.extents import follows, sized
 from fusepy.fields import ACCESSORS, TYPE
 from fusepy.function import Function
 from fusepy.ir.argmap import UNSAID
-from fusepy.module import Module, SlangType
+from fusepy.module import Module, SlangType, as_module
 from fusepy.tensor import Tensor
 
 _TAKE_ARGUMENTS = frozenset(("call", "ir", "source", "explain", "resolve"))
@@ -99,7 +99,7 @@ class Struct:
     can be written the new object is returned.
 
     Args:
-        module: where the struct is declared.
+        module: where the struct is declared; a `Module`, or one that slangpy has loaded.
 
     Raises:
         UnknownNameError: if the module has no such struct, or the struct no such method.
@@ -137,7 +137,8 @@ class Struct:
             setattr(cls, name, _Method(name))
         ACCESSORS[cls] = _fields
 
-    def __init__(self, module: Module):
+    def __init__(self, module: Any):
+        module = as_module(module)
         module.find_type(self._type)
         for name in self._methods:
             module.method(self._type, name)
@@ -189,7 +190,7 @@ def struct(name: str | type) -> Any:
 
 
 def _struct_class(cls: type, name: str) -> type:
-    def init(self: Any, module: Module, *args: Any, **kwargs: Any) -> None:
+    def init(self: Any, module: Any, *args: Any, **kwargs: Any) -> None:
         Struct.__init__(self, module)
         cls.__init__(self, *args, **kwargs)
 

@@ -32,6 +32,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Tensor:
     """An array of Slang scalars, vectors, matrices or structs on a device.
 
+    ``Tensor([1, 2, 3])`` holds these numbers, as floats where `dtype` says nothing else; ``Tensor([1, 2], [3, 4])`` a row for
+    each list; ``Tensor(array)`` a copy of an array, of its dtype; ``Tensor((4, 5))`` or ``Tensor(other.shape)`` zeros.
+    Keywords are `dtype`, `shape`, `device` (by default the default one), and `needs_grads` for `with_grads` as well.
+
     Attributes:
         shape: extents, slowest first, without the components of an element.
         dtype: the Slang type of one element, e.g. ``float3``.
@@ -47,6 +51,8 @@ class Tensor:
         ((2, 3), 'float')
         >>> t[1, ::2].to_numpy(), t.T[0].to_numpy()
         (array([3., 5.], dtype=float32), array([0., 3.], dtype=float32))
+        >>> Tensor([1, 2, 3], needs_grads=True).grad.tolist()
+        [0.0, 0.0, 0.0]
     """
 
     # `key` and `linear` are read on every call, so they are made once; `block`, `origin` and `grads` are for the rest of fusepy;
@@ -58,33 +64,44 @@ class Tensor:
 
     def __init__(
         self,
-        device: Device,
-        element: Element,
-        shape: tuple[int, ...],
-        *,
+        data: Any = None,
+        element: Any = None,
+        extents: Any = None,
+        /,
+        *rows: Any,
         block: Block | foreign_memory.Foreign | None = None,
         offset: int = 0,
         strides: tuple[int, ...] | None = None,
+        shape: int | Sequence[int] | None = None,
+        dtype: Any = None,
+        device: Any = None,
+        needs_grads: bool = False,
     ):
-        self.device = device
-        self.element = element
-        self.shape = shape
-        self.size = math.prod(shape)
-        self.block = device.pool.allocate(self.size * element.nbytes) if block is None else block
+        if element.__class__ is not Element:  # the user's call: all of fusepy names a device, an element and a shape
+            made = contents.constructed([data, element, extents, *rows], shape, dtype, device_of(device))
+            self.__init__(made.device, made.element, made.shape, block=made.block, offset=made.origin, strides=made.strides)
+            if needs_grads:
+                self.attach(*gradients.checked(self, None, None, zero=True))
+            return
+        self.device: Device = data
+        self.element: Element = element
+        self.shape: tuple[int, ...] = extents
+        self.size = math.prod(extents)
+        self.block = data.pool.allocate(self.size * element.nbytes) if block is None else block
         self.origin = offset
         self.grads: tuple[Tensor | None, Tensor | None] | None = None
         self.address = self.block.address + offset
         # a trailing extent of 2 to 4 can change what Slang is offered, and so the program; other sizes never do
-        self.key = element.key(telling(shape) if element.scalar else len(shape), device)
+        self.key = element.key(telling(extents) if element.scalar else len(extents), data)
         if strides is None:
-            self.strides = contiguous_strides(shape)
+            self.strides = contiguous_strides(extents)
             self.linear = True
             self.low = self.address  # device addresses of its first byte and of the one behind its last
             self.high = self.address + self.size * element.nbytes
         else:
             self.strides = strides
-            self.linear = is_contiguous(shape, strides)
-            low, high = span(shape, strides) if self.size else (0, 0)
+            self.linear = is_contiguous(extents, strides)
+            low, high = span(extents, strides) if self.size else (0, 0)
             self.low = self.address + low * element.nbytes
             self.high = self.address + high * element.nbytes
 

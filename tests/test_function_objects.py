@@ -233,6 +233,51 @@ def test_dependent_calls_arrays_and_globals_in_one_encoder(m: Any, device: Any) 
     del junk
 
 
+@pytest.mark.req("F8", "F19")
+def test_calls_in_a_compute_pass_that_is_open(m: Any, device: Any) -> None:
+    """Each is one kernel, and none reads what another writes: there are no barriers inside."""
+    a, to = fp.Tensor([1, 2, 3], device=device), fp.Tensor.zeros(device, 5)
+    encoder = device.sgl.create_command_encoder()
+    with encoder.begin_compute_pass() as compute:
+        sums = [m.add.append_to(compute, a, k) for k in (1, 2.5, [1.0, 2.0, 3.0])]
+        shaded = m.shade.set(gain=3, bias=1).append_to(compute, a, 1.0)
+        fused = fp.fuse(lambda x: {"inner": [m.add(x, 1) * 2]}).append_to(compute, a)
+        m.add.append_to(compute, a[:1], a[2:], _result=to[1:2])
+        for call in (
+            lambda: m.add.append_to(compute, sums[0], 1),  # reads what was written
+            lambda: m.add.append_to(compute, fused["inner"][0], 1),
+            lambda: m.add.append_to(compute, [1.0], 1.0, _result=a[1:2]),  # writes what is read
+            lambda: m.add.append_to(compute, [1.0], 1.0, _result=to[1:2]),  # writes what is written
+            lambda: fp.fuse(lambda x: x / fp.sum(x)).append_to(compute, a),  # two kernels, one behind the other
+        ):
+            with pytest.raises(fp.ArgumentError, match=r"no barriers(.|\n)*end the pass"):
+                call()
+        m.add.append_to(compute, [1.0], 2.0, _result=to[3:4])
+    later = m.add.append_to(encoder, sums[0], 1)
+    device.wait()
+    assert to.to_numpy().tolist() == [0] * 5
+    submit(device, encoder)
+    assert [s.to_numpy().tolist() for s in sums] == [[2, 3, 4], [3.5, 4.5, 5.5], [2, 4, 6]]
+    assert shaded.to_numpy().tolist() == m.shade.set(gain=3, bias=1)([1.0, 2.0, 3.0], 1.0)
+    assert fused["inner"][0].to_numpy().tolist() == [4, 6, 8]
+    assert later.to_numpy().tolist() == [3, 4, 5]
+    assert to.to_numpy().tolist() == [0, 4, 0, 3, 0]
+
+
+@pytest.mark.req("F18")
+def test_options_and_constants_take_dicts(m: Any) -> None:
+    tiled = m.add.options({"numthreads": [4, 4]})
+    x = np.ones((5, 6), np.float32)
+    assert tiled.source(x, 1.0) == m.add.options(numthreads=[4, 4]).source(x, 1.0) != m.add.source(x, 1.0)
+    assert fp.fuse(lambda a: m.add(a, 1)).options({"numthreads": (8, 8)})(x).tolist() == (x + 1).tolist()
+    assert m.add.options({}).typeconformance({}).set({}).call(1, 2) == 3
+    for bad in ({"numthread": 4}, {"numthreads": 0}, [4, 4], {4: 4}):
+        with pytest.raises(fp.ArgumentError):
+            m.add.options(bad)
+    with pytest.raises(fp.ArgumentError, match="'numthreads' twice"):
+        m.add.options({"numthreads": [4]}, numthreads=[4])
+
+
 @pytest.mark.req("F8")
 def test_what_recorded_work_uses_is_kept_as_long_as_the_encoder(m: Any, device: Any) -> None:
     encoder = device.sgl.create_command_encoder()
@@ -266,10 +311,6 @@ def test_what_cannot_be_recorded(m: Any, device: Any) -> None:
         m.add.append_to(encoder, 1.0, 2.0, _result=np.zeros((), np.float32))
     with pytest.raises(fp.ArgumentError, match="takes a command encoder"):
         m.add.append_to(3, 1.0, 2.0)
-    compute = encoder.begin_compute_pass()
-    with pytest.raises(fp.ArgumentError, match="end the pass"):
-        m.add.append_to(compute, 1.0, 2.0)
-    compute.end()
     with pytest.raises(fp.ArgumentError, match="inside a fused function"):
         fp.fuse(lambda x: m.add.append_to(encoder, x, 2.0))([1.0])
     with pytest.raises(fp.ShapeError):

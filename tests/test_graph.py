@@ -302,6 +302,7 @@ def test_a_configured_graph_as_a_node_brings_its_configuration(m: Any) -> None:
 # ---- a library ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.req("G6")
 @pytest.mark.req("G3", partly="gradients and torch of graphs")
 def test_g3_a_library_of_nodes(m: Any) -> None:
     nodes = fp.NodeLibrary.from_module(m)

@@ -125,12 +125,31 @@ def test_globals_and_entry_points_after_a_reload(device: Any) -> None:
         f(3.0)
 
 
+@pytest.mark.req("F19")
 def test_modules_of_slangpy(device: Any, folder: Path) -> None:
     inner = device.sgl.load_module(str(folder / "hot.slang"))
     m = fp.Module.from_slangpy(inner)
     assert (m.name, m.device) == ("hot", device)
     assert m.g(2.0) == 20.0
     assert fp.get_function(inner, "f")(3.0) == 3.0
+
+    assert fp.NodeLibrary.from_module(inner, ["f"])["f"] is not None
+
+    class Ray(fp.Struct):  # a class of a module that slangpy has loaded
+        def __init__(self, module: Any, a: Any):
+            super().__init__(module)
+            self.a = a
+
+    @fp.struct("Ray")
+    class Fixed:
+        def __init__(self) -> None:
+            self.a = 5.0
+
+    first, second = Ray(inner, 4.0), Fixed(inner)
+    assert (m.of(first), m.of(second)) == (4.0, 5.0)
+    assert first._module is second._module  # loaded once
+    with pytest.raises(fp.ArgumentError, match=r"slangpy\.Module"):
+        Ray("hot", 1.0)
 
     class Wrapped:  # slangpy.Module is a shell around the same
         device_module = inner

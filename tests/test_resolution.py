@@ -304,6 +304,9 @@ def assert_suggestions_work(m: Any, error: fp.AmbiguousCallError, values: dict[s
 @pytest.mark.req("V16")
 def test_types_stand_for_values(m: Any, lib: Any) -> None:
     assert fp.resolve(lib.tone, "Texture2D<float3>", float, float).types == [lib.float3, lib.float, lib.float]
+    assert fp.resolve(lib.tone, lib["Texture2D<float3>"], lib.float).types == [lib.float3, lib.float]
+    assert fp.resolve(lib.tone, lib["Texture2DArray<float3>"], lib.float).grid == 3
+    assert fp.resolve(lib.tone, lib["StructuredBuffer<float3>"], lib.float).grid == 1
     assert fp.resolve(lib.tone, lib.float3, 1.0, int).grid == 0
     assert fp.resolve(lib.tone, "Tensor<float>[?,?,3]", float).grid == 2
     assert fp.resolve(m.over, float).types == [m.float]

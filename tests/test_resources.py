@@ -25,6 +25,9 @@ void heavier(RWStructuredBuffer<Particle> all, int i, float by) { all[i].mass +=
 void store(RWStructuredBuffer<float> values, int i, float x) { values[i] = x; }
 uint length_of(StructuredBuffer<float> values, int i) { uint n, stride; values.GetDimensions(n, stride); return n; }
 float behind(float* values, int i) { return values[i]; }
+half narrow(half* values, int i) { return values[i]; }
+float3 triple(float3* values, int i) { return values[i]; }
+int number(int* values, int i) { return values[i]; }
 float gathered(StructuredBuffer<float> table, float* other, float x, int i) { return table[i] * x + other[i]; }
 float texel(Texture2D<float> image, SamplerState s, float2 uv) { return image.SampleLevel(s, uv, 0); }
 float handled(Texture2D<float>.Handle image, DescriptorHandle<SamplerState> s, float2 uv) { return image.SampleLevel(s, uv, 0); }
@@ -50,6 +53,22 @@ int hit(RaytracingAccelerationStructure scene, float3 origin, float3 direction)
 @pytest.fixture(scope="module")
 def m(device: Any) -> Any:
     return fp.Module.load_from_source(device, "resources", SOURCE)
+
+
+@pytest.mark.req("C8", "T20")
+def test_numbers_in_lists_become_those_of_a_pointer_or_buffer(m: Any) -> None:
+    """Integers and bools go to floats of any width; floats, whose fractions would be cut, to no integers."""
+    places = [2, 0]
+    for f in (m.behind, m.narrow, m.item):
+        for numbers in ([1, 2, 3], [True, False, True], [0.5, 2, 1.5], (4, 5, 6)):
+            assert f(numbers, places) == [numbers[2], numbers[0]]
+            fused = fp.fuse(lambda values, i, call=f: call(values, i) * 2, static=("call",))
+            assert fused(numbers, places) == [2 * numbers[2], 2 * numbers[0]]
+    for f in (m.triple, m.point):
+        assert f([[1, 2, 3], [4, 5, 6]], 1) == [4, 5, 6]
+    assert m.number([1, 2, 3], places) == [3, 1]
+    with pytest.raises(fp.NoMatchError):
+        m.number([1.5, 2, 3], 0)
 
 
 def buffer(device: Any, data: Any, usage: Any = None) -> Any:

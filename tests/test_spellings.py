@@ -15,8 +15,57 @@ from tests.functions import F32, ramp, same
 
 @pytest.mark.parametrize("name", spellings.__all__)
 def test_names_of_the_graphics_layer_are_slangpys(name: str) -> None:
-    assert getattr(fp, name) is getattr(slangpy, name)
+    assert getattr(fp, name) == getattr(slangpy, name)
+    assert getattr(slangpy, name) == getattr(fp, name)
+    assert hash(getattr(fp, name)) == hash(getattr(slangpy, name))
     assert name not in fp.__all__
+
+
+VECTORS = [f"{scalar}{n}" for scalar in ("float", "int", "uint", "half", "double", "bool") for n in "234"]
+MATRICES = [f"{scalar}{shape}" for scalar in ("float", "half", "int") for shape in ("2x2", "2x3", "3x3", "4x2", "4x4")]
+
+
+@pytest.mark.req("V15")
+def test_constructors_of_every_type_record_in_a_trace() -> None:
+    types = {name: fp.Type.parse(name) for name in [*VECTORS, *MATRICES]}
+    given = np.arange(16, dtype=np.int32)[:, None] + np.array([0, 40, 7], np.int32)
+
+    @fp.fuse
+    def all_of(first: Any) -> Any:
+        parts = [first + k for k in range(16)]
+        made = {name: getattr(fp, name)(*parts[: int(np.prod(type.shape))]) for name, type in types.items()}
+        row = fp.float3(parts[0], fp.float2(parts[1], parts[2]))  # shorter vectors add up
+        return made, fp.float3x3(row, row, row), fp.float4(parts[1]), fp.float2(parts[0], 1), fp.float1(parts[2])
+
+    made, rows, splat, mixed, one = all_of(given[0])
+    for name, type in types.items():
+        flat = given[: int(np.prod(type.shape))].astype(type.dtype)
+        same(made[name], flat.T.reshape(3, *type.shape))
+    same(rows, np.repeat(given[:3].T[:, None], 3, axis=1).astype(F32))
+    same(splat, np.repeat(given[1][:, None], 4, axis=1).astype(F32))
+    same(mixed, np.stack([given[0], np.ones(3)], -1).astype(F32))
+    same(one, given[2].astype(F32))
+    for call in (fp.fuse(lambda u: fp.float2(u, u, u)), fp.fuse(lambda u: fp.float2(x=u, y=u))):
+        with pytest.raises(fp.FusepyError, match=r"float2(.|\n)*hint"):
+            call(given[0])
+    kept: list[Any] = []
+    fp.fuse(lambda u: kept.append(u) or u)(given[0])
+    with pytest.raises(fp.LeakedTracerError):
+        fp.float2(kept[0], 1.0)
+
+
+def test_constructors_of_numbers_are_slangpys() -> None:
+    assert type(fp.float3(1, 2, 3)) is slangpy.float3
+    assert isinstance(slangpy.int2(1, 2), fp.int2)
+    assert not isinstance(slangpy.int2(1, 2), fp.float2)
+    assert issubclass(slangpy.float3, fp.float3)
+    assert fp.float4x4.identity() == slangpy.float4x4.identity()
+    assert type(fp.half2(1, 2)) is slangpy.float16_t2
+    same(fp.double2(1, 0.1), np.array([1, 0.1]))
+    same(fp.int2x2(1, 2, 3, 4), np.array([[1, 2], [3, 4]], np.int32))
+    with pytest.raises(fp.ArgumentError, match="cut a float"):
+        fp.int2x2(1.5, 2, 3, 4)
+    assert fp.resolve(fp.Module.load_from_source(None, "typed", "float f(float3 a) { return a.x; }").f, fp.float3).grid == 0
 
 
 def test_other_names_do_not_exist() -> None:

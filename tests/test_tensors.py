@@ -164,6 +164,60 @@ def test_making(device: Any, m: Any) -> None:
         fp.Tensor.full(device, 1, 300, "uint8_t")
 
 
+@pytest.mark.req("T23")
+def test_tensors_of_numbers_arrays_and_shapes(device: Any, m: Any) -> None:
+    rows = [[1, 2, 3], [4, 5, 6]]
+    array = np.arange(4, dtype=np.int64)
+    made = [
+        (fp.Tensor([1, 2, 3]), "float", [1, 2, 3]),
+        (fp.Tensor(rows), "float", rows),
+        (fp.Tensor(*rows), "float", rows),
+        (fp.Tensor(*rows, dtype="float3", device=device), "float3", rows),
+        (fp.Tensor(rows, dtype=int), "int", rows),
+        (fp.Tensor([0.5, 1]), "float", [0.5, 1]),
+        (fp.Tensor([True, False]), "bool", [True, False]),
+        (fp.Tensor([1, 2, 3, 4], shape=(2, 2)), "float", [[1, 2], [3, 4]]),
+        (fp.Tensor(array), "int64_t", array.tolist()),
+        (fp.Tensor((2, 3)), "float", [[0] * 3] * 2),
+        (fp.Tensor(shape=2, dtype="int2"), "int2", [[0, 0], [0, 0]]),
+        (fp.Tensor(fp.Tensor(rows).shape, dtype="uint"), "uint", [[0] * 3] * 2),
+        (fp.Tensor([]), "float", []),
+    ]
+    for tensor, dtype, numbers in made:
+        assert (str(tensor.dtype), tensor.tolist(), tensor.linear) == (dtype, numbers, True)
+    gradients = fp.Tensor(*rows, needs_grads=True)
+    assert gradients.grad is not None
+    assert gradients.grad.tolist() == [[0] * 3] * 2
+    assert gradients[1].grad is not None
+    shared = fp.Tensor(made[0][0], needs_grads=True)  # the same memory, with gradients
+    shared.clear()
+    assert made[0][0].tolist() == [0, 0, 0]
+
+
+@pytest.mark.req("T23")
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        (lambda: fp.Tensor(), fp.ArgumentError),
+        (lambda: fp.Tensor(5), fp.ArgumentError),
+        (lambda: fp.Tensor("12"), fp.ArgumentError),
+        (lambda: fp.Tensor((1.5, 2)), fp.ArgumentError),
+        (lambda: fp.Tensor([1, 2], (3, 4)), fp.ArgumentError),
+        (lambda: fp.Tensor((2,), shape=(2,)), fp.ArgumentError),
+        (lambda: fp.Tensor([1, 2], [3]), fp.ShapeError),
+        (lambda: fp.Tensor((-1, 2)), fp.ShapeError),
+        (lambda: fp.Tensor([1, 2], dtype="float3"), fp.ShapeError),
+        (lambda: fp.Tensor([1.5], dtype=int), fp.ArgumentError),
+        (lambda: fp.Tensor([300], dtype="uint8_t"), fp.RangeError),
+        (lambda: fp.Tensor(["a"]), fp.UnsupportedArgumentError),
+        (lambda: fp.Tensor([1], dtype=int, needs_grads=True), fp.GradientError),
+    ],
+)
+def test_what_is_no_contents_of_a_tensor(wrong: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="hint"):
+        wrong()
+
+
 def test_names_of_elements_are_slangs_where_slang_has_them(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(np.sctypeDict, "int4", np.int8)  # as ml_dtypes does
     for name, shape, dtype in (("int4", (4,), np.int32), ("float", (), F32), ("float32", (), F32), ("int8", (), np.int8)):

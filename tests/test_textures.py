@@ -656,18 +656,18 @@ def test_random_sampling_programs(m: Any, device: Any, shape: Any, format: str, 
 def test_the_extents_of_a_texture_as_coordinates(m: Any, device: Any, kind: str) -> None:
     shape = {"Texture1D": (5,), "Texture2D": (3, 5), "TextureCube": (6, 4, 4)}.get(kind, (2, 3, 5))
     image = tx.empty(device, kind, "r32_float", shape)
-    assert fp.Shape(image) == shape
+    assert fp.Shape(image) == image.shape == shape
     assert fp.grid(image).shape == shape
     assert fp.grid(image, offset=(1,) * len(shape)).offset == (1,) * len(shape)
     tensor = fp.Tensor.zeros(device, shape, "float")
     assert fp.Shape(tensor) == fp.grid(tensor).shape == shape
     view = image.create_view(mip=0, mip_count=1)
-    assert fp.Shape(view) == shape
+    assert fp.Shape(view) == view.shape == shape
 
 
 @pytest.mark.req("T19", "C16")
 def test_a_whole_texture_is_written_over_its_own_extents(m: Any, device: Any) -> None:
-    for extents in (fp.Shape, fp.grid):
+    for extents in (fp.Shape, fp.grid, lambda image: image.shape):
         image, _ = picture(device, (3, 4))
         m.fill(extents(image), [1.0, 2.0, 3.0], image)
         assert image.to_numpy().tolist() == np.broadcast_to([1, 2, 3, 1], (3, 4, 4)).tolist()

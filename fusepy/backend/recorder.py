@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import slangpy as spy
 
+from fusepy.backend.marshals.base import Bound
 from fusepy.errors import ArgumentError
+from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.queue import Queue
@@ -30,17 +32,17 @@ def is_encoder(value: Any) -> bool:
 
 
 def check_encoder(value: Any, what: str, device: Device | None = None) -> None:
-    """Raises `ArgumentError` unless dispatches, with barriers between them, can be recorded into `value`."""
-    if not isinstance(value, spy.CommandEncoder):
+    """Raises `ArgumentError` unless dispatches can be recorded into `value`."""
+    if not isinstance(value, (spy.CommandEncoder, spy.ComputePassEncoder)):
         raise ArgumentError(
-            f"{what}.append_to() takes a command encoder",
+            f"{what}.append_to() takes a command encoder, or a compute pass",
             saw=type(value).__name__,
-            expected="slangpy.CommandEncoder",
-            hint="inside a pass there can be no barrier between dependent dispatches: end the pass, and pass its encoder"
+            expected="slangpy.CommandEncoder or slangpy.ComputePassEncoder",
+            hint="end the pass, and give its command encoder"
             if is_encoder(value)
             else "make one with device.sgl.create_command_encoder()",
         )
-    if device is not None and value.device is not device.raw:
+    if device is not None and isinstance(value, spy.CommandEncoder) and value.device is not device.raw:
         raise ArgumentError(
             f"{what}.append_to(): the encoder is of another device", hint="make it on the device of the arguments"
         )
@@ -87,28 +89,125 @@ class Recorder:
         return getattr(self._queue, name)
 
 
+class PassRecorder(Recorder):
+    """A `Recorder` for a compute pass that the user has open, in which there can be no barrier.
+
+    A call is recorded once it is known to be one dispatch, and to touch no memory that other calls of the pass write.
+    """
+
+    def __init__(self, queue: Queue, encoder: Any, name: str, others: Sequence[Sequence[Any]]):
+        super().__init__(queue, encoder)
+        self._pass = encoder
+        self._name = name
+        self._others = [one for kept in others for one in kept if isinstance(one, Touched)]
+        self._dispatches: list[tuple[spy.ComputePipeline, spy.ShaderObject, tuple[int, ...]]] = []
+
+    def dispatch(self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int]) -> None:
+        """Takes a dispatch down."""
+        if self._dispatches:
+            raise self._error("runs more than one kernel, with barriers between them")
+        self._dispatches.append((pipeline, root, tuple(groups)))
+
+    def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
+        """Refuses a copy, for which a pass has no place."""
+        raise self._error("copies memory on the device")
+
+    def finish(self) -> None:
+        """Records what was taken down.
+
+        Raises:
+            ArgumentError: if it reads what another call of the pass writes, or the other way round.
+        """
+        touched = Touched.of(self.kept)
+        for other in self._others:
+            if touched.meets(other):
+                raise self._error("shares memory with another call of the same pass, and one of them writes it")
+        self.kept.append(touched)
+        for pipeline, root, groups in self._dispatches:
+            self.kept += (pipeline, root)
+            self._pass.bind_pipeline(pipeline, root)
+            self._pass.dispatch_compute(groups)
+
+    def _error(self, why: str) -> ArgumentError:
+        return ArgumentError(
+            f"{self._name}.append_to(): inside a compute pass there are no barriers, and this call {why}",
+            saw="slangpy.ComputePassEncoder",
+            expected="one kernel for each call, and no memory in common",
+            hint="end the pass, and give its command encoder",
+        )
+
+
+class Written(tuple[Any, ...]):
+    """What a call writes, among what is kept for it; all else is only read."""
+
+    __slots__ = ()
+
+
+class Touched:
+    """The memory that one call reads and writes by pointers, as ranges of addresses; of bound resources sgl keeps track."""
+
+    def __init__(self, read: list[tuple[int, int]], written: list[tuple[int, int]]):
+        self._read = read
+        self._written = written
+
+    @staticmethod
+    def of(kept: Sequence[Any]) -> Touched:
+        """What is touched by a call that this was kept for."""
+        written = [range for one in kept if isinstance(one, Written) for range in _ranges(one)]
+        return Touched(_ranges([one for one in kept if not isinstance(one, Written)]), written)
+
+    def meets(self, other: Touched) -> bool:
+        """Whether one writes what the other reads or writes."""
+        return _meet(self._written, other._written + other._read) or _meet(self._read, other._written)
+
+
+def _meet(some: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> bool:
+    return any(low < end and start < high for low, high in some for start, end in others)
+
+
+def _ranges(value: Any) -> list[tuple[int, int]]:
+    """The addresses of all tensors and buffers in something kept."""
+    if isinstance(value, Tensor):
+        both = [value, *(g for g in value.grads or () if g is not None)]
+        return [(t.low, t.high) for t in both]
+    if isinstance(value, spy.Buffer):
+        return [(value.device_address, value.device_address + value.size)]
+    if isinstance(value, Bound):
+        return _ranges(value.value)
+    if isinstance(value, Mapping):
+        return _ranges([*cast("Mapping[str, Any]", value).values()])
+    return [range for one in cast("list[Any]", value) for range in _ranges(one)] if isinstance(value, (list, tuple)) else []
+
+
 @contextmanager
-def recording_into(device: Device, encoder: spy.CommandEncoder) -> Generator[list[Any], None, None]:
-    """Within, calls are recorded into `encoder`; the device's lock must be held. What is appended to the list stays alive.
+def recording_into(device: Device, encoder: Any, name: str) -> Generator[list[Any], None, None]:
+    """Within, calls of a function `name` are recorded into `encoder`; the device's lock must be held.
+
+    What is appended to the list stays alive; what of it is written is appended as `Written`.
 
     Raises:
-        ArgumentError: if the encoder is finished.
+        ArgumentError: if the encoder is finished, or a pass that cannot take the call.
     """
-    check_encoder(encoder, "function", device)
+    check_encoder(encoder, name, device)
     queue = device.queue
     queue.expect_others()
     queue.flush()  # what was called before must be on the queue before the user submits this
-    try:
-        encoder.global_barrier()
-    except RuntimeError:
-        raise ArgumentError("the command encoder is finished", hint="record before encoder.finish()") from None
-    recorder = Recorder(queue, encoder)
+    release(device.recorded)
+    if isinstance(encoder, spy.CommandEncoder):
+        try:
+            encoder.global_barrier()
+        except RuntimeError:
+            raise ArgumentError("the command encoder is finished", hint="record before encoder.finish()") from None
+        recorder = Recorder(queue, encoder)
+    else:
+        recorder = PassRecorder(queue, encoder, name, [kept for other, kept in device.recorded if other is encoder])
     device.queue = recorder  # type: ignore[assignment]
     try:
         yield recorder.kept
+        if isinstance(recorder, PassRecorder):
+            recorder.finish()
     finally:
         device.queue = queue
-        release(device.recorded)
         device.recorded.append((encoder, recorder.kept))
 
 

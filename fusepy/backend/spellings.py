@@ -1,6 +1,7 @@
 """Names of slangpy's graphics layer under which programs written for it find them here, and its device's methods.
 
-fusepy has no vectors, textures or samplers of its own: slangpy's are its arguments. `fusepy.float3` is `slangpy.float3`.
+fusepy has no vectors, textures or samplers of its own: slangpy's are its arguments. `fusepy.float3` equals `slangpy.float3`,
+makes its objects, and takes traced values as well (`fusepy.backend.constructors`).
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ from slangpy import (
     uint3,
     uint4,
 )
+
+from fusepy.backend.constructors import CONSTRUCTORS
 
 __all__ = [
     "Bitmap",
@@ -113,6 +116,8 @@ def spelled(name: str) -> Any:
     Raises:
         AttributeError: if it is none of those above.
     """
+    if name in CONSTRUCTORS:
+        return CONSTRUCTORS[name]
     if name in __all__:
         return globals()[name]
     raise AttributeError(f"module 'fusepy' has no attribute {name!r}")

@@ -161,3 +161,15 @@ def create(device: spy.Device, type: spy.TextureType, format: spy.Format, shape:
         sizes["depth"] = shape[0]
     usage = spy.TextureUsage.shader_resource | spy.TextureUsage.unordered_access
     return device.create_texture(type=type, format=format, usage=usage, **sizes)
+
+
+def _extents(texture: AnyTexture) -> Any:
+    from fusepy.generators import Shape  # which asks here what a texture is
+
+    return Shape(texture)
+
+
+# slangpy's textures say width, height, depth and layers; `shape` is what arrays have, slowest first
+for _class in (spy.Texture, spy.TextureView):
+    if not hasattr(_class, "shape"):
+        _class.shape = property(_extents)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

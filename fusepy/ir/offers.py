@@ -161,14 +161,18 @@ def whole_offers(value: Value, type: Type, told: bool = False) -> Iterator[Offer
     if type.kind is Kind.WHOLE and holds(value, type, told):
         yield Offer(type, value.rank)
     if type.kind is Kind.POINTER:
-        if sees(value.type, type.element):
+        if sees(_stored(value, type.element), type.element):
             yield Offer(type, value.rank)
     elif type.kind is Kind.ARRAY:
-        scalar = type.scalar
-        weak = value.weak and scalar is not None and _converts(value.type, scalar)
-        axes = type.fills(scalar if weak and scalar is not None else value.type)
+        axes = type.fills(_stored(value, type))
         if axes is not None and axes <= value.rank:
             yield Offer(type, axes)
+
+
+def _stored(value: Value, held: Type) -> Type:
+    """The type of the elements of `value` in memory that is seen as `held`: numbers in a list become those without loss."""
+    scalar = held.scalar
+    return scalar if value.weak and scalar is not None and _converts(value.type, scalar) else value.type
 
 
 def array_offers(value: Value, map: ArgMap, param: Param, libraries: Sequence[str]) -> Iterator[Offer]:

@@ -57,7 +57,14 @@ def takes(value: Value, type: Type) -> bool:
         return False
     if value.container == BUFFER:
         return True
-    return value.container in MEMORY and (held is None or sees(value.type, held))
+    if held is None or value.container not in MEMORY:
+        return value.container in MEMORY
+    scalar = held.scalar
+    # numbers in a list become those of the buffer, where that loses nothing
+    converts = (
+        value.weak and scalar is not None and value.type.kind is Kind.SCALAR and (scalar.is_float or not value.type.is_float)
+    )
+    return sees(scalar if converts and scalar is not None else value.type, held)
 
 
 def texture_of(value: Value, type: Type) -> Type | None:

@@ -59,6 +59,9 @@ def _binds(node: Node) -> bool:
     return isinstance(node.op, (SlangCall, Struct, Control))
 
 
+_IN_MEMORY = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)
+
+
 def _narrows(node: Node, i: int) -> bool:
     """Whether a node may take operand `i`, an array of a default dtype, as less: a call, unless the user has said how."""
     return _binds(node) and not isinstance(node.op, Control) and node.maps[i].type is None
@@ -99,7 +102,7 @@ class _Resolver:
                 if (value.weak or default) and value.name is not None:
                     taken = _wanted(node, i, map, self.oracle) if not default or _narrows(node, i) else None
                     wanted.setdefault(value, set()).add(taken or value.type)
-                    whole = map.type if map.type is not None and map.type.kind in (Kind.POINTER, Kind.WHOLE) else None
+                    whole = map.type if map.type is not None and map.type.kind in _IN_MEMORY else None
                     if whole is not None and whole.element is not None and whole.element.scalar is not None:
                         _check_seen(value, seen.setdefault(value, whole.element.scalar), whole.element.scalar, node)
         if not self.body:

@@ -137,24 +137,24 @@ class ListMarshal:
         found = SHORT.get(tuple(map(type, value)))  # without NumPy: a third of the time
         if found is not None:
             return found
-        array = _to_array(value)
+        array = list_array(value)
         return ("list", array.dtype.kind, telling(array.shape))
 
     def describe(self, value: Sequence[Any]) -> Description:
-        array = _to_array(value)
+        array = list_array(value)
         type = {"b": BOOL, "f": FLOAT}.get(array.dtype.kind, INT)
         return Description(type, telling(array.shape), "List", weak=True)
 
     def place(self, value: Sequence[Any], type: Type, device: Device) -> Tensor | Components:
         if type.shape:
             return components(value, type, device)
-        array = _to_array(value)
+        array = list_array(value)
         element = Element.of(type)
         check_range(array, type, "a number in a list")
         return Tensor.from_numpy(device, array.astype(element.dtype), element)
 
 
-def _to_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
+def list_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
     """A nested list as an array of bool, int64 or float64.
 
     Raises:

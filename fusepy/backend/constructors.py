@@ -1,0 +1,128 @@
+"""Slang's vectors and matrices as constructors: ``fusepy.float2(u, v)``.
+
+Of numbers they make slangpy's object of that name, of traced values they record Slang's constructor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import slangpy as spy
+
+from fusepy.errors import ArgumentError
+from fusepy.ir.ranges import check_range
+from fusepy.ir.types import Kind, Type
+from fusepy.place import user_line
+from fusepy.traced import Traced
+
+_SCALARS = ("float", "int", "uint", "half", "double", "bool")
+_SLANGPY = {"half": "float16_t"}  # what slangpy calls the scalar
+
+
+class Constructor(type):
+    """The class of ``fusepy.float3`` and its like: equal to slangpy's class of that name, whose instances are its own.
+
+    Attributes:
+        type: the Slang type.
+        made: slangpy's class; ``None`` where it has none, and NumPy arrays stand for it.
+    """
+
+    type: Type
+    made: Any
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(a, Traced) for a in (*args, *kwargs.values())):
+            if kwargs:
+                raise ArgumentError(
+                    f"{cls.__name__} takes its components by position where they are traced",
+                    place=user_line(),
+                    saw=", ".join(kwargs),
+                    hint=f"write {cls.__name__}(x, y, …)",
+                )
+            return recorded(cls.type, args)
+        return numbers_as(cls.type, args) if cls.made is None else cls.made(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return cls.made is not None and isinstance(instance, cls.made)
+
+    def __subclasscheck__(cls, subclass: Any) -> bool:
+        return cls.made is not None and issubclass(subclass, cls.made)
+
+    def __getattr__(cls, name: str) -> Any:  # static methods of slangpy's class, such as `float4x4.identity`
+        if name.startswith("_") or cls.made is None:
+            raise AttributeError(f"{cls.__name__} has no attribute {name!r}")
+        return getattr(cls.made, name)
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other or (cls.made is not None and cls.made is other)
+
+    def __hash__(cls) -> int:
+        return type.__hash__(cls) if cls.made is None else hash(cls.made)
+
+    def __repr__(cls) -> str:
+        return f"<Slang type {cls.type}>" if cls.made is None else repr(cls.made)
+
+
+def recorded(type: Type, args: Sequence[Any]) -> Traced:
+    """A value of `type` from traced values and numbers; one number fills every component of a vector.
+
+    Raises:
+        LeakedTracerError: for a value of a trace that has ended.
+        TraceError: if the components do not add up.
+    """
+    trace = next(a for a in args if isinstance(a, Traced))._recorder  # pyright: ignore[reportPrivateUsage]
+    if not type.shape:
+        return trace.record("cast", args, {"type": type.name})
+    if len(args) == 1 and type.kind is Kind.VECTOR and args[0].type.kind is Kind.SCALAR:
+        args = [args[0]] * type.shape[0]
+    return trace.record("construct", args, {"type": type.name})
+
+
+def numbers_as(type: Type, args: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """One value from Python numbers, as an array of its components.
+
+    Raises:
+        ArgumentError, RangeError: if they are no numbers, too few, or do not fit.
+    """
+    count = math.prod(type.shape)
+    if not all(isinstance(a, (bool, int, float)) for a in args) or len(args) not in (1, count):
+        raise ArgumentError(
+            f"{type}() outside of a fused function takes {count} numbers",
+            saw=", ".join(a.__class__.__name__ for a in args),
+            hint="build vectors from arrays inside a function under @fuse",
+        )
+    for value in args:
+        if isinstance(value, float) and not type.is_float:
+            raise ArgumentError(f"{type}({value}) would cut a float", hint="round it first")
+        check_range(value, type, f"{type}({value})")
+    return np.resize(np.asarray(args, type.dtype), type.shape)
+
+
+def _names() -> list[str]:
+    """Of all vectors and matrices that Slang has a short name for."""
+    matrices = [f"{rows}x{cols}" for rows in range(2, 5) for cols in range(2, 5)]
+    return [f"{scalar}{size}" for scalar in _SCALARS for size in (*"1234", *(matrices if scalar != "bool" else ()))]
+
+
+def _constructor(name: str, made: Any) -> Constructor:
+    doc = f"Slang's {name}: {'a NumPy array' if made is None else 'an object of slangpy'} of numbers, or a traced value."
+    found = Constructor(name, (), {"__module__": "fusepy", "__doc__": doc})
+    found.type, found.made = Type.parse(name), made
+    return found
+
+
+def _all() -> dict[str, Constructor]:
+    found: dict[str, Constructor] = {}
+    for name in _names():
+        scalar = name.rstrip("1234x")
+        theirs = _SLANGPY.get(scalar, scalar) + name[len(scalar) :]
+        found[name] = _constructor(name, getattr(spy.math, theirs, None))
+        if theirs != name:
+            found[theirs] = found[name]
+    return found
+
+
+CONSTRUCTORS = _all()
