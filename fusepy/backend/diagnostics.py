@@ -10,6 +10,9 @@ _NOISE = re.compile(
 )
 
 
+_NARROW_MATRIX = re.compile(r"\bmatrix\s*<\s*u?int(?:8|16|64)_t\b|\bu?int(?:8|16|64)_t[1-4]x[1-4]\b")
+
+
 def clean(words: str) -> str:
     """Slang's diagnostics without the lines that say the same again."""
     return _NOISE.sub("", words).strip()
@@ -24,3 +27,12 @@ def advice(words: str, searched: Sequence[object]) -> str:
     if "ambiguous reference to" in words:
         return "two modules declare this name, and a kernel can use one of them; let both import it from a third, or rename it"
     return "mend the Slang source and load it again"
+
+
+def unbuilt(text: str, words: str) -> str:
+    """The hint for a kernel that Slang compiles and the driver refuses, with the texts of its modules."""
+    if "matrices with 1 column or row" in words:
+        return "use vectors in the place of matrices of one row or column"
+    if _NARROW_MATRIX.search(text):
+        return "use arrays of vectors for matrices of 8, 16 and 64-bit integers, of which Slang makes bad SPIR-V"
+    return "update the driver; if that does not help, report it with what the function's source() prints"

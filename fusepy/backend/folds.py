@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fusepy.backend.marshals.base import BLOCK
 from fusepy.ir.ops.base import convert, declare, shaped
 from fusepy.ir.ops.folds import Fold, neutral
-from fusepy.ir.ops.structure import literal
+from fusepy.ir.ops.literal import literal
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
 
 Member = tuple[str, Type]

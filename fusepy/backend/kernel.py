@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.comparisons import check_comparisons
 from fusepy.backend.compiler import Program
-from fusepy.backend.diagnostics import clean
+from fusepy.backend.diagnostics import clean, unbuilt
 from fusepy.backend.emit import EMITTER_VERSION, KernelSource
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads
 from fusepy.backend.marshals.base import BLOCK, Field
+from fusepy.backend.reads import texts_of
 from fusepy.backend.resources import Resources
 from fusepy.backend.runtime import Device
 from fusepy.backend.source import ModuleSource
@@ -28,11 +30,6 @@ _FORMATS = {
     "uint": "I", "int": "i", "uint64_t": "Q", "int64_t": "q", "float": "f", "double": "d", "half": "e",
     "uint16_t": "H", "int16_t": "h", "uint8_t": "B", "int8_t": "b",
 }  # fmt: skip
-
-
-_UNBUILT = (
-    "update the driver; or use arrays of vectors for matrices of 8, 16 and 64-bit integers, of which Slang makes bad SPIR-V"
-)
 
 
 Launch = tuple["Kernel", Sequence[float], int, "Sequence[int] | None"]  # the arguments of `Kernel.launch`, and whose they were
@@ -88,7 +85,8 @@ class Kernel:
                 indices = "'_indices'" in words
                 hint = "a tensor takes one index per axis: t[y, x], or t[int2(x, y)]" if indices else "mend the Slang source"
                 raise CompileError(f"Slang cannot compile kernel {program.name}\n{words}", hint=hint) from error
-            raise CompileError(f"the driver cannot build kernel {program.name}", saw=error, hint=_UNBUILT) from error
+            hint = unbuilt("\n".join((source.text, *texts_of(sources))), str(error))
+            raise CompileError(f"the driver cannot build kernel {program.name}", saw=error, hint=hint) from error
         self.fields = source.fields
         self.per_group = source.shape.per_group
         self.packer = struct.Struct(_layout(source.fields, offsets, size))
@@ -223,7 +221,14 @@ def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSou
 def _from_slang(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel:
     # named by the whole text: one session cannot hold two sources of one name
     name = f"k_{hashlib.sha256(source.text.encode()).hexdigest()[:20]}"
-    program = device.compiler.compile(name, source.text, source.shims, sources, source.entry_point, source.conformances)
+    arguments = (name, source.text, source.shims, tuple(sources), source.entry_point, source.conformances)
+    program = device.compiler.compile(*arguments)
+    try:
+        texts = "\n".join((source.text, *(text for _, text in source.shims)))
+        check_comparisons(device.raw.info.type, sources, arguments, texts)
+    except CompileError as error:
+        device.compiler.remember(name, error)
+        raise
     offsets, size = reflected_layout(device, program.program)
     try:
         kernel = Kernel(device, program, source, offsets, size, sources)

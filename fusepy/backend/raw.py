@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.comparisons import check_comparisons
 from fusepy.backend.compiler import digest_name
 from fusepy.backend.entries import RENAMED, renamed, with_entry_points, without_entry_points
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads
@@ -51,7 +52,9 @@ class RawKernel:
         else:
             self._text = name
             source = with_entry_points(source) if device.target.kind == "cuda" else source
-            self._program = device.compiler.link_existing(source, name, "\n".join(options.exports()), options.conformances)
+            arguments = (source, name, "\n".join(options.exports()), options.conformances)
+            self._program = device.compiler.link_existing(*arguments)
+            check_comparisons(device.raw.info.type, [source], arguments, name)
         try:
             self._pipeline = device.raw.create_compute_pipeline(self._program)
         except RuntimeError as error:
@@ -154,7 +157,10 @@ class RawKernel:
 
 
 def _compile(device: Device, source: ModuleSource, text: str, entry_point: str, options: Options) -> spy.ShaderProgram:
-    return device.compiler.compile(digest_name("r", text), text, (), [source], entry_point, options.conformances).program
+    arguments = (digest_name("r", text), text, (), (source,), entry_point, options.conformances)
+    program = device.compiler.compile(*arguments).program
+    check_comparisons(device.raw.info.type, [source], arguments, text)
+    return program
 
 
 def _wrapper(device: Device, source: ModuleSource, name: str, numthreads: Sequence[int], options: Options) -> str:

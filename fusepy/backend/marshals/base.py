@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fusepy.ir.graph import Dims
+from fusepy.ir.ops.base import convert as componentwise
 from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
 
 if TYPE_CHECKING:
@@ -214,13 +215,12 @@ def storage(type: Type) -> Type:
 
 def from_storage(expression: str, type: Type) -> str:
     """A loaded element as a value of `type`."""
-    return f"{type}({expression})" if storage(type) is not type else expression
+    return componentwise(expression, storage(type), type)
 
 
 def to_storage(expression: str, type: Type) -> str:
     """A value as it is stored."""
-    kept = storage(type)
-    return f"{kept}({expression})" if kept is not type else expression
+    return componentwise(expression, type, storage(type))
 
 
 def is_split(type: Type, cuda: bool) -> bool:
@@ -257,6 +257,4 @@ def join(type: Type, have: Type, components: Iterator[str]) -> str:
 
 def convert(expression: str, have: Type, want: Type) -> str:
     """`expression` as `want`, where the types differ."""
-    if have is not want and want.optional is not None:
-        return f"{want}({convert(expression, have, want.optional)})"
-    return expression if have is want or want.kind is Kind.POINTER else f"{want}({expression})"
+    return expression if want.kind is Kind.POINTER else componentwise(expression, have, want)

@@ -11,14 +11,15 @@ import numpy as np
 
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
+from fusepy.ir.ops.base import Array, Componentwise, Op, common_shape, components, computed, convert, shaped
 from fusepy.ir.ops.doubles import spelled
+from fusepy.ir.ops.literal import literal
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
 from fusepy.ir.types import BOOL, FLOAT, INT, Type
 
 
-class Operator(Op):
+class Operator(Componentwise):
     """One arithmetic, bitwise, comparison or logical operator.
 
     Args:
@@ -83,15 +84,34 @@ class Operator(Op):
         with np.errstate(all="ignore"):
             return [self.numpy(*operands).astype(node.results[0].type.dtype)]
 
-    def expression(self, node: Node, args: Sequence[str]) -> str:
+    def by_component(self, node: Node, args: Sequence[str]) -> str:
         scalar = self.operand_scalar(node)
         shape = node.results[0].type.shape
         wide = self.name in ("pow", "floordiv", "mod")  # these expand to calls, whose operands must agree in shape
         want = [shaped(scalar, shape if wide else v.type.shape) for v in node.operands]
         converted = [convert(a, v.type, w) for a, v, w in zip(args, node.operands, want)]
+        if scalar.is_float and self.name in _OF_ITSELF and node.operands[0] is node.operands[1]:
+            type, value = shaped(scalar, node.operands[0].type.shape), _OF_ITSELF[self.name]
+            return _of_itself(converted[0], type, value, self.name != "sub")
         return (self.slang if scalar.is_float else self.slang_int).format(
             *converted, t=shaped(scalar, shape), pow=spelled("pow", scalar)
         )
+
+
+# What a finite number gives with itself. Compilers make 1 and 0 of these for NaN, infinities and 0 too, and spirv-opt writes
+# an invalid constant for x / x of two or three components.
+_OF_ITSELF = {"sub": 0, "div": 1, "floordiv": 1, "mod": 0}
+
+
+def _of_itself(name: str, type: Type, value: int, divides: bool) -> str:
+    """`value` where `name` is finite, and not 0 where it divides; else NaN."""
+    scalar, dtype = type.scalar, type.dtype
+    assert scalar is not None
+    assert dtype is not None
+    bounds = f"(abs({name}) <= {type}({literal(float(np.finfo(dtype).max), scalar)}))"
+    if divides:
+        bounds = f"{bounds} & (abs({name}) > {type}(0))"
+    return f"select({bounds}, {type}({value}), {type}({literal(np.nan, scalar)}))"
 
 
 # Slang truncates: where the remainder and the divisor differ in sign, floor is one less. Adding the divisor to every

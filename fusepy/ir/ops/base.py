@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import MEMORY, is_stored
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.narrowing import is_default
-from fusepy.ir.types import Kind, Type, pair_of
+from fusepy.ir.types import BOOL, DOUBLE, Kind, Type, pair_of
 
 if TYPE_CHECKING:
     from fusepy.ir.oracle import Oracle
@@ -88,6 +88,17 @@ class Op:
             if not isinstance(node.attrs.get(key), kinds):
                 return f"{self.name} needs the attribute {key!r}, a {' or '.join(k.__name__ for k in kinds)}"
         return None
+
+
+class Componentwise(Op):
+    """An operation on each component by itself, so that what it does to matrices it does to their rows."""
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        return by_rows(node, args, self.by_component)
+
+    def by_component(self, node: Node, args: Sequence[str]) -> str:
+        """The Slang expression for scalars and vectors."""
+        raise NotImplementedError
 
 
 def declare(type: Type, name: str) -> str:
@@ -181,9 +192,40 @@ def components(args: Sequence[Array], types: Sequence[Type]) -> list[Array]:
 
 
 def convert(name: str, have: Type, want: Type) -> str:
-    """A Slang expression that converts componentwise, or `name` itself."""
+    """A Slang expression that converts componentwise, or `name` itself; `name` may be written more than once."""
     if have is want:
         return name
     if want.optional is not None:
         name = convert(name, have, want.optional)
+    elif want.kind is Kind.MATRIX and have.kind is Kind.MATRIX:
+        rows = (convert(f"{name}[{k}]", row_of(have), row_of(want)) for k in range(want.shape[0]))
+        return f"{want}({', '.join(rows)})"
+    elif want.kind is Kind.MATRIX and want.scalar is not None and have.kind is Kind.SCALAR:
+        name = convert(name, have, want.scalar)
+    elif want.scalar is BOOL and want.is_numeric and have.scalar is DOUBLE:
+        return f"({name} != 0.0lf)"  # for bool(double) Slang writes a constant of 32 bits where 64 belong
     return f"{want}({name})"
+
+
+def row_of(type: Type) -> Type:
+    """The type of a row of a matrix; every other type itself."""
+    return Type.vector(type.scalar, type.shape[1]) if type.kind is Kind.MATRIX and type.scalar is not None else type
+
+
+def by_rows(node: Node, args: Sequence[str], expression: Callable[[Node, Sequence[str]], str]) -> str:
+    """The expression of a componentwise operation, row by row where its result is a matrix.
+
+    Slang itself aborts the process where floats or 64-bit integers of a matrix are compared, and writes invalid SPIR-V for
+    most operators and functions on matrices of integers; it is right about all of them on vectors.
+    """
+    result = node.results[0]
+    if result.type.kind is not Kind.MATRIX:
+        return expression(node, args)
+
+    of = {v: Value(row_of(v.type), v.dims, weak=v.weak) for v in (*node.operands, result)}
+    row = Node(node.op, tuple(of[v] for v in node.operands), node.maps, (of[result],), node.attrs, node.loc)
+    rows: list[str] = []
+    for k in range(result.type.shape[0]):
+        parts = [f"{a}[{k}]" if v.type.kind is Kind.MATRIX else a for a, v in zip(args, node.operands)]
+        rows.append(expression(row, parts))
+    return f"{result.type}({', '.join(rows)})"

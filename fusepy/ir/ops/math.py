@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
+from fusepy.ir.ops.base import Array, Componentwise, Op, common_shape, components, computed, convert, shaped
 from fusepy.ir.ops.doubles import spelled
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
 from fusepy.ir.types import FLOAT, Type
 
 
-class Intrinsic(Op):
+class Intrinsic(Componentwise):
     """A function of scalars, vectors and matrices that works on each component.
 
     Args:
@@ -47,7 +47,7 @@ class Intrinsic(Op):
         with np.errstate(all="ignore"):
             return [self.numpy(*operands).astype(dtype)]
 
-    def expression(self, node: Node, args: Sequence[str]) -> str:
+    def by_component(self, node: Node, args: Sequence[str]) -> str:
         want = node.results[0].type
         if self.name == "abs" and want.dtype is not None and want.dtype.kind in "ub":
             return convert(args[0], node.operands[0].type, want)  # Slang's abs reads unsigned bits as signed
@@ -63,7 +63,7 @@ class Spelled(Intrinsic):
         self.spelling = slang
         self.integers = integers or slang
 
-    def expression(self, node: Node, args: Sequence[str]) -> str:
+    def by_component(self, node: Node, args: Sequence[str]) -> str:
         want = node.results[0].type
         spelling = (
             self.spelling if want.is_float else "{0}" if want.dtype is not None and want.dtype.kind in "ub" else self.integers

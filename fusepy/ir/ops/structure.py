@@ -9,35 +9,13 @@ import numpy as np
 from fusepy.errors import TraceError, UnknownNameError, did_you_mean
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops.base import Array, Op, common_shape, components, computed, convert, shaped
+from fusepy.ir.ops.base import Array, Componentwise, Op, common_shape, components, computed, convert, shaped
+from fusepy.ir.ops.literal import literal
 from fusepy.ir.oracle import Oracle, enum_scalar, member_types
 from fusepy.ir.promotion import promote
 from fusepy.ir.ranges import check_range
 from fusepy.ir.resources import casts_texel
-from fusepy.ir.types import BOOL, SCALARS, Kind, Type
-
-
-def literal(value: float | bool, type: Type) -> str:
-    """A Slang literal that reads back to exactly `value` in `type`."""
-    if type is BOOL:
-        return "true" if value else "false"
-    dtype = SCALARS[type.name]
-    if dtype.kind in "iu":
-        suffix = {"uint": "u", "int64_t": "ll", "uint64_t": "ull"}.get(type.name, "")
-        if value == np.iinfo(dtype).min and value < 0:
-            return f"({int(value) + 1}{suffix} - 1)"  # -2147483648 would be read as the negation of an out-of-range literal
-        text = f"{int(value)}{suffix}"
-        return text if type.name in ("int", "uint", "int64_t", "uint64_t") else f"{type}({text})"
-    with np.errstate(over="ignore"):
-        number = dtype.type(value)
-    if np.isnan(number):
-        return f"{type}(0.0f / 0.0f)"
-    if np.isinf(number):
-        return f"{type}({'-' if number < 0 else ''}1.0f / 0.0f)"
-    text = (
-        repr(float(number)) if type.name == "double" else f"{float(number)!r}f" if type.name == "float" else f"{float(number)!r}h"
-    )
-    return text.replace("e+", "e") if type.name != "double" else f"{text}lf"
+from fusepy.ir.types import BOOL, Kind, Type
 
 
 class Const(Op):
@@ -218,7 +196,7 @@ class Index(Op):
         return f"{args[0]}[{args[1]}]"
 
 
-class Select(Op):
+class Select(Componentwise):
     """``where(condition, a, b)``: per component where the condition is a vector."""
 
     name = "select"
@@ -244,7 +222,7 @@ class Select(Op):
         dtype = node.results[0].type.dtype
         return [np.where(test.astype(bool), a.astype(dtype), b.astype(dtype))]
 
-    def expression(self, node: Node, args: Sequence[str]) -> str:
+    def by_component(self, node: Node, args: Sequence[str]) -> str:
         test, a, b = node.operands
         type = node.results[0].type
         # Slang's select of 8 and 16 bits does not compile on CUDA, where char is not int8_t

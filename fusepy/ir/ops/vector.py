@@ -11,7 +11,7 @@ from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, computed, convert
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
-from fusepy.ir.types import FLOAT, Kind, Type
+from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 
 
 class VectorFunction(Op):
@@ -88,6 +88,7 @@ class MatMul(Op):
                 expected="inner extents that agree",
                 hint="use dot() for two vectors",
             )
+        scalar = INT if scalar is BOOL else scalar  # as for + and *
         shape = a.shape[:-1] + b.shape[1:]
         return [computed(node, Type.matrix(scalar, *shape) if len(shape) == 2 else Type.vector(scalar, shape[0]))]
 

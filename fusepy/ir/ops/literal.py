@@ -1,0 +1,44 @@
+"""Numbers as Slang writes them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fusepy.ir.types import BOOL, SCALARS, Type
+
+_SUFFIX = {"uint": "u", "int64_t": "ll", "uint64_t": "ull"}
+_BITS = {
+    "nan": (0x7FC00000, 0x7FF80000),
+    "inf": (0x7F800000, 0x7FF00000),
+    "-inf": (0xFF800000, 0xFFF00000),
+}  # float, double's high
+
+
+def literal(value: float | bool, type: Type) -> str:
+    """A Slang literal that reads back to exactly `value` in the scalar `type`."""
+    if type is BOOL:
+        return "true" if value else "false"
+    dtype = SCALARS[type.name]
+    if dtype.kind in "iu":
+        suffix = _SUFFIX.get(type.name, "")
+        if value == np.iinfo(dtype).min and value < 0:
+            return f"({int(value) + 1}{suffix} - 1)"  # -2147483648 would be read as the negation of an out-of-range literal
+        text = f"{int(value)}{suffix}"
+        return text if type.name in ("int", "uint", "int64_t", "uint64_t") else f"{type}({text})"
+    with np.errstate(over="ignore"):
+        number = float(dtype.type(value))
+    if not math.isfinite(number):
+        return _special(number, type)
+    if type.name == "double":
+        return f"{number!r}lf"
+    return f"{number!r}{'f' if type.name == 'float' else 'h'}".replace("e+", "e")
+
+
+def _special(number: float, type: Type) -> str:
+    """NaN and the infinities by their bits: compilers make 0 of ``1.0 / 0.0`` and of ``0.0 / 0.0``."""
+    single, double = _BITS["nan" if math.isnan(number) else "inf" if number > 0 else "-inf"]
+    if type.name == "double":
+        return f"asdouble(0u, {double:#x}u)"
+    return f"asfloat({single:#x}u)" if type.name == "float" else f"{type}(asfloat({single:#x}u))"

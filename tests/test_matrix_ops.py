@@ -1,0 +1,131 @@
+"""Operations on matrices and of values with themselves, which Slang gets wrong, does not compile, or dies of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.backend.comparisons import suspicion
+from fusepy.backend.diagnostics import unbuilt
+from fusepy.ir.types import Type
+
+NUMBERS = [[1, 2, 3, 7], [0, np.nan, np.inf, -np.inf], [-1, -0.0, 5.5, -2.5]]
+
+
+def spread(name: str) -> np.ndarray[Any, Any]:
+    """Numbers and edges as elements of the named type."""
+    type = Type.parse(name)
+    count = int(np.prod(type.shape))
+    return np.tile(np.array(NUMBERS, type.dtype).ravel(), count).reshape(-1, *type.shape)
+
+
+@pytest.mark.req("C5")
+@pytest.mark.parametrize("scalar", ["half", "float", "double"])
+def test_a_value_with_itself(device: Any, scalar: str) -> None:
+    names = [scalar, *(f"{scalar}{n}" for n in ("2", "3", "4", "2x2", "3x4"))]
+
+    @fp.fuse
+    def program(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+        values = [fp.vcast(x, n) for x, n in zip((a, b, c, d, e, f), names)]
+        return tuple((v / v, v // v, v % v, v - v) for v in values)
+
+    given = [spread(n) for n in names]
+    for name, x, found in zip(names, given, program(*given)):
+        with np.errstate(all="ignore"):
+            for symbol, got, wanted in zip(("/", "//", "%", "-"), found, (x / x, x // x, x % x, x - x)):
+                np.testing.assert_array_equal(got, wanted, err_msg=f"{name} {symbol} itself")
+
+
+@pytest.mark.req("C5", "T1")
+@pytest.mark.parametrize("scalar", ["bool", "int", "float", "double"])
+def test_bool_matrices(device: Any, scalar: str) -> None:
+    """Made by comparisons and conversions; stored, loaded, passed, selected by and reduced."""
+    dtype = Type.parse(scalar).dtype
+    assert dtype is not None
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(0, 4, (5, 2, 3)).astype(dtype) for _ in range(2))
+    m = fp.Module.load_from_source(device, "masks", "bool2x3 turn(bool2x3 m) { return bool2x3(!m[0], !m[1]); }")
+
+    @fp.fuse
+    def compare(a: Any, b: Any) -> Any:
+        a, b = fp.vcast(a, f"{scalar}2x3"), fp.vcast(b, f"{scalar}2x3")
+        less = a < b
+        rounded = fp.round(a) if scalar != "bool" else less
+        rest = a % (b + 1) if scalar != "bool" else less
+        masks = (less, a <= 1, a == b, a != b, fp.vcast(a, "bool2x3"), m.turn(less), ~less, less ^ (a > b))
+        return *masks, fp.any(less, 0), fp.all(a >= b, 0), fp.where(less, a, b), rounded, rest
+
+    less = a < b
+    wanted = [less, a <= 1, a == b, a != b, a.astype(bool), ~less, ~less, less ^ (a > b), less.any(0), (a >= b).all(0)]
+    wanted += [np.where(less, a, b), a, a % (b + dtype.type(1))] if scalar != "bool" else [np.where(less, a, b), less, less]
+    for i, (found, expected) in enumerate(zip(compare(a, b), wanted, strict=True)):
+        np.testing.assert_array_equal(found, expected, err_msg=str(i))
+    np.testing.assert_array_equal(m.turn(less), ~less)
+
+
+@pytest.mark.req("C5")
+def test_a_double_is_true_where_it_is_not_zero(device: Any) -> None:
+    x = np.array([0, -0.0, 5e-324, -1, np.nan, np.inf, 0, 1, 2])
+    cast = fp.fuse(lambda s, v, m: (fp.vcast(s, "bool"), fp.vcast(v, "bool3"), fp.vcast(m, "bool3x3")))
+    scalar, vector, matrix = cast(x, x.reshape(3, 3), x.reshape(1, 3, 3))
+    np.testing.assert_array_equal(scalar, x.astype(bool))
+    np.testing.assert_array_equal(vector, x.astype(bool).reshape(3, 3))
+    np.testing.assert_array_equal(matrix, x.astype(bool).reshape(1, 3, 3))
+    assert fp.fuse(lambda s: fp.vcast(fp.vcast(s, "double"), "bool"))(x).tolist() == x.astype(bool).tolist()
+
+
+def test_numbers_that_are_none(device: Any) -> None:
+    """NaN and infinities in the program, in every float type."""
+    for scalar in ("half", "float", "double"):
+        x = np.array([1, 2, 3], Type.parse(scalar).dtype)
+        fill = fp.fuse(lambda x: (fp.where(x > 2, x, np.nan), fp.where(x > 2, x, np.inf), fp.minimum(x, -np.inf)))
+        nan, inf, least = fill(x)
+        np.testing.assert_array_equal(nan, [np.nan, np.nan, 3])
+        np.testing.assert_array_equal(inf, [np.inf, np.inf, 3])
+        np.testing.assert_array_equal(least, [-np.inf] * 3)
+
+
+MASK = "bool3x3 below(float3x3 m, float x) {{ {} }} float3x3 twice(float3x3 m) {{ return m * 2; }}"
+
+
+def test_user_code_that_compares_matrices_is_refused(device: Any) -> None:
+    if "vulkan" not in device.identity.lower():
+        pytest.skip("Slang's code generation for SPIR-V is what dies")
+    m = fp.Module.load_from_source(device, "below", MASK.format("bool3x3 b = m < x; return b;"))
+    x = np.arange(9, dtype=np.float32).reshape(1, 3, 3)
+    for _ in range(2):
+        with pytest.raises(fp.CompileError, match="compared as a whole") as failure:
+            m.below(x, 3.0)
+        assert "row by row" in str(failure.value)
+        assert "b = m < x" in str(failure.value)
+    np.testing.assert_array_equal(m.twice(x), x * 2)  # what does not reach it is compiled without a trial
+    rows = fp.Module.load_from_source(device, "rows", MASK.format("return bool3x3(m[0] < x, m[1] < x, m[2] < x);"))
+    np.testing.assert_array_equal(rows.below(x, 3.0), x < 3)
+
+
+@pytest.mark.parametrize(
+    ("body", "suspect"),
+    [
+        ("bool3x3 b = m < x; return b;", True),
+        ("return m == transpose(m);", True),
+        ("return all(mul(m, m) >= x) ? bool3x3(m) : b;", True),
+        ("bool3x3 b = bool3x3(m); return b;", True),
+        ("var c = !m; return c;", True),
+        ("matrix<float, 3, 3> n = m; for (int i = 0; i < 3; i++) n[i] = m[i] * x; return f(n);", False),
+        ("return bool3x3(m[0] < x, m[1] < x, m[2] < x);", False),
+        ("vector<float, 3> v = mul(m, float3(x)); return g(v.x < 2);", False),
+        ("if (x < 2) { return f(m); } // m < 2\n return g(m._m00 > x);", False),
+    ],
+)
+def test_what_looks_like_a_comparison_of_matrices(body: str, suspect: bool) -> None:
+    assert (suspicion(MASK.format(body), ["below"]) is not None) is suspect
+    assert suspicion(MASK.format(body), ["twice"]) is None
+
+
+def test_hints_of_kernels_that_drivers_refuse() -> None:
+    assert "arrays of vectors" in unbuilt("matrix<int8_t,2,2> v0 = a;", "failed with error: -13 (unknown)")
+    assert "one row or column" in unbuilt("float1x3 v0 = a;", "matrices with 1 column or row are not supported")
+    assert "integers" not in unbuilt("float3 v0 = a / a;", "failed with error: -13 (unknown)")
