@@ -15,6 +15,8 @@ from fusepy.ir.types import Kind, Type
 from fusepy.place import user_line
 from fusepy.tensor import Tensor
 
+_WHOLE = (Kind.ARRAY, Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)  # what a call takes an array as, which is no conversion
+
 
 class Mapped:
     """A value with what was said about its mapping; made by `vmap` and `vcast`.
@@ -105,7 +107,8 @@ def vcast(value: Any, type: Any) -> Any:
     """
     wanted = type_of(type)
     cast = getattr(value, "_fusepy_cast", None)
-    if cast is not None:  # a traced value records the conversion
+    # a traced value records a conversion; that it is taken whole, or as the elements that it has, is said of one use
+    if cast is not None and wanted.kind not in _WHOLE and value.type is not wanted:
         return cast(wanted)
     inner, map = _unwrap(value)
     if map.type is not None:

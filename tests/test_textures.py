@@ -231,9 +231,11 @@ def test_resolve_answers_for_a_texture(m: Any, device: Any) -> None:
 
 
 @pytest.mark.req("T19", "V16")
-def test_an_element_is_tried_before_the_whole(m: Any, device: Any) -> None:
+def test_texels_or_the_whole_are_said(m: Any, device: Any) -> None:
     image, wanted = picture(device)
-    np.testing.assert_array_equal(m.overloaded(image, _result="numpy"), wanted)
+    with pytest.raises(fp.AmbiguousCallError, match=r'm\["Texture2D<float4>"\]'):
+        m.overloaded(image)
+    np.testing.assert_array_equal(m.overloaded(fp.vmap(image, (0, 1)), _result="numpy"), wanted)
     whole = m.overloaded.declare(None)(image, _result="numpy")
     np.testing.assert_array_equal(whole, wanted[0, 0] + 100)
 

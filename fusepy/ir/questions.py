@@ -31,11 +31,13 @@ def bindings(
 
     Args:
         offers: for each operand what it can be presented as, as an element.
-        whole: whether whole arrays are offered as well.
+        whole: whether what fits only where no element does is offered as well: whole arrays for generic parameters, which could
+            be anything, and what converts to an enum or an ``Optional``.
         narrow: whether arrays of NumPy's default dtypes are converted to what a parameter holds.
     """
     asked = 0
-    libraries = oracle.array_libraries(module) if whole else ()
+    generic = whole and any(p.type is None for s in declared for p in s.params)
+    libraries = oracle.array_libraries(module) if generic else ()
     for signature in declared:
         params = fill(signature, len(operands)) or ()
         inputs = [p for p in params if p.direction != OUT]
@@ -51,8 +53,10 @@ def bindings(
         pools: list[list[Offer]] = []
         for value, map, param, plain in zip(values, maps, inputs, plains):
             pool = [*plain]
-            if whole:
-                pool += fitting(array_offers(value, map, param, libraries), value, map)
+            wholes = list(fitting(array_offers(value, map, param, libraries), value, map))
+            if not whole:  # which take in axes that an element would run along: one of two meanings that the call may have
+                wholes = [o for o in wholes if o.consumed and param.type is not None and map.type is None]
+            pool += wholes
             if whole and param.type is not None and map.type is None:
                 pool += fitting(named_offers(value, param.type, oracle), value, map)
             if whole and param.type is None and map.type is None:

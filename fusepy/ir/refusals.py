@@ -190,6 +190,7 @@ def suggestions(
     """For each binding the call that means it alone: typed with `vcast`, and mapped with `vmap` where there are axes to map."""
     differ = differing([c for c, _ in found])
     lines: list[str] = []
+    takes = [[o.consumed for o in choice] for choice, _ in found]
     for choice, answer in found:
         inputs = [p for p in answer.params if p.direction != OUT]
         batch = [v.rank - o.consumed for v, o in zip(operands, choice)]
@@ -204,7 +205,8 @@ def suggestions(
             mapped[i] = f"fp.vmap({names[i]}, {tuple(range(grid - batch[i], grid))})"
         calls = [f"{python_name(function)}({', '.join(args)})" for args in (typed, mapped)]
         unmapped = all(operands[i].rank and maps[i].dims is None for i in differ)
-        lines.append(" or ".join(calls if unmapped else calls[:1]))
+        alone = takes.count([o.consumed for o in choice]) == 1  # else the mapping says nothing that chooses
+        lines.append(" or ".join(calls if unmapped and alone else calls[:1]))
     return lines
 
 

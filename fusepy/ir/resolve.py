@@ -20,7 +20,7 @@ from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param
 from fusepy.ir.questions import bindings
 from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
 from fusepy.ir.types import VOID, Kind, Type, pair_of
-from fusepy.ir.whole import least, writes
+from fusepy.ir.whole import has_extents, least, writes
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,11 @@ def _resolve(
     offers = [list(offers_of(v, m, function, names[i], place, oracle)) for i, (v, m) in enumerate(zip(operands, maps))]
     found: Found = {}
     ways = [False] if strict or not any(map(is_default, operands)) else [False, True]
-    for narrow, whole in itertools.product(ways, (False, True)):  # a whole array only where no element fits
+    for narrow, whole in itertools.product(ways, (False, True)):
         for choice, answer in bindings(oracle, module, function, operands, maps, declared, offers, whole, narrow):
             found.setdefault((tuple((o.type, o.consumed) for o in choice), answer), (choice, answer))
         if found:
-            found = _least(found) if whole else found
-            found = _closest(found)
+            found = _closest(_least(_of_extents(found, operands)))
             break
     if not found:
         raise no_match(oracle, module, function, operands, maps, declared, offers, place)
@@ -106,6 +105,14 @@ def _resolve(
 
 
 Found = dict[tuple[object, ...], tuple[tuple[Offer, ...], Answer]]
+
+
+def _of_extents(found: Found, operands: Sequence[Value]) -> Found:
+    """Without arrays of other extents than an operand has, where others are found. Extents beyond 4 are not known here."""
+    if len(found) < 2:
+        return found
+    fits = {key: each for key, each in found.items() if all(map(has_extents, operands, (o.type for o in each[0])))}
+    return fits or found
 
 
 def _least(found: Found) -> Found:

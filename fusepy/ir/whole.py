@@ -83,6 +83,18 @@ def holds(value: Value, type: Type, told: bool) -> bool:
     return not told or value.dims[-cut:] == element.shape
 
 
+def has_extents(value: Value, type: Type) -> bool:
+    """Whether the trailing axes of `value` may have the extents of an array of fixed size, which is true of other types."""
+    if type.kind is not Kind.ARRAY or value.type.kind is not Kind.SCALAR:
+        return True
+    for wanted, extent in zip(reversed(type.shape), reversed(value.dims)):
+        if extent != wanted and (extent is not None or 2 <= wanted <= 4):
+            return False
+        if extent is None:  # what lies before it is not told
+            break
+    return True
+
+
 def _follows(value: Value, element: Type) -> bool:
     """Whether the Python numbers in a list become `element`, which cuts none of them."""
     return value.weak and element.kind is Kind.SCALAR and (element.is_float or not value.type.is_float)

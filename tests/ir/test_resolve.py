@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fusepy.errors import (
+    AmbiguousCallError,
     ResolveError,
 )
 from fusepy.ir.graph import Value
@@ -148,12 +149,14 @@ def test_resolving_what_is_resolved_changes_nothing(call: str) -> None:
     assert resolve_call(ORACLE, "m", name, unsized, first.maps) == first
 
 
-def test_an_element_is_preferred_to_the_whole_array() -> None:
+def test_an_element_is_not_preferred_to_the_whole_array() -> None:
     oracle = FakeOracle(
         "public float f(float x) { return x; }\npublic float f(Ptr<float> x) { return x[0]; }\n"
         "public float g(Ptr<float> x) { return x[0]; }"
     )
-    assert resolve("f(Tensor<float>[?])", oracle).grid_rank == 1
+    with pytest.raises(AmbiguousCallError, match="2 ways"):
+        resolve("f(Tensor<float>[?])", oracle)
+    assert resolve("f(Tensor<float>[?] vmap(d0))", oracle).grid_rank == 1
     assert resolve("f(Tensor<float>[?] vmap())", oracle).grid_rank == 0
     assert resolve("g(Tensor<float>[?])", oracle).grid_rank == 0
 
