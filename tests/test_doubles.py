@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.backend import lacking
 from fusepy.ir.ops.doubles import FUNCTIONS
 from tests import exact
 
@@ -21,9 +22,16 @@ def call(name: str, x: Any, y: Any) -> Any:
     return two[name](x, y) if name in two else getattr(fp, name)(x)
 
 
-@fp.fuse
-def everything(x: Any, y: Any) -> Any:
-    return tuple(call(name, x, y) for name in CALLED)
+def by_threes(names: Sequence[str], one: Callable[[str, Any, Any], Any], x: Any, y: Any) -> list[Any]:
+    """All functions, three to a kernel: drivers take much longer for long kernels."""
+    found: list[Any] = []
+
+    def few(at: int) -> Any:
+        return fp.fuse(lambda x, y: tuple(one(name, x, y) for name in names[at : at + 3]))
+
+    for at in range(0, len(names), 3):
+        found += few(at)(x, y)
+    return found
 
 
 def check(results: Any, names: list[str], x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
@@ -39,16 +47,16 @@ def test_the_table_has_every_function():
     assert set(exact.UNARY) | {"atan2", "pow"} == FUNCTIONS
 
 
-def test_all_functions_in_one_kernel():
+def test_all_functions():
     x, y = exact.points(60, 1)
-    check(everything(x, y), CALLED, x, y)
+    check(by_threes(CALLED, call, x, y), CALLED, x, y)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_all_functions_at_many_points(seed: int):
     x, y = exact.points(3000, seed)
-    check(everything(x, y), CALLED, x, y)
+    check(by_threes(CALLED, call, x, y), CALLED, x, y)
 
 
 @pytest.mark.parametrize("name", ["sin", "pow"])
@@ -58,10 +66,10 @@ def test_eager_calls(name: str):
 
 
 def test_numbers_vectors_matrices_and_what_is_folded():
-    x = np.linspace(-3, 3, 24).reshape(4, 2, 3)
+    x = np.linspace(-3, 3, 8).reshape(2, 2, 2)
 
     def f(x: Any) -> Any:
-        vector, matrix = fp.vcast(x, "double3"), fp.vcast(x, "double2x3")
+        vector, matrix = fp.vcast(x, "double2"), fp.vcast(x, "double2x2")
         return fp.sin(vector), fp.exp(matrix), fp.sum(fp.log(fp.abs(x))), fp.max(fp.cos(x), 0), fp.scan("sum", fp.exp(x))
 
     sines, powers, total, cosines, running = fp.fuse(f)(x)
@@ -92,3 +100,107 @@ def test_kernels_without_such_functions_do_without_the_module():
 def test_a_thread_does_not_repeat_long_functions():
     """Lavapipe's compiler took 20 seconds for a sine that was spelled out for each of a thread's elements."""
     assert "[unroll]" not in fp.fuse(lambda x: fp.cos(x)).source(np.zeros(3))
+
+
+# ---- user code -----------------------------------------------------------------------------------------------------------
+
+TWO = ("atan2", "pow")
+LACKING = """/* Slang's own functions,
+   of doubles */
+double scalar(double x) { return sin(x) + 1; }
+double3 vector(double3 x) { return log10(x); }
+T generic<T : __BuiltinFloatingPointType>(T x) { return exp(x); }
+double none(double x) { return sqrt(x) + floor(x) + double(sin(float(x))); }
+double two(double x) { return exp2(x); }
+void thread(uint i, double* p) { p[i] = pow(p[i], 2.0L); }
+[shader("compute")] [numthreads(1, 1, 1)]
+void entry(uint3 i : SV_DispatchThreadID, uniform double* p) { p[i.x] = tan(p[i.x]); }
+"""
+
+
+@pytest.fixture
+def on_spirv() -> None:
+    if fp.default_device().raw.info.type.name != "vulkan":
+        pytest.skip("other targets have functions of doubles")
+
+
+@pytest.mark.usefixtures("on_spirv")
+def test_user_code_that_calls_what_spirv_lacks_is_refused():
+    device = fp.default_device()
+    x = np.array([0.5, 1.0])
+
+    def texts() -> list[str]:
+        m = fp.Module.load_from_source(device, "lacking", LACKING)
+        p = fp.Tensor.zeros(device, (2,), "double")
+        calls: list[tuple[Callable[[], Any], str, str]] = [
+            (lambda: m.scalar(x), "sin", "lacking.slang:3: "),
+            (lambda: m.vector(np.ones((2, 3))), "log10", "lacking.slang:4: "),
+            (lambda: m.generic(x), "exp", "lacking.slang:5: "),
+            (lambda: m.two(x), "exp2", "lacking.slang:7: "),
+            (lambda: fp.fuse(lambda x: fp.sum(m.scalar(x) * 2))(x), "sin", "lacking.slang:3: "),
+            (lambda: m.thread.dispatch(2, p=p), "pow", "lacking.slang:8: "),
+            (lambda: m.entry.dispatch((2, 1, 1), p=p), "tan", "lacking.slang:10: "),
+        ]
+        found: list[str] = []
+        for run, name, place in calls:
+            with pytest.raises(fp.CompileError, match=f"calls {name} of double, which SPIR-V does not have") as caught:
+                run()
+            assert place in str(caught.value)
+            assert "import fusepy_double;" in str(caught.value)
+            found.append(str(caught.value))
+        np.testing.assert_allclose(m.none(x), np.sqrt(x) + np.floor(x) + np.sin(x), rtol=1e-6)
+        converted = "double two(double x) { return double(exp2(float(x))); }"
+        half = fp.Module.load_from_source(device, "converted", converted).two(x)
+        np.testing.assert_allclose(half, np.exp2(x), rtol=1e-6)
+        np.testing.assert_allclose(m.generic(x.astype(np.float32)), np.exp(x), rtol=1e-5)
+        return found
+
+    first = texts()
+    assert texts() == first
+    device = fp.init_device()  # what the disk cache has makes no difference
+    try:
+        assert texts() == first
+    finally:
+        device.close()
+
+
+@pytest.mark.usefixtures("on_spirv")
+def test_every_instruction_that_spirv_lacks_is_known(monkeypatch: pytest.MonkeyPatch):
+    names = sorted({name for names in lacking.INSTRUCTIONS.values() for name in names} - {"sincos", "lit", "ldexp"})
+    calls = " + ".join(f"{n}(x, y)" if n in (*TWO, "powr") else f"{n}(x)" for n in names)
+    m = fp.Module.load_from_source(fp.default_device(), "total", f"double total(double x, double y) {{ return {calls}; }}")
+    words: list[int] = []
+    monkeypatch.setattr("fusepy.backend.compiler.check", lambda _, file, __: words.extend(np.fromfile(file, "<u4").tolist()))
+    m.total(0.5, 0.25)
+    assert set(lacking.lacking(words)) == set(lacking.INSTRUCTIONS)
+
+
+def test_a_module_has_them_for_user_code():
+    functions = "\n".join(
+        f"double my_{n}(double x, double y) {{ return {n}(x, y); }}"
+        if n in TWO
+        else f"double my_{n}(double x) {{ return {n}(x); }}"
+        for n in sorted(FUNCTIONS)
+    )
+    others = """
+    float single(float x) { return sin(x); }
+    half small(half x) { return exp(x); }
+    double2 both(double2 x) { double2 s, c; sincos(x, s, c); return s / c; }
+    double2x2 matrix(double2x2 x) { return log2(x); }
+    double turned(double x) { return degrees(radians(x)); }
+    """
+    m = fp.Module.load_from_source(fp.default_device(), "user", "import fusepy_double;\n" + functions + others)
+    names = ["asinh", "acosh", "atanh", "exp10", "log10", "pow"]  # the others are tested above, under other names
+    x, y = exact.points(20, 2)
+    results = by_threes(names, lambda n, x, y: m[f"my_{n}"](x, y) if n in TWO else m[f"my_{n}"](x), x, y)
+    check(results, names, x, y)
+
+    a = np.array([[[0.5, 1.0], [2.0, 3.0]]])
+    single, small, both, matrix, turned = fp.fuse(
+        lambda a, f, h: (m.single(f), m.small(h), m.both(a), m.matrix(fp.vcast(a, "double2x2")), m.turned(a))
+    )(a, a.astype(np.float32), a.astype(np.float16))
+    np.testing.assert_allclose(single, np.sin(a), rtol=1e-6)
+    np.testing.assert_allclose(small, np.exp(a), rtol=2e-3)
+    np.testing.assert_allclose(both, np.tan(a), rtol=1e-15)
+    np.testing.assert_allclose(turned, a, rtol=1e-15)
+    check([matrix], ["log2"], a, a)

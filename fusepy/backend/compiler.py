@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import slangpy as spy
 
 from fusepy.backend.diagnostics import advice, clean
+from fusepy.backend.lacking import check
 from fusepy.backend.session import Session, Sessions
 from fusepy.backend.source import ModuleSource, imports
 from fusepy.errors import CompileError
@@ -73,7 +75,7 @@ class Compiler:
         with self._lock:
             if name in self._failed:
                 raise self._failed[name]
-            session = self._ready(sources)
+            session = self._ready(sources, text)
             for shim, content in shims:
                 self._attempt(session, shim, content, f"shim {shim}")
             module = self._attempt(session, name, text, f"kernel {name}")
@@ -90,6 +92,25 @@ class Compiler:
     def remember(self, name: str, failure: CompileError) -> None:
         """Makes `compile` refuse the kernel `name` in the same words: Slang has fewer for what it has compiled before."""
         self._failed[name] = failure
+
+    @contextmanager
+    def examined(self, what: str, sources: Sequence[ModuleSource], text: str = "") -> Generator[None]:
+        """Around the creation of a pipeline, which is when Slang makes SPIR-V of what was compiled.
+
+        Raises:
+            CompileError: where it calls functions of doubles that SPIR-V does not have.
+        """
+        if not self._sessions.examines(sources, text):
+            yield
+            return
+        with self._lock:
+            try:
+                yield
+                for made in self._sessions.spirv.glob("*.spv"):
+                    check(what, made, sources)
+            finally:
+                for made in self._sessions.spirv.iterdir():
+                    made.unlink()
 
     def load_binary(
         self,
@@ -124,7 +145,7 @@ class Compiler:
             CompileError: with Slang's diagnostics.
         """
         with self._lock:
-            session = self._ready([source])
+            session = self._ready([source], text)
             module = self._load(session, source)
             others = [self._attempt(session, digest_name("c", text), text, "the constants")] if text else []
             return _link(session.sgl, module, entry_point, conformances, others)
@@ -157,9 +178,9 @@ class Compiler:
             self._attempts += 1
             return self._attempt(session, f"beside_{self._attempts}", text, "what was generated to ask Slang")
 
-    def _ready(self, sources: Sequence[ModuleSource]) -> Session:
-        """The session that compiles one more kernel, with these modules loaded."""
-        session = self._sessions.compiling(sources)
+    def _ready(self, sources: Sequence[ModuleSource], text: str = "") -> Session:
+        """The session that compiles one more kernel, of this `text`, with these modules loaded."""
+        session = self._sessions.compiling(sources, text)
         session.kernels += 1
         for source in sources:
             self._load(session, source)

@@ -77,7 +77,10 @@ class Kernel:
     ):
         device.raw.set_cuda_context_current()  # this may be another thread than the last; nothing to do on other APIs
         try:
-            self.pipeline = device.raw.create_compute_pipeline(program.program)
+            with device.compiler.examined(source.name, sources, source.text):
+                self.pipeline = device.raw.create_compute_pipeline(program.program)
+        except CompileError:
+            raise
         except RuntimeError as error:
             words = clean(str(error).partition("RHI messages:\n")[2].partition("\n/project/")[0])
             if "error[E" in words:  # what Slang finds out only here: a static_assert of user code, a missing capability

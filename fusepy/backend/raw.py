@@ -56,7 +56,10 @@ class RawKernel:
             self._program = device.compiler.link_existing(*arguments)
             check_comparisons(device.raw.info.type, [source], arguments, name)
         try:
-            self._pipeline = device.raw.create_compute_pipeline(self._program)
+            with device.compiler.examined(name, [source], self._text):
+                self._pipeline = device.raw.create_compute_pipeline(self._program)
+        except CompileError:
+            raise
         except RuntimeError as error:
             raise CompileError(f"the driver cannot build {name}", saw=error, hint="see its words above") from error
         self._wrapped = existing is None

@@ -20,6 +20,7 @@ from typing import Any, cast
 import slangpy as spy
 
 from fusepy.backend.idle import Lost
+from fusepy.backend.lacking import suspect
 from fusepy.backend.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError
 
@@ -71,24 +72,35 @@ class Sessions:
 
     Attributes:
         binaries: the folder where serialised modules are put, those that sessions write and those that they load.
+        spirv: the folder where Slang puts the SPIR-V that is examined.
     """
 
     def __init__(self, device: spy.Device):
         self._device = device
         self._open: dict[SessionKey, Session] = {}
         root = Path(tempfile.mkdtemp(prefix="fusepy-"))
-        self._scratch, self.binaries = root / "source", root / "binary"
-        self._scratch.mkdir()
-        self.binaries.mkdir()
+        self._scratch, self.binaries, self.spirv = root / "source", root / "binary", root / "spirv"
+        for folder in (self._scratch, self.binaries, self.spirv):
+            folder.mkdir()
+        # what SPIR-V lacks is looked for in what Slang has made
+        self._shown = (("dump_intermediates", True), ("dump_intermediates_prefix", f"{self.spirv}/"))
+        self._examines = device.info.type is spy.DeviceType.vulkan
         self._remove = weakref.finalize(self, _remove, root, os.getpid())
 
-    def compiling(self, sources: Sequence[ModuleSource]) -> Session:
-        """The session that compiles these modules from source.
+    def examines(self, sources: Sequence[ModuleSource], text: str = "") -> bool:
+        """Whether the SPIR-V of programs with these modules and a generated one of this `text` is put into `spirv`."""
+        return self._examines and suspect(sources, text)
+
+    def compiling(self, sources: Sequence[ModuleSource], text: str = "") -> Session:
+        """The session that compiles these modules from source, and a generated one of this `text`.
 
         Raises:
             CompileError: if two of them want different things of one session.
         """
-        return self._rotated(_session_key(sources), sources, self.binaries)
+        dirs, defines, options, extends = _session_key(sources)
+        if self.examines(sources, text):
+            options = (*(pair for pair in options if pair[0] not in dict(self._shown)), *self._shown)
+        return self._rotated((dirs, defines, options, extends), sources, self.binaries)
 
     def loading(self, sources: Sequence[ModuleSource]) -> Session:
         """The session that loads serialised modules of these from `binaries`, and writes none.

@@ -1,0 +1,121 @@
+"""User code that calls Slang's transcendental functions of doubles, which SPIR-V does not have.
+
+Slang writes the instruction of 16 and 32 bits for them, drivers take it, and the results are garbage. Where the text of a module
+may call one, Slang is told to leave its SPIR-V in a folder, and the instructions in there decide.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fusepy.backend.libraries import INCLUDE_DIRS
+from fusepy.backend.source import ModuleSource, imports
+from fusepy.errors import CompileError
+
+# instructions of GLSL.std.450 that are for 16 and 32 bits, and the functions of Slang's that become one
+INSTRUCTIONS: dict[int, tuple[str, ...]] = dict(
+    [
+        *[(11, ("radians",)), (12, ("degrees",)), (13, ("sin", "sincos", "sinpi")), (14, ("cos", "sincos", "cospi"))],
+        *[(15, ("tan", "tanpi")), (16, ("asin",)), (17, ("acos",)), (18, ("atan",)), (19, ("sinh",)), (20, ("cosh",))],
+        *[(21, ("tanh",)), (22, ("asinh",)), (23, ("acosh",)), (24, ("atanh",)), (25, ("atan2",)), (26, ("pow", "powr", "lit"))],
+        *[(27, ("exp", "exp10")), (28, ("log", "log10")), (29, ("exp2", "ldexp")), (30, ("log2",))],
+    ]
+)
+_NAMES = sorted({name for names in INSTRUCTIONS.values() for name in names})
+_CALL = re.compile(rf"\b({'|'.join(_NAMES)})\s*\(")
+_DOUBLE = re.compile(r"\b(?:double(?:[1-4](?:x[1-4])?)?|float64_t(?:[1-4](?:x[1-4])?)?)\b")
+_EXP2_CALL = re.compile(r"\b(?:exp2|ldexp)\s*\(([^;]*)")
+_OF_FLOAT = re.compile(r"\s*\(?\s*(?:float|half)\b")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_FLOAT, _VECTOR, _EXTENSION, _CONVERT = 22, 23, 12, 115  # the SPIR-V instructions that matter
+_EXP2 = 29
+
+
+@functools.lru_cache(4096)
+def _traits(source: ModuleSource) -> tuple[bool, bool]:
+    """Whether the user's texts of a module name a type of doubles, and whether they call what may be lacking."""
+    texts = [_code(text) for _, text in _texts(source)]
+    return any(_DOUBLE.search(t) for t in texts), any(_CALL.search(t) for t in texts)
+
+
+def suspect(sources: Sequence[ModuleSource], text: str = "") -> bool:
+    """Whether a program of these modules, called by the generated `text`, may call functions of doubles."""
+    traits = [_traits(source) for source in sources]
+    return any(calls for _, calls in traits) and (any(doubles for doubles, _ in traits) or bool(_DOUBLE.search(text)))
+
+
+def check(what: str, spirv: Path, sources: Sequence[ModuleSource]) -> None:
+    """Looks at the code that Slang has made.
+
+    Raises:
+        CompileError: with the function that a target lacks and the lines that call it.
+    """
+    imported = any("fusepy_double.slang" in imports(text)[0] for source in sources for _, text in _texts(source))
+    found = lacking(np.fromfile(spirv, "<u4").tolist())
+    if imported or all(
+        _OF_FLOAT.match(call) for source in sources for _, text in _texts(source) for call in _EXP2_CALL.findall(text)
+    ):
+        found = [n for n in found if n != _EXP2]  # what the user has converted
+    if not found:
+        return
+    names, lines = list(INSTRUCTIONS[found[0]]), list[str]()
+    for label, text in (pair for source in sources for pair in _texts(source)):
+        for number, line in enumerate(_code(text).split("\n"), 1):
+            if any(match[1] in names for match in _CALL.finditer(line)):
+                lines.append(f"{label}:{number}: {line.strip()[:90]}")
+    called = [n for n in names if any(re.search(rf"\b{n}\s*\(", line) for line in lines)] or names
+    hint = "write `import fusepy_double;` in the module, which has it for doubles; or convert to float first"
+    if imported:
+        hint = (
+            f"generic functions, and modules without `import fusepy_double;`, get Slang's own {called[0]}: write them for double"
+        )
+    raise CompileError(
+        f"{what} calls {' or '.join(called)} of double, which SPIR-V does not have",
+        saw="; ".join(lines[:3]) or None,
+        expected=f"{called[0]} of float or half",
+        hint=hint,
+    )
+
+
+def _code(text: str) -> str:
+    """A text without comments, its lines where they were."""
+    return _COMMENT.sub(lambda found: "\n" * found[0].count("\n") or " ", text)
+
+
+def lacking(words: Sequence[int]) -> list[int]:
+    """The instructions of `INSTRUCTIONS` with a result of doubles in a SPIR-V module, in order.
+
+    Slang's `exp2` of one double is that of a float between two conversions, which counts too.
+    """
+    doubles, converted, narrow = set[int](), set[int](), set[int]()
+    found: list[int] = []
+    at = 5  # behind the header
+    while at < len(words):
+        code, length = words[at] & 0xFFFF, words[at] >> 16
+        if (code == _FLOAT and words[at + 2] == 64) or (code == _VECTOR and words[at + 2] in doubles):
+            doubles.add(words[at + 1])
+        elif code == _CONVERT and words[at + 1] not in doubles:
+            converted.add(words[at + 2])
+        elif code == _CONVERT and words[at + 3] in narrow:
+            found.append(_EXP2)
+        elif code == _EXTENSION and words[at + 1] in doubles and words[at + 4] in INSTRUCTIONS:
+            found.append(words[at + 4])
+        elif code == _EXTENSION and words[at + 4] == _EXP2 and words[at + 5] in converted:
+            narrow.add(words[at + 2])
+        at += length
+    return found
+
+
+def _texts(source: ModuleSource) -> Iterator[tuple[str, str]]:
+    """The user's own texts of a module: its source and the files that it imports, those that come with libraries apart."""
+    yield source.label, source.text
+    folders = [Path(folder).resolve() for folder in INCLUDE_DIRS]
+    for name, _ in source.files:
+        path = Path(name)
+        if not any(path.is_relative_to(folder) for folder in folders) and path.is_file():
+            yield name, path.read_text(encoding="utf-8", errors="surrogateescape")
