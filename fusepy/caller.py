@@ -99,6 +99,7 @@ class Caller(Inspected):
         Others are converted as they are uploaded, with a `PrecisionWarning` for each line that does so.
 
         Example:
+            >>> import numpy as np
             >>> import fusepy as fp
             >>> m = fp.Module.load_from_source(fp.default_device(), "doc_strict", "float twice(float x) { return 2 * x; }")
             >>> m.twice.strict()(np.ones(3))

@@ -344,7 +344,7 @@ def test_textual_ir_reads_back(m: Any) -> None:
         (lambda m: fp.Shape(), fp.ShapeError, ["1 to 4"]),
         (lambda m: fp.Shape("ab"), fp.ShapeError, ["integers"]),
         (lambda m: fp.grid((3, -2)), fp.ShapeError, ["-2"]),
-        (lambda m: fp.vmap(fp.call_id(), (0,)) and m.spread([1.0], fp.vmap(fp.call_id(), (0,))), fp.ShapeError, ["vmap"]),
+        (lambda m: m.spread([1.0], fp.vmap(fp.call_id(), (0,))), fp.ShapeError, ["vmap"]),
     ],
     ids=lambda v: getattr(v, "__name__", ""),
 )  # fmt: skip
