@@ -84,10 +84,7 @@ def call_group(shape: Any, what: str) -> list[Any]:
     Raises:
         ArgumentError: for more than three dimensions beyond those of extent 1.
     """
-    given: Any = shape.as_tuple() if hasattr(shape, "as_tuple") else shape
-    if isinstance(given, int):
-        given = [given]
-    sizes = list(cast("Sequence[Any]", given)) if isinstance(given, Sequence) and not isinstance(given, str) else []
+    sizes = list(integers(shape.as_tuple() if hasattr(shape, "as_tuple") else shape))
     while len(sizes) > 3 and sizes[0] == 1:
         sizes = sizes[1:]
     if not 1 <= len(sizes) <= 3:

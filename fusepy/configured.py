@@ -154,15 +154,18 @@ class Configured:
                 raise ArgumentError(f"{self.__name__}: there is no option {name!r}", hint=did_you_mean(str(name), _OPTIONS))
         if not asked:
             return self
-        return self._with_options(numthreads=thread_group(asked["numthreads"], self.__name__, self._device))
+        return self._with_options(numthreads=thread_group(asked["numthreads"], self.__name__, self._device), group_rank=0)
 
     def call_group_shape(self: Self, shape: Any) -> Self:
         """This function with thread groups that are tiles of this shape, slowest dimension first, as slangpy says it.
 
         Raises:
-            ArgumentError: for a group that the device cannot run.
+            ArgumentError: for a group that the device cannot run; in the call, if the grid has fewer dimensions.
         """
-        return self._with_options(numthreads=thread_group(call_group(shape, self.__name__), self.__name__, self._device))
+        sizes = call_group(shape, self.__name__)
+        group = thread_group(sizes, self.__name__, self._device)
+        rank = max((i + 1 for i, n in enumerate(sizes) if n > 1), default=0)
+        return self._with_options(numthreads=group, group_rank=rank)
 
     def constants(self: Self, constants: Mapping[str, Any] | None = None, **named: Any) -> Self:
         """This function with values for link-time constants (``extern static const int N;``), which become part of its program.

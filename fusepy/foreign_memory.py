@@ -97,7 +97,7 @@ def host_view_of(array: Any) -> Array:
     refuse_loss(array)
     if isinstance(array, np.ndarray):
         return cast("Array", array)
-    if is_torch(type(array)):
+    if is_torch(cast("type[Any]", type(array))):
         array = array.detach()
     try:
         return np.from_dlpack(array)

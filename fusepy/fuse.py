@@ -34,7 +34,7 @@ class FusedFunction(Caller):
     def __init__(self, function: Callable[..., Any], static: Sequence[str] = (), device: Device | None = None):
         super().__init__()
         functools.update_wrapper(self, function)
-        self.__name__ = getattr(function, "__name__", "fused")
+        self.__name__ = " ".join(str(getattr(function, "__name__", "fused")).split())  # a name is one line
         self._function = function
         self._parameters = inspect.signature(function)
         names = list(self._parameters.parameters)

@@ -22,6 +22,7 @@ from fusepy.generators import (
 from fusepy.place import user_line
 from fusepy.trace import current_trace
 from fusepy.traced import Traced
+from fusepy.views import integers
 
 SEED = 2640457667  # slangpy's
 
@@ -56,8 +57,8 @@ def grid(shape: Any, *, offset: Sequence[int] | None = None, stride: Sequence[in
     if isinstance(shape, Traced):
         return _along(shape, offset is None and stride is None)
     extents = check_extents((-1,) * shape if isinstance(shape, int) else shape, "grid", open=True)
-    offsets = tuple(int(n) for n in offset) if offset is not None else (0,) * len(extents)
-    strides = tuple(int(n) for n in stride) if stride is not None else (1,) * len(extents)
+    offsets = integers(offset, "grid: offset") if offset is not None else (0,) * len(extents)
+    strides = integers(stride, "grid: stride") if stride is not None else (1,) * len(extents)
     for name, given in (("offset", offsets), ("stride", strides)):
         if len(given) != len(extents):
             raise ShapeError(

@@ -12,6 +12,7 @@ import numpy as np
 from fusepy.backend.texture import is_texture, kind_of
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.traced import Traced
+from fusepy.views import integers
 
 
 class Grid:
@@ -168,10 +169,7 @@ def check_extents(shape: Any, what: str, open: bool = False) -> tuple[int, ...]:
             saw=shape,
             hint=f"pass {what}(image) as an argument, or write grid(2) for coordinates in the grid of the other arguments",
         )
-    try:
-        extents = tuple(operator.index(n) for n in _given(shape))
-    except TypeError:
-        raise ShapeError(f"{what}: extents are integers", saw=repr(shape)[:60], hint=f"write {what}((height, width))") from None
+    extents = integers(_given(shape), f"{what}: the extents")
     if not 1 <= len(extents) <= 4:
         raise ShapeError(f"{what}: {len(extents)} dimensions", expected="1 to 4", hint="a coordinate is an int up to an int4")
     if min(extents) < (-1 if open else 0):

@@ -52,7 +52,7 @@ def user_place(above: int = 1) -> Place | None:
 
 def line_of(place: Place | None) -> str | None:
     """``file:line`` of a place."""
-    return None if place is None else f"{os.path.basename(place[0])}:{place[1]}"
+    return None if place is None else f"{' '.join(os.path.basename(place[0]).split())}:{place[1]}"
 
 
 def _is_users(name: str) -> bool:

@@ -22,8 +22,11 @@ from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import SCANS, Fold
+from fusepy.ir.refusals import python_name
 from fusepy.ir.types import BOOL
+from fusepy.mapping import Mapped
 from fusepy.place import user_line
+from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace
 from fusepy.traced import Traced
 
@@ -108,7 +111,7 @@ def reduce(function: Function, identity: Any, x: Any = _MISSING, axis: Axis = No
         >>> fp.reduce(m.far, 0.0)([2.0, 3.0, 6.0])
         7.0
     """
-    combining = _combining(function, identity)
+    combining = _combining("reduce", function, identity, x)
     if x is not _MISSING:
         return _reduced(x, _way("call", axis, keepdims, *combining))
 
@@ -149,7 +152,7 @@ def scan(function: Any, identity: Any, x: Any = _MISSING, axis: int = 0, exclusi
                 hint="write scan('sum', x), with sum, prod, max or min; or scan(m.combine, 0.0)(x)",
             )
         return _reduced(identity, _way(function, axis, scans=True, exclusive=exclusive))
-    combining = _combining(function, identity)
+    combining = _combining("scan", function, identity, x)
     if x is not _MISSING:
         return _reduced(x, _way("call", axis, False, *combining, scans=True, exclusive=exclusive))
 
@@ -256,12 +259,14 @@ def _of_one(trace: Trace, value: Value, way: _Way, loc: str | None) -> Traced:
     if way.kind in ("any", "all") and value.type.scalar is not BOOL:
         return trace.record("ne", [Traced(trace, value, loc), 0])
     want = value.type if way.kind == "call" else Fold(way.kind).type(value.type, loc)
+    if way.function is not None:
+        Fold("call", function=way.function.__name__, identity=way.identity).start(want)  # raises unless the identity fits
     if want is value.type:
         return Traced(trace, value, loc)
     return Traced(trace, trace.builder.add(OPS["cast"], [value], None, {"type": want.name}, loc)[0], loc)
 
 
-def _combining(function: Any, identity: Any) -> tuple[Function, tuple[str, ...]]:
+def _combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function, tuple[str, ...]]:
     """A Slang function and its identity, as a node has it.
 
     Raises:
@@ -273,6 +278,15 @@ def _combining(function: Any, identity: Any) -> tuple[Function, tuple[str, ...]]
             place=user_line(),
             saw=repr(cast("object", function))[:60],
             hint="pass a function of a module, m.combine; there are fp.sum, fp.max and the like for common cases",
+        )
+    swapped = x is not _MISSING and np.isscalar(x) and not np.isscalar(identity)
+    if swapped or isinstance(identity, (Tensor, Traced, Mapped)):  # as functools.reduce and jax.lax.reduce have it
+        raise ArgumentError(
+            f"{name}(): the identity comes before the array",
+            place=user_line(),
+            saw=f"identity={identity!r:.60}",
+            expected=f"{name}(function, identity, x)",
+            hint=f"write fp.{name}({python_name(function.__name__)}, {repr(x) if swapped else '0.0'}, x), or identity=… and x=…",
         )
     try:
         numbers = as_array(identity).ravel()

@@ -17,6 +17,7 @@ import fusepy.views as views
 from fusepy.element import Element, element_of, scalar_type
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.host_arrays import as_array
+from fusepy.ir.ranges import check_range
 from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
 from fusepy.ir.types import FLOAT, INT, Type
 from fusepy.pending import PENDING, before_write
@@ -139,9 +140,16 @@ class Tensor:
 
     @staticmethod
     def arange(device: Any, stop: int, dtype: Any = INT) -> Tensor:
-        """``0, 1, …, stop - 1``."""
+        """``0, 1, …, stop - 1``.
+
+        Raises:
+            ShapeError: if `stop` is no integer.
+            RangeError: if `dtype` cannot count so far.
+        """
         element = element_of(dtype)
-        return Tensor.from_numpy(device, np.arange(stop, dtype=element.dtype), dtype)
+        (count,) = views.integers((stop,), "arange: stop")
+        check_range(max(count - 1, 0), element.type, f"arange({count})", hint="widen dtype")
+        return Tensor.from_numpy(device, np.arange(count, dtype=element.dtype), dtype)
 
     @staticmethod
     def from_numpy(device: Any, array: Array, dtype: Any = None) -> Tensor:

@@ -6,13 +6,15 @@ Strides and starts are counted in elements. A stride of 0 repeats, a negative on
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from fusepy.errors import ShapeError
 from fusepy.ir.strides import contiguous_strides, is_contiguous
+from fusepy.place import user_line
 
 View = tuple[tuple[int, ...], tuple[int, ...], int]
 
@@ -89,6 +91,8 @@ def broadcast(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[in
     Raises:
         ShapeError: naming both shapes.
     """
+    if any(n < 0 for n in wanted):
+        raise ShapeError("a negative extent", place=user_line(), saw=wanted, hint="extents are 0 or more")
     lead = len(wanted) - len(shape)
     pairs = list(zip(shape, wanted[lead:])) if lead >= 0 else []
     if lead < 0 or any(have not in (want, 1) for have, want in pairs):
@@ -124,14 +128,31 @@ def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     Raises:
         ShapeError: for negative ones.
     """
-    extents = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
+    extents = integers(shape, "a shape")
     if any(n < 0 for n in extents):
-        raise ShapeError("a negative extent", saw=extents, hint="extents are 0 or more")
+        raise ShapeError("a negative extent", place=user_line(), saw=extents, hint="extents are 0 or more")
     return extents
+
+
+def integers(given: Any, what: str) -> tuple[int, ...]:
+    """An integer, or several in any sequence or array, as a tuple.
+
+    Raises:
+        ShapeError: for anything else: floats, texts and bools count nothing.
+    """
+    try:
+        if isinstance(given, (str, bytes, Mapping)):
+            raise TypeError
+        listed: list[Any] = [given] if isinstance(given, (int, np.integer)) else list(given)
+        if any(isinstance(n, bool) for n in listed):
+            raise TypeError
+        return tuple(operator.index(n) for n in listed)
+    except TypeError:
+        shown = repr(cast("Any", given))[:60]
+        hint = "write (height, width), or round first"
+        raise ShapeError(f"{what} is given in integers", place=user_line(), saw=shown, hint=hint) from None
 
 
 def numbers(given: Sequence[Any]) -> tuple[int, ...]:
     """The arguments ``(2, 3)`` of ``f(2, 3)`` and ``f((2, 3))``, unchecked: -1 may stand for what is left."""
-    if len(given) == 1 and not isinstance(given[0], (int, np.integer)):
-        given = cast("Sequence[Any]", given[0])
-    return tuple(int(n) for n in given)
+    return integers(given[0] if len(given) == 1 else given, "a shape")

@@ -18,7 +18,7 @@ import slangpy as spy
 from fusepy.backend.diagnostics import advice, clean
 from fusepy.backend.lacking import check
 from fusepy.backend.session import Session, Sessions
-from fusepy.backend.source import ModuleSource, imports
+from fusepy.backend.source import ModuleSource, imports, line_directive
 from fusepy.errors import CompileError
 from fusepy.ir.whole import LIBRARIES
 
@@ -191,7 +191,7 @@ class Compiler:
         if found is None:
             if source.closure in self._failed:
                 raise self._failed[source.closure]
-            text = f'#line 1 "{source.label}"\n{source.text}'
+            text = f"{line_directive(1, source.label)}\n{source.text}"
             try:
                 found = self._attempt(session, source.name, text, source.label)
             except CompileError as error:

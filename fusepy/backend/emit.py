@@ -33,6 +33,7 @@ from fusepy.backend.squares import square_kernel
 from fusepy.backend.statements import Statements
 from fusepy.backend.tiles import tiled_kernel
 from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose, is_light
+from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.control import block
@@ -244,7 +245,7 @@ class RegionKernel:
 
     def signature(self) -> str:
         given = ", ".join(f"{i.name}: {value_type(v)}" for i, v in zip(self.body.inputs, self.region.operands))
-        return f"{self.body.name}({given}) -> {', '.join(map(str, self.types)) or 'void'}"
+        return f"{' '.join(self.body.name.split())}({given}) -> {', '.join(map(str, self.types)) or 'void'}"
 
     def trampoline(self) -> list[str]:
         """The user's program on single elements."""
@@ -277,7 +278,18 @@ class RegionKernel:
         return row_kernel(*head, self.whole_arrays(), is_light(self.region), element)
 
     def tiled(self, entry: str) -> list[str]:
-        """A kernel whose groups are tiles of the grid: neighbours in a group are neighbours in the last dimensions."""
+        """A kernel whose groups are tiles of the grid: neighbours in a group are neighbours in the last dimensions.
+
+        Raises:
+            ArgumentError: for a call group of more dimensions than the grid.
+        """
+        asked, rank = self.options.group_rank, self.variant.rank
+        if asked > rank:
+            raise ArgumentError(
+                f"{self.body.name}: call_group_shape has {asked} dimensions, and the grid has {rank}",
+                saw="x".join(map(str, reversed(self.options.numthreads))),
+                hint="give the group as many dimensions as the call has, or fewer",
+            )
         return tiled_kernel(entry, self.block(), self.name, self.variant, [*self.whole_arrays(), *self.element("    ")])
 
     def whole_arrays(self) -> list[str]:

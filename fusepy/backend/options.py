@@ -20,11 +20,13 @@ class Options:
         numthreads: threads of a group along x, y, z; one number leaves the indexing as it is.
         constants: type, name and value of each link-time constant, by name.
         conformances: interface, type and id.
+        group_rank: how many dimensions the grid must have for the shape of its groups, where that was said as such.
     """
 
     numthreads: tuple[int, ...] = ()
     constants: tuple[Constant, ...] = ()
     conformances: tuple[tuple[str, str, int], ...] = ()
+    group_rank: int = 0
 
     @property
     def tile(self) -> tuple[int, ...]:
@@ -55,7 +57,8 @@ class Options:
                 raise _conflict(what, f"constant {name!r}", mine[name][2], value)
         linked = tuple(dict.fromkeys([*self.conformances, *other.conformances]))
         constants = tuple(mine[name] for name in sorted(mine))
-        return replace(self, numthreads=self.numthreads or other.numthreads, constants=constants, conformances=linked)
+        group = {"numthreads": self.numthreads or other.numthreads, "group_rank": max(self.group_rank, other.group_rank)}
+        return replace(self, constants=constants, conformances=linked, **group)
 
 
 NO_OPTIONS = Options()

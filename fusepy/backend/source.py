@@ -12,9 +12,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from fusepy.backend.libraries import INCLUDE_DIRS
+from fusepy.errors import ArgumentError, InvalidNameError
+from fusepy.ir.names import check_identifier
 
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*")', re.S)
 _IMPORT = re.compile(r"\b(?:import|__include|implementing|__exported\s+import)\s+([\w.]+|\"[^\"]+\")\s*;")
@@ -60,11 +64,16 @@ class ModuleSource:
         defines: Mapping[str, str | int | float] | None = None,
         options: Mapping[str, object] | None = None,
     ) -> ModuleSource:
-        """A source with its closure computed."""
+        """A source with its closure computed.
+
+        Raises:
+            InvalidNameError: for a define that is no identifier, or with a line break in its value.
+            ArgumentError: for a define or option that Slang does not have.
+        """
         own = [str(Path(path).resolve().parent)] if path else []
         dirs = tuple(dict.fromkeys([*own, *include_dirs, *INCLUDE_DIRS]))
-        pairs = tuple(sorted((k, str(int(v)) if isinstance(v, bool) else str(v)) for k, v in (defines or {}).items()))
-        extra = tuple(sorted((options or {}).items()))
+        pairs = tuple(sorted(_define(k, v) for k, v in (defines or {}).items()))
+        extra = tuple(sorted(_option(k, v) for k, v in (options or {}).items()))
         digest, cacheable, files, extends = _closure(text, dirs, Path(path).parent if path else None)
         digest.update(repr((alias, pairs, extra)).encode())
         closure = digest.hexdigest()
@@ -95,6 +104,38 @@ class ModuleSource:
                     seen.add(file)
                     pending.append(file.read_text(encoding="utf-8", errors="surrogateescape"))
         return found
+
+
+def _define(name: Any, value: Any) -> tuple[str, str]:
+    """A preprocessor define. Slang writes it down as a line of source."""
+    check_identifier(name if isinstance(name, str) else repr(name), "name of a define")
+    if not isinstance(value, (str, bool, int, float)) and not np.isscalar(value):
+        raise ArgumentError(
+            f"the define {name!r} cannot be this", saw=repr(value)[:60], expected="a string or number", hint="write it as text"
+        )
+    text = str(int(value)) if isinstance(value, (bool, np.bool_)) else str(value)
+    if any(c in text for c in "\n\r\0\v\f\x1c\x1d\x1e\x85\u2028\u2029"):
+        raise InvalidNameError(
+            f"the value of the define {name!r} has more than one line", saw=repr(text)[:60], hint="give it in one line"
+        )
+    return name, text
+
+
+def _option(name: Any, value: Any) -> tuple[str, object]:
+    """A compiler option of slangpy's; lists as tuples, since they are part of keys."""
+    if not isinstance(name, str) or name in ("defines", "include_paths"):
+        hints = {"defines": "write defines={…}, beside options", "include_paths": "give them to init_device(include_paths=…)"}
+        raise ArgumentError(
+            f"{name!r} is no option of a module", saw=repr(value)[:60], hint=hints.get(name, "options are given by name")
+        )
+    listed: Any = value
+    return name, tuple(listed) if isinstance(value, (list, tuple)) else value
+
+
+def line_directive(number: int | str, file: str) -> str:
+    """``#line 12 "file"`` for a file of any name: what would end the text in quotes is replaced."""
+    shown = "".join("'" if c == '"' else c if c.isprintable() else "?" for c in file)
+    return f'#line {number} "{shown}"'
 
 
 def _file_of(operand: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
 from fusepy.backend.shims import Shims
+from fusepy.backend.source import line_directive
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.control import Control
@@ -34,7 +34,7 @@ class Statements:
                 self.names[value] = self.fresh(node.op.label(node, j) if isinstance(node.op, Control) else "")
             if node.loc is not None and node.loc != self._place:
                 file, _, line = node.loc.rpartition(":")
-                lines.append(f"#line {line} {json.dumps(file)}")
+                lines.append(line_directive(line, file))
                 self._place = node.loc
             lines += self._node(node)
         return lines

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
 
 from fusepy.errors import ShapeError
 from fusepy.ir.types import Type
@@ -93,7 +96,8 @@ def check_dims(dims: tuple[object, ...], where: str = "vmap") -> tuple[int, ...]
         ShapeError: naming the offending dimension.
     """
     checked: list[int] = []
-    for dim in dims:
+    for given in dims:
+        dim = int(cast("int", given)) if isinstance(given, np.integer) else given
         if isinstance(dim, bool) or not isinstance(dim, int):
             raise ShapeError(f"{where}: dimension {dim!r} is not an integer", saw=dims, hint=f"write {where}(value, (0, 1))")
         if dim < 0:

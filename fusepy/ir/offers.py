@@ -150,7 +150,8 @@ def _converts(have: Type, want: Type) -> bool:
 
 def whole_offers(value: Value, type: Type, told: bool = False) -> Iterator[Offer]:
     """A tensor as one for all threads (pointer, buffer, whole array), a texture as itself, or last axes as a fixed array."""
-    if value.container in COORDINATES and type.kind is Kind.ARRAY and len(type.shape) == 1 and _is_integer(type):
+    listed = value.container in COORDINATES and type.kind is Kind.ARRAY and len(type.shape) == 1 and _is_integer(type)
+    if listed and (value.container != "Grid" or type.shape == (value.rank,)):
         yield Offer(type, 0)  # coordinates in the order of the dimensions, not turned round as in a vector
     if type.kind is Kind.RESOURCE and takes(value, type):
         yield Offer(type, value.rank)

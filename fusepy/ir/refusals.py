@@ -131,6 +131,11 @@ def _binding_hint(value: Value, map: ArgMap, param: Param) -> str:
         return whole_hint(value, map, want)
     if want.kind is Kind.RESOURCE or value.container in TEXTURES:
         return resource_hint(value, want)
+    if value.container == "Grid":
+        return (
+            f"a grid of {value.rank} dimensions has coordinates for {value.type} or int[{value.rank}]:"
+            " give it as many dimensions as the parameter has components, or declare the parameter so"
+        )
     if (
         value.type.kind is Kind.SCALAR
         and want.kind in (Kind.VECTOR, Kind.MATRIX)

@@ -178,6 +178,69 @@ def test_row_3_index_and_reshape(device: Any) -> None:
     misuse(lambda: fp.grid((1, 2, 3, 4, 5)), fp.ShapeError, ValueError, "5 dimensions", placed=False)
 
 
+NO_SHAPES = (2.7, (2.7,), "12", b"12", ["2", 3], (True, 2), (2, None), {"a": 1}, np.array([2.5]), (2, np.float32(2)), [[2, 3]])
+TAKE_SHAPES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "empty": lambda lib, device, shape: fp.Tensor.empty(device, shape),
+    "zeros": lambda lib, device, shape: fp.Tensor.zeros(device, shape),
+    "full": lambda lib, device, shape: fp.Tensor.full(device, shape, 1),
+    "arange": lambda lib, device, shape: fp.Tensor.arange(device, shape),
+    "reshape": lambda lib, device, shape: fp.Tensor.zeros(device, 6).reshape(shape),
+    "view": lambda lib, device, shape: fp.Tensor.zeros(device, 6).view(shape),
+    "broadcast_to": lambda lib, device, shape: fp.Tensor.zeros(device, 1).broadcast_to(shape),
+    "transpose": lambda lib, device, shape: fp.Tensor.zeros(device, (2, 3)).transpose(shape),
+    "grid": lambda lib, device, shape: fp.grid(shape),
+    "offset": lambda lib, device, shape: fp.grid((2, 3), offset=shape),
+    "stride": lambda lib, device, shape: fp.grid((2, 3), stride=shape),
+    "Shape": lambda lib, device, shape: fp.Shape(shape),
+    "linspace": lambda lib, device, shape: fp.linspace(0, 1, shape),
+    "NDBuffer": lambda lib, device, shape: fp.NDBuffer(device, shape=shape),
+    "numthreads": lambda lib, device, shape: lib.add.options(numthreads=shape),
+    "call_group_shape": lambda lib, device, shape: lib.add.call_group_shape(shape),
+    "vmap": lambda lib, device, shape: fp.vmap(ramp(2, 3), shape),
+    "axis": lambda lib, device, shape: fp.sum(ramp(2, 3), axis=shape),
+}
+
+
+@pytest.mark.parametrize("name", TAKE_SHAPES)
+def test_row_3_what_is_no_shape(lib: Any, device: Any, name: str) -> None:
+    for shape in NO_SHAPES:
+        with pytest.raises((fp.ShapeError, fp.ArgumentError)) as caught:
+            TAKE_SHAPES[name](lib, device, shape)
+        assert caught.value.hint, shape
+    if name not in ("axis", "arange", "linspace"):
+        good = {"reshape": [1, 6], "view": [1, 6], "transpose": [1, 0]}.get(name, [1, 2])
+        TAKE_SHAPES[name](lib, device, np.array(good))
+
+
+def test_row_3_counts(lib: Any, device: Any) -> None:
+    misuse(lambda: fp.Tensor.arange(device, 300, "uint8_t"), fp.RangeError, OverflowError, "arange(300)", placed=False)
+    misuse(lambda: fp.Tensor.zeros(device, 1).broadcast_to(-1), fp.ShapeError, ValueError, "negative")
+    wide = lib.add.call_group_shape((4, 4))
+    misuse(lambda: wide(ramp(5), 1.0), fp.ArgumentError, TypeError, "add", "2 dimensions", "the grid has 1")
+    same(lib.add.call_group_shape((1, 4))(ramp(5), 1.0), ramp(5) + 1)
+    same(lib.add.call_group_shape((2, 4))(ramp(3, 5), 1.0), ramp(3, 5) + 1)
+    m = fp.Module.load_from_source(
+        device, "places", "int3 of(int p[3]) { return int3(p[0], p[1], p[2]); } int3 at(int3 p) { return p; }"
+    )
+    for grid in (fp.grid((2, 2)), fp.grid((2, 2, 2, 2)), fp.grid(2), fp.Shape(2, 2)):
+        rank = 4 if grid is not None and "2, 2, 2, 2" in repr(grid) else 2
+        misuse(lambda: m.of(grid), fp.NoMatchError, TypeError, "'p'", f"int{rank}", f"int[{rank}]", "int[3]")  # noqa: B023
+        misuse(lambda: m.at(grid), fp.NoMatchError, TypeError, "'p'", f"int{rank}", f"int[{rank}]", "int3")  # noqa: B023
+    same(m.of(fp.grid((1, 2, 2))).to_numpy(), np.indices((1, 2, 2), np.int32).transpose(1, 2, 3, 0))
+
+
+def test_row_3_the_identity_of_a_reduction_in_the_place_of_functools(lib: Any, device: Any) -> None:
+    tensor = fp.Tensor.from_numpy(device, ramp(5))
+    named = (fp.ArgumentError, TypeError, "the identity comes before the array", "m.add")
+    for x in (ramp(5), [1.0, 2.0], [5.0], tensor, fp.vmap(ramp(5), 0)):
+        misuse(lambda: fp.reduce(lib.add, x, 0.0), *named, "reduce(function, identity, x)")  # noqa: B023
+        misuse(lambda: fp.scan(lib.add, x, 0.0), *named, "scan(function, identity, x)")  # noqa: B023
+        misuse(lambda: fp.fuse(lambda v: fp.reduce(lib.add, v, 0.0))(x), *named)  # noqa: B023
+    misuse(lambda: fp.reduce(lib.add, [0.0, 0.0])(1.0), fp.ShapeError, ValueError, "2 components")
+    assert fp.reduce(lib.add, 0.0, 5.0) == 5
+    assert fp.reduce(lib.add, identity=0.0, x=[1.0, 2.0]) == 3
+
+
 def test_strict_broadcasting(lib: Any) -> None:
     strict = lib.add.strict_broadcasting()
     same(strict(ramp(2, 3), 1.0), ramp(2, 3) + 1)
@@ -701,6 +764,36 @@ def test_row_19_names_that_are_no_identifiers(lib: Any, device: Any, name: str) 
     )
     if name.strip() == name:
         misuse(lambda: fp.vcast(1.0, name), fp.InvalidNameError, ValueError, repr(name), placed=False)
+
+
+@pytest.mark.parametrize("key", ["a;} void x(){", "F(x)", "a b", "", "1", "a\n", 1])
+def test_row_19_names_of_defines(device: Any, key: Any) -> None:
+    load = fp.Module.load_from_source
+    misuse(lambda: load(device, "defined", "", defines={key: "1"}), fp.InvalidNameError, ValueError, "define", placed=False)
+
+
+def test_row_19_text_that_would_reach_a_source(device: Any, tmp_path: Path) -> None:
+    load, source = fp.Module.load_from_source, "float f(float x) { return x * A; }"
+    for text in ("1\nfloat g() { return 1; }", "1\r\nfloat g();", "1\x00", "1\u2028"):
+        misuse(lambda: load(device, "defined", source, defines={"A": text}), fp.InvalidNameError, ValueError, "'A'", placed=False)  # noqa: B023
+    misuse(lambda: load(device, "defined", source, defines={"A": [1]}), fp.ArgumentError, TypeError, "'A'", placed=False)  # type: ignore[dict-item]
+    for name in ("defines", "include_paths"):
+        misuse(lambda: load(device, "defined", source, options={name: {}}), fp.ArgumentError, TypeError, name, placed=False)  # noqa: B023
+    assert load(device, "defined", source, defines={"A": "(1 + 2)"}).f(2.0) == 6
+
+    function = lambda x: x * 2  # noqa: E731
+    function.__name__ = "twice\n} void smuggled() {\n//"
+    assert not re.search(r"^\} *void smuggled", fp.fuse(function).source(ramp(3)), re.M)
+    same(fp.fuse(function)(ramp(3)), 2 * ramp(3))
+    made: Any = eval(compile("fp.fuse(lambda x: x + 1)", 'we\nird".py', "eval"), {"fp": fp})
+    same(made(ramp(3)), ramp(3) + 1)
+    for file in ('quo"te.slang', "li\nne.slang", "back\\slash.slang", "größe.slang"):
+        path = tmp_path / file
+        path.write_text("float f(float x) { return x + 1; }")
+        same(fp.Module.load_from_file(device, path).f(ramp(3)), ramp(3) + 1)
+        path.write_text("float f(float x) { return x + y; }")
+        with pytest.raises(fp.CompileError, match="undefined identifier 'y'"):
+            fp.Module.load_from_file(device, path)
 
 
 @pytest.mark.req("C9")
