@@ -137,7 +137,16 @@ def rsqrt(x: Any) -> Any:
 
 
 def power(x: Any, y: Any) -> Any:
-    """`x` to the power of `y`."""
+    """`x` to the power of `y`, as NumPy has it; the same as ``x ** y``.
+
+    Integers give integers, which wrap. A negative base takes integer exponents, and gives NaN with others. An integer to a
+    negative power is an error where the exponent is written in the program, and the integer part where it is a value.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.power([-2, -3], [2, 3]), fp.power(5.0, 2), fp.power([-0.5, 4.0], -1)
+        ([4, -27], 25.0, [-2.0, 0.25])
+    """
     return _apply("pow", "x y", x, y)
 
 

@@ -26,6 +26,7 @@ from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Attr, Builder, Graph, Value
 from fusepy.ir.offers import describe
 from fusepy.ir.ops import OPS
+from fusepy.ir.ops.power import refuse_negative
 from fusepy.ir.oracle import OUT
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.mapping import Mapped
@@ -246,6 +247,8 @@ class Trace:
                 )
         maps, inherited = self._common_map(values, said)
         result = self.builder.add(OPS[op], values, maps, attrs, loc)[0]
+        if op == "pow":
+            refuse_negative(result.type, operands[1], loc)
         if inherited is not None:
             self.maps[result] = inherited
         return Traced(self, result, loc)

@@ -614,7 +614,6 @@ def test_round_is_half_to_even(device: Any) -> None:
 
 def test_math_of_several_arguments(device: Any) -> None:
     x, y, t = WIDE.astype(F32), WIDE[::-1].astype(F32), RANDOM.uniform(0, 1, 200).astype(F32)
-    p = POSITIVE.astype(F32)
     same(fp.minimum(x, y), np.minimum(x, y))
     same(fp.maximum(x, y), np.maximum(x, y))
     same(fp.maximum(x, 0), np.maximum(x, 0))
@@ -626,16 +625,6 @@ def test_math_of_several_arguments(device: Any) -> None:
     s = np.clip((y + 2) / 4, 0, 1)
     close(fp.smoothstep(-2, 2, y), s * s * (3 - 2 * s), ulps=8, atol=1e-6)
     close(fp.atan2(y, x), np.arctan2(y.astype(np.float64), x.astype(np.float64)).astype(F32), ulps=512, atol=1e-4)
-    close(fp.power(p, t), np.power(p.astype(np.float64), t).astype(F32), ulps=256)
-    close(fp.fuse(lambda p: p**2)(p), p**2, ulps=256)
-    close(fp.fuse(lambda t: 2**t)(t), np.exp2(t.astype(np.float64)).astype(F32), ulps=64)
-
-
-def test_powers_of_negative_numbers(device: Any) -> None:
-    """`x ** 2` and `x ** 3` are what Python says they are, also below zero, where Slang's pow is undefined."""
-    x = np.array([-2, -1.5, -0.25, 0.0, 0.5, 3], F32)
-    close(fp.fuse(lambda x: x**2)(x), x**2, ulps=64)
-    close(fp.fuse(lambda x: x**3)(x), x**3, ulps=64)
 
 
 def test_geometry(lib: Any) -> None:

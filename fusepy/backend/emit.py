@@ -24,7 +24,7 @@ from fusepy.backend.marshals.base import (
     reach,
     to_storage,
 )
-from fusepy.backend.math64 import math64, needed
+from fusepy.backend.math64 import with_own_modules
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.rows import row_kernel, walk_fields
 from fusepy.backend.shims import make_shims
@@ -222,11 +222,7 @@ class RegionKernel:
         entry = f"{self.name}_kernel"  # never "main": on CUDA that name is rewritten and not found again
         by_group = self.tiled if self.variant.tile else self.rows if self.variant.rows else self.kernel
         program = [*self.trampoline(), "", *by_group(entry)]
-        sources = self.shims.sources
-        if needed((*program, *sources.values())):
-            name, content = math64()
-            spelled = {n: f"import {name};\n{t}" if needed([t]) else t for n, t in sources.items()}
-            sources = {name: content, **spelled}  # loaded first, since others import it
+        sources = with_own_modules(program, self.shims.sources)
         lines = [f"// {self.signature()}, {self.variant}"]
         wanted = self.imports if self.shims.imported is None else self.shims.imported
         imported = [name for alias, names in self.imports.items() if alias in wanted for name in names]

@@ -1,23 +1,34 @@
-"""The Slang module of transcendental functions of double, for kernels that use them and for no others."""
+"""The Slang modules that operations call: transcendental functions of double, and powers; for kernels that use them only."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 
 from fusepy.backend.libraries import FOLDER
 from fusepy.ir.ops.doubles import PREFIX
+from fusepy.ir.ops.power import PREFIX as POWERS
+
+_FILES = {PREFIX: "fusepy_math64", POWERS: "fusepy_powers"}
 
 
-def needed(texts: Iterable[str]) -> bool:
-    """Whether any of these calls one of its functions."""
-    return any(PREFIX in text for text in texts)
+def with_own_modules(program: Sequence[str], sources: Mapping[str, str]) -> dict[str, str]:
+    """The generated modules of a kernel, by name, and before them those of these files that they or `program` call."""
+    own: dict[str, str] = {}
+    spelled = dict(sources)
+    for prefix in _FILES:
+        if any(prefix in text for text in (*program, *sources.values())):
+            name, content = _module(prefix)
+            own[name] = content  # loaded first, since others import it
+            spelled = {n: f"import {name};\n{t}" if prefix in sources[n] else t for n, t in spelled.items()}
+    return {**own, **spelled}
 
 
 @functools.cache
-def math64() -> tuple[str, str]:
+def _module(prefix: str) -> tuple[str, str]:
     """Its name, made from its text, and the text, which is part of a kernel's key like those of generated modules."""
-    text = (FOLDER / "fusepy_math64.slang").read_text(encoding="utf-8")
-    name = f"math64_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
-    return name, text.replace("module fusepy_math64;", f"module {name};")
+    file = _FILES[prefix]
+    text = (FOLDER / f"{file}.slang").read_text(encoding="utf-8")
+    name = f"{file.removeprefix('fusepy_')}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+    return name, text.replace(f"module {file};", f"module {name};")

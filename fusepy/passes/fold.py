@@ -1,7 +1,8 @@
 """Constant folding: operations on constants alone, and identities that hold bit for bit.
 
 Only operations that a device computes exactly as NumPy does are folded (``+ - * /``, comparisons, conversions); `sin` of a
-constant stays, since drivers differ in the last bits. ``x + 0`` stays as well: it turns -0 into 0.
+constant stays, since drivers differ in the last bits. ``x + 0`` stays as well: it turns -0 into 0. A power by a constant
+becomes an operation of its own, which is as cheap as its exponent allows.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numpy as np
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
+from fusepy.ir.ops.power import fixed
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind
 from fusepy.passes.rewrite import substitute, with_bodies
@@ -28,6 +30,10 @@ def fold(graph: Graph, oracle: Oracle) -> Graph:
         node = with_bodies(substitute(original, same), lambda body: fold(body, oracle))
         if node.op.name == "const":
             known[node.results[0]] = node
+        elif node.op.name == "pow" and node.operands[1] in known and node.operands[0] not in known:
+            exponent = known[node.operands[1]].attrs["value"]
+            assert isinstance(exponent, (int, float))
+            node = fixed(node, exponent)
         elif node.op.name in EXACT:
             if all(v in known for v in node.operands) and node.results[0].type.kind is Kind.SCALAR:
                 node = _evaluate(node, known)

@@ -112,7 +112,10 @@ def test_three_operands() -> None:
 
 def test_pow_and_invert() -> None:
     same(run("pow", ("float", np.abs(A)), ("float", B))[0], np.abs(A) ** B)
-    same(run("pow", ("int", J), ("int", 2))[0], J**2.0)
+    found, type = run("pow", ("int", J), ("int", np.array([2, 3, -1])))
+    assert (found.tolist(), type) == ([4, 27, 0], "int")
+    assert run("pow", ("int8_t", np.int8([-7])), ("weak int", 3))[0].tolist() == [np.int8(-343 + 256)]
+    assert run("power", ("int", J), exponent=2, type="int")[0].tolist() == [4, 9, 16]
     np.testing.assert_array_equal(run("invert", ("int", K))[0], ~K)
     np.testing.assert_array_equal(run("invert", ("bool", K > 0))[0], K <= 0)
 

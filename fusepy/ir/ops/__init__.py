@@ -5,13 +5,14 @@ from fusepy.ir.ops.base import Op
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.control import CONTROL_OPS
 from fusepy.ir.ops.math import INTRINSICS
+from fusepy.ir.ops.power import POWERS
 from fusepy.ir.ops.reduce import REDUCE_OPS
 from fusepy.ir.ops.region import Region
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.ops.structure import STRUCTURE_OPS
 from fusepy.ir.ops.vector import VECTOR_OPS
 
-_ALL = [SlangCall(), Struct(), Region(), *STRUCTURE_OPS, *OPERATORS, *INTRINSICS, *VECTOR_OPS, *REDUCE_OPS, *CONTROL_OPS]
+_ALL = [SlangCall(), Struct(), Region(), *STRUCTURE_OPS, *OPERATORS, *POWERS, *INTRINSICS, *VECTOR_OPS, *REDUCE_OPS, *CONTROL_OPS]
 OPS: dict[str, Op] = {op.name: op for op in _ALL}
 
 __all__ = ["OPS", "Op"]

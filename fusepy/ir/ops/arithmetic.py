@@ -12,7 +12,6 @@ import numpy as np
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Componentwise, Op, common_shape, components, computed, convert, shaped
-from fusepy.ir.ops.doubles import spelled
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
@@ -87,15 +86,13 @@ class Operator(Componentwise):
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         scalar = self.operand_scalar(node)
         shape = node.results[0].type.shape
-        wide = self.name in ("pow", "floordiv", "mod")  # these expand to calls, whose operands must agree in shape
+        wide = self.name in ("floordiv", "mod")  # these expand to calls, whose operands must agree in shape
         want = [shaped(scalar, shape if wide else v.type.shape) for v in node.operands]
         converted = [convert(a, v.type, w) for a, v, w in zip(args, node.operands, want)]
         if scalar.is_float and self.name in _OF_ITSELF and node.operands[0] is node.operands[1]:
             type, value = shaped(scalar, node.operands[0].type.shape), _OF_ITSELF[self.name]
             return _of_itself(converted[0], type, value, self.name != "sub")
-        return (self.slang if scalar.is_float else self.slang_int).format(
-            *converted, t=shaped(scalar, shape), pow=spelled("pow", scalar)
-        )
+        return (self.slang if scalar.is_float else self.slang_int).format(*converted, t=shaped(scalar, shape))
 
 
 # What a finite number gives with itself. Compilers make 1 and 0 of these for NaN, infinities and 0 too, and spirv-opt writes
@@ -139,7 +136,6 @@ OPERATORS: list[Op] = [
         np.remainder,
         slang_int=f"{_REST} + {{1}} * {{t}}({_SIGNS})",
     ),
-    Operator("pow", "**", "{pow}({0}, {1})", np.power, domain="float"),
     Operator("neg", "-", "-{0}", np.negative),
     Operator("bitand", "&", "{0} & {1}", np.bitwise_and, domain="integer"),
     Operator("bitor", "|", "{0} | {1}", np.bitwise_or, domain="integer"),

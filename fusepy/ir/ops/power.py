@@ -1,0 +1,125 @@
+"""``x ** y`` with NumPy's meaning: of floats and of integers, with an exponent that is computed or one that the program says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fusepy.errors import TraceError
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.arithmetic import Operator
+from fusepy.ir.ops.base import Array, Componentwise, components, computed, convert, shaped
+from fusepy.ir.ops.doubles import spelled
+from fusepy.ir.ops.literal import literal
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.promotion import promote
+from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Type
+
+PREFIX = "fzp_"  # of the functions of ``fusepy/slang/fusepy_powers.slang``
+_WHOLE = 64  # up to here integer exponents of floats are multiplied out, there as here
+
+
+def _power(x: Array, y: Array) -> Array:
+    """NumPy's, which raises for negative integer exponents: these give the integer part, and 0 of 0."""
+    if x.dtype.kind not in "iu":
+        return np.power(x, y)
+    found = np.power(x, np.where(y < 0, 0, y).astype(y.dtype))
+    odd = np.where(y % 2 == 1, -1, 1) if x.dtype.kind == "i" else 1
+    return np.where(y < 0, np.where(x == 1, 1, np.where(x == -1, odd, 0)), found).astype(x.dtype)
+
+
+def _working(scalar: Type) -> Type:
+    """The scalar that powers are computed in."""
+    dtype = scalar.dtype
+    assert dtype is not None
+    if scalar is HALF:
+        return FLOAT
+    return scalar if dtype.itemsize >= 4 else UINT if dtype.kind == "u" else INT
+
+
+class Power(Operator):
+    """The exponent is a value."""
+
+    def __init__(self) -> None:
+        super().__init__("pow", "**", f"{PREFIX}power({{0}}, {{1}})", _power)
+
+    def by_component(self, node: Node, args: Sequence[str]) -> str:
+        scalar, shape = self.operand_scalar(node), node.results[0].type.shape
+        type, working = shaped(scalar, shape), shaped(_working(scalar), shape)
+        given = [convert(convert(a, v.type, type), type, working) for a, v in zip(args, node.operands)]
+        name = spelled("pow", scalar)
+        return convert(f"{f'{PREFIX}power' if name == 'pow' else name}({', '.join(given)})", working, type)
+
+
+class FixedPower(Componentwise):
+    """The exponent is a number of the program. The scalar that both have in common is ``type``."""
+
+    name = "power"
+    arity = 1
+    needs = {"exponent": (int, float), "type": (str,)}
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        scalar = Type.parse(node.text("type"))
+        return [computed(node, shaped(scalar, node.operands[0].type.shape), node.operands[0].weak)]
+
+    def wanted(self, node: Node, i: int) -> Type | None:
+        return node.results[0].type.scalar
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        dtype = node.results[0].type.dtype
+        (x,) = components(args, [node.operands[0].type])
+        with np.errstate(all="ignore"):
+            return [_power(x.astype(dtype), np.asarray(node.attrs["exponent"], dtype)).astype(dtype)]
+
+    def by_component(self, node: Node, args: Sequence[str]) -> str:
+        type, exponent = node.results[0].type, node.attrs["exponent"]
+        scalar = type.scalar
+        assert scalar is not None
+        assert isinstance(exponent, (int, float))
+        working = type.with_scalar(_working(scalar))
+        x = convert(convert(args[0], node.operands[0].type, type), type, working)
+        return convert(self._power(x, working, exponent), working, type)
+
+    def _power(self, x: str, type: Type, exponent: float) -> str:
+        scalar = type.scalar
+        assert scalar is not None
+        whole = float(exponent).is_integer()
+        short = 3 if scalar.name == "double" else 4  # so that rounding stays within two units in the last place
+        if whole and (0 <= exponent <= short or (scalar.is_float and abs(exponent) <= short)):
+            product = {0: f"{type}(1)", 1: x, 2: f"{x} * {x}", 3: f"{x} * ({x} * {x})", 4: f"({x} * {x}) * ({x} * {x})"}
+            text = product[abs(int(exponent))]
+            return f"{type}(1) / ({text})" if exponent < 0 else text
+        if exponent == 0.5:
+            return f"sqrt({x})"
+        if scalar is FLOAT and whole and abs(exponent) <= _WHOLE:
+            return f"{PREFIX}whole({x}, {int(exponent)})"
+        name = spelled("pow", scalar)
+        if (scalar is FLOAT and whole) or not scalar.is_float:
+            name = f"{PREFIX}power"
+        elif scalar is FLOAT and exponent < 0:  # drivers make 0 of pow(0, -0.5)
+            return f"abs({type}(1) / {self._power(x, type, -exponent)})"  # the root of -0 is -0
+        return f"{name}({x}, {type}({literal(exponent, scalar)}))"
+
+
+def refuse_negative(result: Type, exponent: object, place: str | None) -> None:
+    """Raises `TraceError` for integers and a negative exponent that the program says."""
+    if isinstance(exponent, int) and exponent < 0 and not result.is_float:
+        raise TraceError(
+            "integers to negative integer powers are not allowed",
+            place=place,
+            saw=f"{result} ** {exponent}",
+            hint="write 1 / x, or convert the base with vcast to float first",
+        )
+
+
+def fixed(node: Node, exponent: float) -> Node:
+    """The ``pow`` of a value and a constant as a ``power``."""
+    scalar = promote([(v.type, v.weak) for v in node.operands])
+    assert scalar is not None
+    attrs = {"exponent": exponent, "type": (INT if scalar is BOOL else scalar).name}
+    return Node(FIXED_POWER, node.operands[:1], node.maps[:1], node.results, attrs, node.loc)
+
+
+FIXED_POWER = FixedPower()
+POWERS = [Power(), FIXED_POWER]
