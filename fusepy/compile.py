@@ -88,7 +88,7 @@ class Program(Delivery):
         self.places: list[Place | None] = [None] * len(values)
         for value, position in zip(self.graph.inputs, self.positions):
             what = f"{self.graph.name}: argument {value.name!r}"
-            self.places[position] = place_of(device, values[position], value.type, what, self.narrows.get(position, ()))
+            self.places[position] = place_of(device, values[position], value, what, self.narrows.get(position, ()))
         self.ready = not any(self.places) and not self.captures
         leads = {marshal_of(unmapped(v)).returns for v in recording.arguments} or {"scalar"}
         self.returns = returns if isinstance(returns, str) else next(r for r in LEADS if r in leads)

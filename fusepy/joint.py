@@ -161,11 +161,12 @@ def _joined(device: Device, key: Sequence[int], calls: Sequence[Call], leaves: S
         places = [next(numbers) for _ in call.leaves]
         graph = call.program.recording.graph
         values: dict[Value, Value] = {}
-        for value, stored, position in zip(graph.inputs, call.program.graph.inputs, call.program.positions):
+        for value, position in zip(graph.inputs, call.program.positions):
             place = places[position]
             if place >= 0 and place not in arguments:
                 name = _unused(value.name or "", builder.inputs)
-                type = stored.type if is_default(value) else value.type  # an array was uploaded when the call was recorded
+                leaf = leaves[place]  # an array that was uploaded when the call was recorded, and converted then
+                type = leaf.dtype if is_default(value) and isinstance(leaf, Tensor) else value.type
                 arguments[place] = builder.input(
                     name, type, value.dims, container=value.container, weak=value.weak, copied=value.copied
                 )

@@ -158,7 +158,8 @@ def _kept(program: Program, position: int, value: Any) -> Any:
     if cls is np.ndarray:
         place = program.places[position]
         assert place is not None
-        return place(value)
+        placed = place(value)  # which says what is wrong with it
+        return placed if isinstance(placed, Tensor) else value.copy()
     if cls is list or cls is tuple:
         return _copied(value)
     return cast("Any", value) if isinstance(value, (bool, np.generic)) else None

@@ -6,9 +6,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fusepy.backend.marshals import MARSHALS
 from fusepy.backend.marshals.array import check_narrower
+from fusepy.backend.marshals.constant import array_components
 from fusepy.errors import FusepyError, PrecisionWarning
+from fusepy.ir.graph import Value
 from fusepy.ir.types import Type
 from fusepy.mapping import Mapped, unmapped
 from fusepy.place import user_place
@@ -20,22 +24,25 @@ if TYPE_CHECKING:
 Place = Callable[[Any], Any]
 
 
-def place_of(device: Device, value: Any, wanted: Type, what: str, narrows: Sequence[Type] = ()) -> Place | None:
-    """How arguments like `value` get to the device as elements of `wanted`; ``None`` for what is passed as it is.
+def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequence[Type] = ()) -> Place | None:
+    """How arguments like `value` get to the device as the input `wanted`; ``None`` for what is passed as it is.
 
     Args:
         what: the argument, for messages.
         narrows: the smaller types that calls take it as.
     """
     inner = unmapped(value)
-    marshal = MARSHALS[type(inner)]
-    checked = [type for type in narrows if type is not wanted.scalar]  # what kernels convert by themselves
+    type = wanted.type
+    put = MARSHALS[inner.__class__].place
+    if isinstance(inner, np.ndarray) and wanted.container == "Uniform":
+        put = array_components
+    checked = [narrow for narrow in narrows if narrow is not type.scalar]  # what kernels convert by themselves
 
     def place(value: Any) -> Any:
         try:
-            for type in checked:
-                check_narrower(unmapped(value), type)
-            return marshal.place(unmapped(value), wanted, device)
+            for narrow in checked:
+                check_narrower(unmapped(value), narrow)
+            return put(unmapped(value), type, device)
         except FusepyError as error:
             error.what = f"{what}: {error.what}"
             raise
@@ -43,7 +50,7 @@ def place_of(device: Device, value: Any, wanted: Type, what: str, narrows: Seque
     if isinstance(inner, Tensor):
         place(inner)  # checks the device; the key of a tensor holds it, so once is enough
         return (lambda v: v.value) if isinstance(value, Mapped) else None
-    if type(inner) in (float, int, bool) and not isinstance(value, Mapped):
+    if inner.__class__ in (float, int, bool) and not isinstance(value, Mapped):
         return None
     return place
 

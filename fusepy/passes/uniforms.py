@@ -1,10 +1,12 @@
-"""Lists that are one vector or matrix for all threads become uniforms: numbers in the parameter block, no upload, no memory.
+"""Small arrays that are one value for all threads become uniforms: numbers in the parameter block, no upload, no memory.
 
-What is in the list stays a parameter; how long it is was part of the call's key already, since a vector takes it in.
+That is a list or a NumPy array that a call takes as one vector, matrix or array of fixed size, and a NumPy array without axes.
+What is in it stays a parameter. How long it is is part of the call's key where a vector takes it in, and is checked for an array.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -13,9 +15,11 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type
 
+LARGEST, BYTES = 64, 256  # of the numbers of one array
+
 
 def uniforms(graph: Graph, oracle: Oracle) -> Graph:
-    """`graph` with the lists that every reader takes whole, as one and the same vector or matrix, as uniforms."""
+    """`graph` with the small arrays that every reader takes whole, as one and the same type, as uniforms."""
     taken: dict[Value, set[tuple[object, Type | None]]] = defaultdict(set)
     for node in graph.nodes:
         for value, map in zip(node.operands, node.maps):
@@ -24,7 +28,7 @@ def uniforms(graph: Graph, oracle: Oracle) -> Graph:
     for value in graph.inputs:
         type = _whole(value, taken[value]) if value not in graph.outputs else None
         if type is not None:
-            new[value] = Value(type, (), container="Uniform", weak=True, name=value.name)
+            new[value] = Value(type, (), container="Uniform", weak=value.weak, name=value.name)
     if not new:
         return graph
     nodes = [_reading(node, new) for node in graph.nodes]
@@ -32,17 +36,29 @@ def uniforms(graph: Graph, oracle: Oracle) -> Graph:
 
 
 def _whole(value: Value, ways: set[tuple[object, Type | None]]) -> Type | None:
-    """The vector or matrix as which a list is read, if that is one."""
-    if value.container != "List" or not value.rank or len(ways) != 1:
+    """What the numbers of an array are in the block of parameters, if that is where they go."""
+    array = value.copied and value.container == "Tensor" and value.type.kind is Kind.SCALAR
+    if not (array or value.container == "List") or any(dims != () for dims, _ in ways):
         return None
-    ((dims, type),) = ways
-    fits = dims == () and type is not None and type.kind in (Kind.VECTOR, Kind.MATRIX) and len(type.shape) == value.rank
-    return type if fits else None
+    if array and not value.rank:
+        return value.type if ways and all(type is None or type.kind is Kind.SCALAR for _, type in ways) else None
+    if not value.rank or len(ways) != 1:
+        return None
+    ((_, type),) = ways
+    dtype = None if type is None else type.dtype
+    if type is None or dtype is None or type.kind is Kind.SCALAR or len(type.shape) != value.rank:
+        return None
+    count = math.prod(type.shape)
+    if count > LARGEST or count * dtype.itemsize > BYTES:
+        return None
+    if not array or type.scalar is value.type:
+        return type
+    return None if type.kind is Kind.ARRAY else type.with_scalar(value.type)  # a vcast of the user's converts it
 
 
 def _reading(node: Node, new: Mapping[Value, Value]) -> Node:
     if not any(v in new for v in node.operands):
         return node
     operands = [new.get(v, v) for v in node.operands]
-    maps = [ArgMap(()) if v in new else m for v, m in zip(node.operands, node.maps)]
+    maps = [ArgMap((), None if m.type is new[v].type else m.type) if v in new else m for v, m in zip(node.operands, node.maps)]
     return Node(node.op, operands, maps, node.results, node.attrs, node.loc, node.bodies)

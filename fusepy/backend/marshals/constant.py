@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import BOOL, Type
 
@@ -45,7 +47,9 @@ def components(value: Sequence[Any], type: Type, device: Device) -> Components:
         UnsupportedArgumentError: if the device has no such numbers.
     """
     check_features(type, device)
-    numbers = list(value) if len(type.shape) == 1 else [number for row in value for number in row]
+    numbers: list[Any] = list(value)
+    for _ in type.shape[1:]:
+        numbers = [number for row in numbers for number in row]
     if len(numbers) != math.prod(type.shape):
         raise ShapeError(
             f"{len(numbers)} numbers for a {type}",
@@ -54,3 +58,21 @@ def components(value: Sequence[Any], type: Type, device: Device) -> Components:
             hint="a list of the enclosing scope keeps its length",
         )
     return Components(map(bool, numbers) if type.scalar is BOOL else numbers)
+
+
+def array_components(array: np.ndarray[Any, Any], type: Type, device: Device) -> Components:
+    """A NumPy array as the numbers of `type`, or of its scalar where it has no axes.
+
+    Raises:
+        ShapeError: if it has other extents, which the key of a call does not tell beyond 4.
+        UnsupportedArgumentError: if the device has no such numbers.
+    """
+    check_features(type, device)
+    if array.shape != type.shape:
+        raise ShapeError(
+            f"an array of shape {array.shape} for a {type}",
+            saw=f"shape {array.shape}",
+            expected=f"shape {type.shape}",
+            hint="give the array the extents of its parameter",
+        )
+    return Components(array.ravel().tolist())

@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
-from fusepy.backend.marshals.base import BLOCK, Description, Field, Marshal, Operand, Variant, convert, from_storage, storage
+from fusepy.backend.marshals.base import (
+    BLOCK,
+    Description,
+    Field,
+    Marshal,
+    Operand,
+    Variant,
+    convert,
+    from_storage,
+    join,
+    storage,
+)
 from fusepy.backend.marshals.constant import Components, check_features
 from fusepy.backend.marshals.number import NumberMarshal
-from fusepy.ir.types import FLOAT, Type
+from fusepy.ir.types import FLOAT, Kind, Type
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
@@ -67,15 +78,18 @@ class UniformAccess:
         scalar = operand.have.scalar
         assert scalar is not None
         parts = [from_storage(f"{BLOCK}.{name}", scalar) for name in _names(operand)]
+        if operand.have.kind is Kind.ARRAY:
+            return join(operand.have, scalar, iter(f"{BLOCK}.{name}" for name in _names(operand)))
         value = parts[0] if len(parts) == 1 else f"{operand.have}({', '.join(parts)})"
         return convert(value, operand.have, operand.want)
 
 
 def _names(operand: Operand) -> list[str]:
-    """Members of the block, rows first: ``a_m_00, a_m_01, …`` for a matrix."""
+    """Members of the block, rows first: ``a_m_00, a_m_01, …`` for a matrix, ``a_w_0_11`` where a number has two digits."""
     places = [""]
+    apart = "_" if max(operand.have.shape, default=0) > 10 else ""
     for extent in operand.have.shape:
-        places = [f"{p}{c}" for p in places for c in range(extent)]
+        places = [f"{p}{apart if p else ''}{c}" for p in places for c in range(extent)]
     return [f"a_{operand.name}_{p}" if p else f"a_{operand.name}" for p in places]
 
 
