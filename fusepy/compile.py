@@ -438,20 +438,21 @@ class Program(Delivery):
         """Which result of the program a region's result is, if it is one."""
         return self.graph.outputs.index(value) if value in self.graph.outputs else None
 
-    def source(self, region: Node, variant: Variant) -> KernelSource:
-        """The Slang of one region in one variant."""
+    def source(self, region: Node, variant: Variant, plain: bool = False) -> KernelSource:
+        """The Slang of one region in one variant; where it is `plain`, without the user's names and lines."""
         imports = {a: self.recording.trace.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
         target, (widest, moved) = self.device.target, self._bytes(region)
         try:
             if isinstance(variant, FoldVariant):
-                return emit_fold(region, variant, target, ACCESSES, imports, self._functions(), self.options)
-            return emit(region, variant, target, ACCESSES, imports, widest, self._functions(), self.options, moved)
+                return emit_fold(region, variant, target, ACCESSES, imports, self._functions(), self.options, plain)
+            return emit(region, variant, target, ACCESSES, imports, widest, self._functions(), self.options, moved, plain)
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"
             raise
 
     def build(self, region: Node, variant: Variant) -> Kernel:
-        return build_kernel(self.device, self.source(region, variant), self.sources)
+        source = self.source(region, variant, plain=True)
+        return build_kernel(self.device, source, self.sources, lambda: self.source(region, variant))
 
     def _functions(self) -> set[str]:
         """Names of functions in the modules that kernels import."""

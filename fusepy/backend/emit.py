@@ -49,7 +49,8 @@ EMITTER_VERSION = 22  # part of every cache key; raise it with any change to emi
 class KernelSource:
     """A generated kernel: its text, entry point, parameter block, thread shape, and the shim modules that it imports.
 
-    `conformances` are linked in; `name` is what the user calls the function, `resources` what is bound by name.
+    `conformances` are linked in; `name` is what the user calls the function, `resources` what is bound by name, `labels` what the
+    operands are called.
     """
 
     text: str
@@ -60,6 +61,7 @@ class KernelSource:
     conformances: tuple[tuple[str, str, int], ...] = ()
     name: str = ""
     resources: tuple[Field, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,14 +79,14 @@ class Target:
         return self.kind == "cuda"
 
 
-def region_operands(region: Node, cuda: bool = False) -> list[Operand]:
-    """The operands of a region as kernels see them."""
+def region_operands(region: Node, cuda: bool = False, plain: bool = False) -> list[Operand]:
+    """The operands of a region as kernels see them; `plain` ones are numbered, whatever the user calls them."""
     assert region.body is not None
-    names = identifiers([v.name or f"x{i}" for i, v in enumerate(region.body.inputs)])
+    names = identifiers([f"x{i}" if plain else v.name or f"x{i}" for i, v in enumerate(region.body.inputs)])
     sinks = sinks_of(region)
     found: list[Operand] = []
     for i, (value, map, inner) in enumerate(zip(region.operands, region.maps, region.body.inputs)):
-        label, dims = inner.name or names[i], map.dims or ()
+        label, dims = inner.name or f"x{i}", map.dims or ()
         shared = next((j for j, sink in sinks.items() if inner.name in sink.shared), None)
         count = 0 if shared is None else channels(sinks[shared].element)
         said = (label, region.body.name, shared, count)
@@ -123,6 +125,7 @@ def emit(
     taken: Collection[str] = (),
     options: Options = NO_OPTIONS,
     moved_bytes: int = 0,
+    plain: bool = False,
 ) -> KernelSource:
     """The kernel of `region` in one indexing variant.
 
@@ -132,9 +135,10 @@ def emit(
         taken: names of functions in the imported modules, which hide Slang's own.
         options: thread groups and link-time constants that the user asks for.
         moved_bytes: size of all that it touches for one element of the grid; by default twice the largest.
+        plain: whether to leave away the user's names and lines, so that regions that do the same have one text.
     """
     shape = options.shape(variant.tile) or choose(target.kind, element_bytes, variant.linear, moved_bytes)
-    return RegionKernel(region, variant, target, accesses, imports, shape, taken, options).build()
+    return RegionKernel(region, variant, target, accesses, imports, shape, taken, options, plain).build()
 
 
 class RegionKernel:
@@ -150,6 +154,7 @@ class RegionKernel:
         shape: Shape,
         taken: Collection[str],
         options: Options = NO_OPTIONS,
+        plain: bool = False,
     ):
         assert region.body is not None
         self.region = region
@@ -164,11 +169,12 @@ class RegionKernel:
         self.shape = shape
         self.options = options
         self.cuda = target.kind == "cuda"
-        self.operands = region_operands(region, self.cuda)
+        self.plain_names = plain
+        self.operands = region_operands(region, self.cuda, plain)
         self.whole = [o for o in self.operands if o.want.kind is Kind.WHOLE]  # the same for all threads and steps
         self.loaded = [o for o in self.operands if o.want.kind not in (Kind.WHOLE, Kind.RESOURCE)]
         self.arrays = ArrayNames([o.want for o in self.whole], self.shims, imports)
-        self.name = "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
+        self.name = "fz" if plain else "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
         self.sinks = sinks_of(region)
         self.computed = bool(self.sinks) or any(reach(accesses[o.container], o) == "computed" for o in self.operands)
 
@@ -223,7 +229,7 @@ class RegionKernel:
         by_group = self.tiled if self.variant.tile else self.rows if self.variant.rows else self.kernel
         program = [*self.trampoline(), "", *by_group(entry)]
         sources = with_own_modules(program, self.shims.sources)
-        lines = [f"// {self.signature()}, {self.variant}"]
+        lines = [] if self.plain_names else [f"// {self.signature()}, {self.variant}"]
         wanted = self.imports if self.shims.imported is None else self.shims.imported
         imported = [name for alias, names in self.imports.items() if alias in wanted for name in names]
         lines += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *sources))]
@@ -237,7 +243,12 @@ class RegionKernel:
         lines += ["", *program]
         text = self.arrays.spell("\n".join(lines) + "\n")
         shims, linked = tuple(sources.items()), self.options.conformances
-        return KernelSource(text, entry, fields, self.shape, shims, linked, self.body.name, self.resources())
+        labels = tuple(o.label for o in self.all_operands())
+        return KernelSource(text, entry, fields, self.shape, shims, linked, self.body.name, self.resources(), labels)
+
+    def all_operands(self) -> list[Operand]:
+        """What the kernels of the region read."""
+        return self.operands
 
     def signature(self) -> str:
         given = ", ".join(f"{i.name}: {value_type(v)}" for i, v in zip(self.body.inputs, self.region.operands))
@@ -252,7 +263,7 @@ class RegionKernel:
         names: dict[Value, str] = dict(zip(body.inputs, inputs))
         params = [declare(v.type, names[v]) for v in body.inputs]
         params += [f"out {declare(v.type, f'r_{j}')}" for j, v in enumerate(body.outputs)]
-        write = Statements(names, self.shims)
+        write = Statements(names, self.shims, self.plain_names)
         lines = write.nodes(body)
         lines += [f"r_{j} = {names[v]};" for j, v in enumerate(body.outputs)]
         return [f"void {name}({', '.join(params)})", *block(lines)]

@@ -28,9 +28,10 @@ def emit_fold(
     imports: Mapping[str, Sequence[str]],
     taken: Collection[str] = (),
     options: Options = NO_OPTIONS,
+    plain: bool = False,
 ) -> KernelSource:
     """The kernel of one stage of `region`; see `emit.emit` for the arguments."""
-    return FoldKernel(region, variant, target, accesses, imports, taken, options).build()
+    return FoldKernel(region, variant, target, accesses, imports, taken, options, plain).build()
 
 
 class FoldKernel(ScanLoops):

@@ -14,7 +14,7 @@ from fusepy.backend.fold_operands import accumulators_of, epilogue_operands, joi
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.folds import accumulator_text
 from fusepy.backend.intrinsics import unhidden
-from fusepy.backend.marshals.base import BLOCK, Access, Field, from_storage, is_split, join, parts, pointee, reach
+from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, from_storage, is_split, join, parts, pointee, reach
 from fusepy.backend.options import Options
 from fusepy.backend.tuning import Shape
 from fusepy.ir.graph import Graph, Node
@@ -37,15 +37,18 @@ class FoldElements(RegionKernel):
         imports: Mapping[str, Sequence[str]],
         taken: Collection[str],
         options: Options,
+        plain: bool = False,
     ):
         self.accumulators = accumulators_of(region)
         self.members = [m for a in self.accumulators for m in a.members()]
         self.joins = [join_graph(a) for a in self.accumulators if a.fold.kind == "call"]
         self.bodies = region.bodies
-        super().__init__(region, variant, target, accesses, imports, Shape(variant.shape.threads, 1, False), taken, options)
+        super().__init__(
+            region, variant, target, accesses, imports, Shape(variant.shape.threads, 1, False), taken, options, plain
+        )
         assert region.body is not None
         self.around = unhidden(accumulator_text(self.accumulators), taken, self.shims)
-        self.then = epilogue_operands(region, self.operands, self.cuda)
+        self.then = epilogue_operands(region, self.operands, self.cuda, plain)
         self.over = over_dims(region)
         self.kept = [d for d in range(variant.rank) if d not in self.over]
         self.plain = len(self.body.outputs) - len(self.accumulators)  # results that are stored element by element
@@ -63,6 +66,9 @@ class FoldElements(RegionKernel):
         nodes = [n for g in (*self.bodies, *(join for _, join in self.joins)) for n in g.nodes]
         values = [v for g in (*self.bodies, *(join for _, join in self.joins)) for v in g.inputs]
         return Graph("all", values, nodes, ())
+
+    def all_operands(self) -> list[Operand]:
+        return [*self.operands, *self.then]
 
     # ---- the parameter block ------------------------------------------------------------------------------------
 

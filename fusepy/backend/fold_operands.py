@@ -25,15 +25,15 @@ def members_of(region: Node) -> list[Member]:
     return [m for a in accumulators_of(region) for m in a.members()]
 
 
-def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False) -> list[Operand]:
-    """The operands that the epilogue reads beside what was folded, as kernels see them."""
+def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False, plain: bool = False) -> list[Operand]:
+    """The operands that the epilogue reads beside what was folded, as kernels see them; `plain` ones are numbered."""
     if len(region.bodies) < 2:
         return []
     count = len(first)
     inner = region.bodies[1].inputs[len(accumulators_of(region)) :]
     taken = [o.name for o in first]
     labels = [v.name or f"x{count + i}" for i, v in enumerate(inner)]
-    names = identifiers([*taken, *(f"then.{label}" for label in labels)])[count:]
+    names = identifiers([*taken, *(f"then.{f'x{count + i}' if plain else label}" for i, label in enumerate(labels))])[count:]
     found: list[Operand] = []
     for i, (value, map, read) in enumerate(zip(region.operands[count:], region.maps[count:], inner)):
         container = value.container if value.name is not None else "Tensor"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.comparisons import check_comparisons
-from fusepy.backend.compiler import Program
+from fusepy.backend.compiler import Program, digest_name
 from fusepy.backend.diagnostics import clean, unbuilt
 from fusepy.backend.emit import EMITTER_VERSION, KernelSource
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads
@@ -108,15 +107,26 @@ class Kernel:
         self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
         self._renew(device)
 
-    def twin(self, device: Device) -> Kernel:
-        """The same kernel with a root of its own: where it runs twice in a program, each keeps the block that it packed last."""
+    def twin(self, device: Device, source: KernelSource | None = None) -> Kernel:
+        """The same kernel with a root of its own: where it runs twice in a program, each keeps the block that it packed last.
+
+        Args:
+            source: of a region that does the same with other names, which messages tell.
+        """
         made = copy.copy(self)
+        if source is not None:
+            made._source, made.fields, made.resources, made._reads = source, source.fields, source.resources, None
         made._buffer = bytearray(len(self._buffer))
         made._data = np.frombuffer(made._buffer, np.uint8)
-        made._bound = Resources(self.resources, self._source.name) if self.resources else None
+        made._bound = Resources(made.resources, made._source.name) if made.resources else None
         made.globals = None if self.globals is None else self.globals.empty()
         made._renew(device)
         return made
+
+    @property
+    def names(self) -> tuple[str, tuple[str, ...]]:
+        """What messages call the function and the operands."""
+        return self._source.name, self._source.labels
 
     def _renew(self, device: Device) -> None:
         """Starts with a root shader object that holds nothing."""
@@ -189,18 +199,23 @@ class Kernel:
         bound.current = device.bindings
 
 
-def build_kernel(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> Kernel:
+def build_kernel(
+    device: Device, source: KernelSource, sources: Sequence[ModuleSource], told: Callable[[], KernelSource] | None = None
+) -> Kernel:
     """The kernel of a generated source, from the disk cache if it has it.
+
+    Args:
+        told: the same source with the user's names and lines, in which Slang's errors are told.
 
     Raises:
         CompileError: if Slang or the driver rejects it.
     """
     key = cache_key(device, source, sources)
-    found = device.kernels.get(key)  # equal programs of different functions share one
+    found = device.kernels.get(key)  # equal regions of a program, and those of different functions, share one
     if found is None:
-        found = _from_disk(device, source, sources, key) or _from_slang(device, source, sources, key)
+        found = _from_disk(device, source, sources, key) or _from_slang(device, source, sources, key, told)
         device.kernels[key] = found
-    return found
+    return found if found.names == (source.name, source.labels) else found.twin(device, source)
 
 
 def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel | None:
@@ -221,27 +236,40 @@ def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSou
     return None
 
 
-def _from_slang(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel:
-    # named by the whole text: one session cannot hold two sources of one name
-    name = f"k_{hashlib.sha256(source.text.encode()).hexdigest()[:20]}"
+def _from_slang(
+    device: Device,
+    source: KernelSource,
+    sources: Sequence[ModuleSource],
+    key: str,
+    told: Callable[[], KernelSource] | None = None,
+) -> Kernel:
+    try:
+        kernel, header, program = _compiled(device, source, sources)
+    except CompileError:
+        if told is not None:
+            _compiled(device, told(), sources)  # raises the same about the user's lines
+        raise
+    device.counters.kernels_compiled += 1
+    if all(s.cacheable for s in sources):
+        device.cache.put_async(key, header, program.binaries)
+    return kernel
+
+
+def _compiled(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> tuple[Kernel, dict[str, Any], Program]:
+    """A kernel, with what its entry in the disk cache says of it."""
+    # named by the whole text: one session cannot hold two sources of one name; what is linked in decides whether it compiles
+    name = digest_name("k", source.text + repr(source.conformances) * bool(source.conformances))
     arguments = (name, source.text, source.shims, tuple(sources), source.entry_point, source.conformances)
     program = device.compiler.compile(*arguments)
     try:
         texts = "\n".join((source.text, *(text for _, text in source.shims)))
         check_comparisons(device.raw.info.type, sources, arguments, texts)
-    except CompileError as error:
-        device.compiler.remember(name, error)
-        raise
-    offsets, size = reflected_layout(device, program.program)
-    try:
+        offsets, size = reflected_layout(device, program.program)
         kernel = Kernel(device, program, source, offsets, size, sources)
     except CompileError as error:
         device.compiler.remember(name, error)
         raise
-    device.counters.kernels_compiled += 1
-    if all(s.cacheable for s in sources):
-        device.cache.put_async(key, {"name": name, "offsets": offsets, "size": size}, program.binaries)
-    return kernel
+    return kernel, {"name": name, "offsets": offsets, "size": size}, program
 
 
 def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> str:

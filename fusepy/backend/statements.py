@@ -18,11 +18,13 @@ class Statements:
     Args:
         names: what the values are called that are known already; those that are met are added.
         shims: the wrappers that are called in the place of functions.
+        plain: whether to leave away the user's names and lines.
     """
 
-    def __init__(self, names: dict[Value, str], shims: Shims):
+    def __init__(self, names: dict[Value, str], shims: Shims, plain: bool = False):
         self.names = names
         self._shims = shims
+        self._plain = plain
         self._count = 0
         self._place: str | None = None
 
@@ -32,7 +34,7 @@ class Statements:
         for node in body.nodes:
             for j, value in enumerate(node.results):
                 self.names[value] = self.fresh(node.op.label(node, j) if isinstance(node.op, Control) else "")
-            if node.loc is not None and node.loc != self._place:
+            if node.loc is not None and node.loc != self._place and not self._plain:
                 file, _, line = node.loc.rpartition(":")
                 lines.append(line_directive(line, file))
                 self._place = node.loc
@@ -47,7 +49,7 @@ class Statements:
     def fresh(self, label: str) -> str:
         """A name that no other value has, with the identifier in `label` behind it."""
         self._count += 1
-        words = re.sub(r"\W+", "_", label).strip("_")
+        words = "" if self._plain else re.sub(r"\W+", "_", label).strip("_")
         return f"v{self._count - 1}_{words}" if words else f"v{self._count - 1}"
 
     def _node(self, node: Node) -> list[str]:

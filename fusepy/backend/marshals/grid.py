@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -94,10 +95,12 @@ class LinspaceMarshal:
         return value
 
 
+@cache  # one object, so that a program reads a number once for all its kernels
 def _offset(axis: int) -> Callable[[Grid], int]:
     return lambda grid: grid.offset[axis]
 
 
+@cache
 def _step(axis: int) -> Callable[[Grid], int]:
     return lambda grid: grid.step[axis]
 

@@ -50,7 +50,7 @@ class CallIdAccess:
         padded = want.kind is Kind.VECTOR and wanted == rank + 1  # as slangpy does: a pixel for a uint3
         if wanted != rank and not padded:
             raise ResolveError(
-                f"argument {operand.name!r}: call_id() is taken as {want} in a grid of {rank} dimensions",
+                f"argument {(operand.label or operand.name)!r}: call_id() is taken as {want} in a grid of {rank} dimensions",
                 saw=want,
                 expected=f"{rank} coordinates",
                 hint=f"write the Slang parameter as {Type.vector(INT, max(rank, 1))}, or pass thread_id(), which counts through",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.cudatexture import POINT, check_taken, check_texture
@@ -38,6 +39,7 @@ class TextureMarshal:
         return Bound(value, kind.shape(value), device.point_sampler if "Cube" in kind.container else None)
 
 
+@cache  # one object, so that a program reads a number once for all its kernels
 def _step(axis: int) -> Callable[[Any], int]:
     return lambda bound: 0 if bound.shape[axis] == 1 else 1
 
