@@ -208,7 +208,8 @@ def _power(a: Val, b: Val) -> Val:
     if np.any(x <= 0):
         raise Refused("a base that is not positive")
     v, e = corners(np.power, pairs)
-    size = np.abs(np.asarray(v, np.float64))
+    with np.errstate(all="ignore"):
+        size = np.abs(np.asarray(v, WIDE)).astype(np.float64)
     rel = UNIT[scalar] * (32 + 64 * np.abs(np.asarray(y * np.log2(x), np.float64)) + 64 * np.abs(np.asarray(y, np.float64)))
     return make(scalar, comp, v, e + rel * size, _weak(a, b), rounds=2)
 

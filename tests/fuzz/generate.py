@@ -44,7 +44,7 @@ class Draw:
             p.sizes[self.one(range(CALLS))][self.one(LETTERS)] = 0
         if self.chance(0.05):
             p.sizes[0][LETTERS[0]] = self.one([300, 1025, 4097]) if rank == 1 else 33
-        theme = self.one(["float", "float", "int", "any", "any", "vector", "vector", "double", "half"])
+        theme = self.one(["float", "float", "int", "any", "any", "vector", "vector", "double", "half", "struct"])
         for _ in range(self.one([1, 2, 2, 3, 4])):
             p.args.append(self.argument(rank, theme))
         self.values = [meant(p, c) for c in range(CALLS)]
@@ -55,8 +55,11 @@ class Draw:
             if step is not None:
                 self.take(step)
         if not p.steps:
-            self.take(Step("mul", [0, [2]])) or self.take(Step("eq", [0, 0])) or self.take(
-                Step("reduce", [0], {"kind": "all", "axis": None})
+            _ = (
+                self.take(Step("mul", [0, [2]]))
+                or self.take(Step("field", [0], {"name": "t"}))
+                or self.take(Step("eq", [0, 0]))
+                or self.take(Step("reduce", [0], {"kind": "all", "axis": None}))
             )
         self.choose_results()
         return p
@@ -79,6 +82,7 @@ class Draw:
 
     def argument(self, rank: int, theme: str) -> Arg:
         scalar = {
+            "struct": lambda: "",
             "float": lambda: self.one(["float", "float", "float", "int", "bool"]),
             "int": lambda: self.one(INTS),
             "any": lambda: self.one(list(SCALARS)),
@@ -87,6 +91,8 @@ class Draw:
             "half": lambda: self.one(["half", "half", "float", "int16_t", "uint8_t"]),
         }[theme]()
         comp: tuple[int, ...] = ()
+        if theme == "struct":
+            scalar, comp = self.one([("Ray", (4,)), ("Ray", (4,)), ("float", ()), ("float", (3,)), ("bool", ())])
         if theme == "vector" and self.chance(0.7):
             comp = self.one([(2,), (3,), (3,), (4,), (2, 2), (2, 3), (3, 3), (4, 4)])
             if len(comp) == 2 and scalar not in ("float", "double", "int", "half"):
@@ -144,6 +150,8 @@ class Draw:
         r = self.random.random()
         a = self.place()
         x = self.values[0][a]
+        if any(v.scalar == "Ray" for v in self.values[0]) and self.chance(0.5):
+            return self.struct()
         if r < 0.24:
             op = self.one(OPERATORS)
             if op in ("neg", "invert"):
@@ -182,7 +190,12 @@ class Draw:
         return draw(self)
 
     def components(self, a: int, x: Val) -> Step | None:
-        choice = self.one(["cast", "cast", "member", "index", "construct", "construct", "vector", "vector"])
+        vectors = [i for i, v in enumerate(self.values[0]) if v.comp and v.scalar != "Ray"]
+        if vectors and self.chance(0.6):
+            a = self.one(vectors)
+            x = self.values[0][a]
+        kinds = ["cast", "member", "index", "vector", "vector"] if x.comp else ["cast", "construct", "construct"]
+        choice = self.one([*kinds, "construct"])
         if choice == "cast":
             scalar = self.one(list(SCALARS) if self.chance(0.5) else ["float", "int", "double", "half", "bool"])
             return Step("cast", [a], {"scalar": scalar, "comp": list(x.comp)})
@@ -268,6 +281,18 @@ class Draw:
         if name == "exchange" and operands[0] == operands[1]:
             return None
         return Step("call", operands, {"name": name}, gives)
+
+    def struct(self) -> Step | None:
+        a, b, test = self.of(("Ray", (4,))), self.of(("Ray", (4,))), self.of(("bool", ()))
+        if a is None or b is None:
+            return None
+        kind = self.one(["field", "along", "moved", "choose"])
+        if kind == "field":
+            return Step("field", [a], {"name": self.one(["at", "t"])})
+        if kind == "choose":
+            return Step("choose", [test, a, b]) if test is not None else None
+        k = self.of(("float", ()))
+        return Step("call", [a, k], {"name": kind})
 
     def outer(self) -> Step | None:
         a, b = self.of(("float", ())), self.of(("float", ()))

@@ -20,10 +20,10 @@ def numbers(arg: Arg, place: int, program: Program, call: int) -> Any:
     if arg.layout == "repeated" and grid:
         shape = (1, *grid[1:])
     shape = shape + arg.comp
-    dtype = SCALARS[arg.scalar]
+    dtype = SCALARS.get(arg.scalar, np.float32)
     if arg.scalar == "bool":
         found = random.integers(0, 2, shape).astype(dtype)
-    elif is_float(arg.scalar):
+    elif is_float(arg.scalar) or arg.scalar == "Ray":
         if arg.data == "rough":
             found = (random.standard_normal(shape) * 2).astype(dtype)
         elif arg.data == "unit":
@@ -53,18 +53,27 @@ def meant(program: Program, call: int) -> list[Val]:
     found = []
     for i, arg in enumerate(program.args):
         weak = arg.passed in ("number", "list")
-        found.append(make(arg.scalar, arg.comp, numbers(arg, i, program, call), weak=weak))
+        scalar = "float" if arg.scalar == "Ray" else arg.scalar
+        made = make(scalar, arg.comp, numbers(arg, i, program, call), weak=weak)
+        made.scalar = arg.scalar
+        found.append(made)
     return found
 
 
-def given(program: Program, call: int, device: Any) -> list[Any]:
+def given(program: Program, call: int, module: Any) -> list[Any]:
     """The arguments as they are passed."""
-    return [passed(arg, numbers(arg, i, program, call), device) for i, arg in enumerate(program.args)]
+    return [passed(arg, numbers(arg, i, program, call), module) for i, arg in enumerate(program.args)]
 
 
-def passed(arg: Arg, array: Any, device: Any) -> Any:
+def passed(arg: Arg, array: Any, module: Any) -> Any:
     """`array` in the container of the argument, lying as it should."""
     import fusepy as fp
+
+    device = module.device
+    if arg.scalar == "Ray":
+        rays = as_rays(array, module)
+        load = (lambda a: fp.Tensor.from_numpy(device, a, dtype=module.Ray)) if arg.passed == "tensor" else (lambda a: a)
+        return laid(rays, arg.layout, len(arg.dims), load)
 
     if arg.passed == "number":
         return array.item()
@@ -80,6 +89,13 @@ def passed(arg: Arg, array: Any, device: Any) -> Any:
     else:
         made = laid(array, arg.layout, axes, lambda a: a)
     return fp.vcast(made, arg.type) if arg.comp else made
+
+
+def as_rays(array: Any, module: Any) -> Any:
+    """Numbers as structs: three of `at`, then `t`; an `id` that says nothing."""
+    rays = np.zeros(array.shape[:-1], module.Ray.dtype)
+    rays["at"], rays["t"], rays["id"] = array[..., :3], array[..., 3], 7
+    return rays
 
 
 def contiguous(array: Any) -> Any:

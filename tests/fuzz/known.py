@@ -8,7 +8,11 @@ from tests.fuzz.elementwise import DOUBTFUL
 from tests.fuzz.program import Step
 from tests.fuzz.values import Val, is_float
 
-KNOWN: set[str] = {"double math", "pow", "kept axis", "bool matrix", "a/a", "double to bool"}
+LIMITS = {"narrow matrix"}  # what Slang itself cannot compile, and says so
+KNOWN: set[str] = LIMITS | {"double math", "pow", "kept axis", "bool matrix", "a/a", "double to bool"}
+
+
+NARROW = {"int8_t", "uint8_t", "int16_t", "uint16_t", "int64_t", "uint64_t"}
 
 
 def known(step: Step, operands: Sequence[Val], results: Sequence[Val]) -> str | None:
@@ -30,6 +34,8 @@ def _met(step: Step, operands: Sequence[Val], results: Sequence[Val]) -> list[st
         found.append("bool matrix")
     if matrix and op in ("mod", "floordiv", "abs", "any", "all") and not is_float(results[0].scalar):
         found.append("bool matrix")
+    if matrix and any(len(x.comp) == 2 and x.scalar in NARROW for x in [*operands, *results]):
+        found.append("narrow matrix")
     if op in ("div", "floordiv", "mod") and len(step.operands) == 2 and step.operands[0] == step.operands[1]:
         found.append("a/a")
     tested = operands[0].scalar == "double" and (op == "where" or (op == "cast" and results[0].scalar == "bool"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.fuzz.control import MEANINGS
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY, add, divide, multiply, subtract, where
 from tests.fuzz.program import Program, Step
 from tests.fuzz.values import SCALARS, UNIT, WIDE, Refused, Val, aligned, convert, is_float, make, number, promote
@@ -31,13 +32,15 @@ def run_step(step: Step, values: Sequence[Val]) -> list[Val]:
     """
     operands = [number(p[0]) if isinstance(p, list) else values[p] for p in step.operands]
     op, attrs = step.op, step.attrs
+    if op not in ("field", "choose", "call") and any(x.scalar == "Ray" for x in operands):
+        raise Refused("a struct")
     if op in OPERATORS:
         return [OPERATORS[op][1](*operands)]
     if op in UNARY:
         return [UNARY[op](*operands)]
     if op in SEVERAL:
         return [SEVERAL[op][1](*operands)]
-    return KNOWN[op](attrs, *operands)
+    return (MEANINGS.get(op) or KNOWN[op])(attrs, *operands)
 
 
 # ---- components -----------------------------------------------------------------------------------------------------
@@ -84,6 +87,8 @@ def _strong(x: Val) -> Val:
 def _construct(attrs: dict[str, Any], *parts: Val) -> list[Val]:
     scalar, comp = attrs["scalar"], tuple(attrs["comp"])
     grid = np.broadcast_shapes(*(p.grid for p in parts))
+    if not is_float(scalar) and any(p.weak and is_float(p.scalar) for p in parts):
+        raise Refused("a Python float never becomes an integer")
     found = [convert(p, scalar) for p in parts]
     if sum(math.prod(p.comp) for p in parts) != math.prod(comp):
         raise Refused("components")
@@ -403,6 +408,43 @@ def _luma(c: Val) -> Val:
     return _dot(c, _constant(1, 2, 4))
 
 
+RAY = ("Ray", (4,))  # three numbers of `at`, then `t`
+
+
+def _ray(at: Val, t: Val) -> Val:
+    made = _construct({"scalar": "float", "comp": (4,)}, at, t)[0]
+    return Val("Ray", (4,), made.v, made.e)
+
+
+def _fields(r: Val) -> tuple[Val, Val]:
+    x = Val("float", (4,), r.v, r.e)
+    return _part(x, [0, 1, 2]), _part(x, 3)
+
+
+def _along(r: Val, k: Val) -> Val:
+    at, t = _fields(r)
+    return add(multiply(at, k), t)
+
+
+def _moved(r: Val, k: Val) -> Val:
+    at, t = _fields(r)
+    return _ray(add(at, k), t)
+
+
+def _field(attrs: dict[str, Any], r: Val) -> list[Val]:
+    if r.scalar != "Ray":
+        raise Refused("no struct")
+    return [_fields(r)[attrs["name"] == "t"]]
+
+
+def _chosen_ray(attrs: dict[str, Any], test: Val, a: Val, b: Val) -> list[Val]:
+    if (a.scalar, b.scalar, test.scalar, test.comp) != ("Ray", "Ray", "bool", ()):
+        raise Refused("no structs")
+    a, b = (Val("float", (4,), x.v, x.e) for x in (a, b))
+    made = where(test, a, b)
+    return [Val("Ray", (4,), made.v, made.e)]
+
+
 FL, F2, F3, M23 = ("float", ()), ("float", (2,)), ("float", (3,)), ("float", (2, 3))
 # name -> parameters, and what it gives; a parameter "whole 1" is an array that is read whole
 FUNCTIONS: dict[str, tuple[list[Any], Callable[..., Any]]] = {
@@ -421,6 +463,9 @@ FUNCTIONS: dict[str, tuple[list[Any], Callable[..., Any]]] = {
     "chain": ([F2, F2], _chain),
     "apply": ([M23, F2], lambda m, v: _matmul(v, m)),
     "turn": ([M23], _turned),
+    "ray": ([F3, FL], _ray),
+    "along": ([RAY, FL], _along),
+    "moved": ([RAY, FL], _moved),
     "parts": ([FL], lambda x: (SEVERAL["minimum"][1](x, number(0)), SEVERAL["maximum"][1](x, number(0)))),
     "bump": ([FL, FL], lambda x, by: (x, add(x, by))),
     "exchange": ([("int", ())] * 2, lambda a, b: (b, a)),
@@ -456,25 +501,13 @@ def _outer(attrs: dict[str, Any], a: Val, b: Val) -> list[Val]:
     rank = max([*attrs["a"], *attrs["b"]], default=-1) + 1
     if {*attrs["a"], *attrs["b"]} != set(range(rank)) or a.rank != len(attrs["a"]) or b.rank != len(attrs["b"]):
         raise Refused("dimensions")
-    return _call({"name": "less"}, *(_along(x, d, rank) for x, d in ((a, attrs["a"]), (b, attrs["b"]))))
+    return _call({"name": "less"}, *(_turn_axes(x, d, rank) for x, d in ((a, attrs["a"]), (b, attrs["b"]))))
 
 
-def _along(x: Val, dims: Sequence[int], rank: int) -> Val:
+def _turn_axes(x: Val, dims: Sequence[int], rank: int) -> Val:
     order = [dims.index(d) for d in sorted(dims)]
     shape = [x.grid[dims.index(d)] if d in dims else 1 for d in range(rank)]
     return Val(x.scalar, x.comp, np.transpose(x.v, order).reshape(shape), np.transpose(x.e, order).reshape(shape), x.weak)
-
-
-def _coordinates(attrs: dict[str, Any], x: Val) -> list[Val]:
-    """``x + fp.call_id(n).x`` and the like: the place along the last axis, or the number in C order."""
-    grid = x.grid
-    if attrs["what"] == "thread":
-        at = np.arange(math.prod(grid)).reshape(grid)
-    else:
-        if not grid:
-            raise Refused("no axes")
-        at = np.broadcast_to(np.arange(grid[-1]), grid)
-    return [add(x, make("int", (), at))]
 
 
 KNOWN: dict[str, Callable[..., list[Val]]] = {
@@ -494,5 +527,7 @@ KNOWN: dict[str, Callable[..., list[Val]]] = {
     "call": _call,
     "next": lambda attrs, t: [_next(t)],
     "outer": _outer,
+    "field": _field,
+    "choose": _chosen_ray,
 }
 __all__ = ["FUNCTIONS", "aligned", "evaluate", "run_step", "where"]

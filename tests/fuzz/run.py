@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,9 @@ from tests.fuzz.program import Program
 from tests.fuzz.text import direct, function_text, name_of, parameters_of, step_text
 from tests.fuzz.values import SCALARS, UNIT, Val, is_float
 
-MODES = ("fused", "replay", "again", "eager", "lazy", "graph")
+MODES = ("fused", "replay", "again", "given", "eager", "lazy", "graph")
+HANDED = ("fused", "replay", "again", "graph")  # the modes whose results are in the container of the arguments
+GUARD = 77  # what lies around a destination, and must lie there afterwards
 
 
 @dataclass
@@ -91,6 +94,8 @@ class Runner:
         if want.weak and isinstance(value, (bool, int, float, list)):
             return value
         array = np.asarray(value)
+        if array.dtype.names is not None:
+            return self.fp.Tensor.from_numpy(self.device, np.array(array, order="C"), dtype=self.module.Ray)
         if array.shape != want.v.shape:
             return value  # wrong, and said so where it is compared
         return self.fp.Tensor.from_numpy(self.device, np.array(array, SCALARS[want.scalar], order="C"), dtype=want.name)
@@ -110,19 +115,28 @@ class Runner:
 
     # ---- one program ------------------------------------------------------------------------------------------------
 
-    def check(self, program: Program, modes: Sequence[str] = MODES) -> Report:
-        """Runs a program in these modes and compares."""
+    def check(self, program: Program, modes: Sequence[str] = MODES, watch: bool = False) -> Report:
+        """Runs a program in these modes and compares; with `watch` the launches of each call are looked at as well."""
         report = Report()
+        if watch:
+            with watched() as seen:
+                report = self.check(program, modes)
+            report.findings += [Finding("barrier", "", words) for words in seen]
+            return report
         wanted = [evaluate(program, meant(program, c)) for c in range(CALLS)]
         function = self.fp.fuse(self.function(program))
         held: list[Any] = []
         for mode in modes:
             call = 1 if mode == "replay" else 0
             lazy = mode == "lazy"
+            if mode == "given" and not self.takes_destinations(program, wanted[call]):
+                continue
             try:
-                arguments = given(program, call, self.device)
+                arguments = given(program, call, self.module)
                 if mode in ("fused", "replay", "again"):
                     found = self.leaves(program, function(*arguments), report, mode)
+                elif mode == "given":
+                    found = self.into(program, function, arguments, wanted[call], report)
                 elif mode == "graph":
                     found = list(self.graph(program)(*arguments))
                 else:
@@ -157,6 +171,42 @@ class Runner:
             words = "; ".join(f"{k}: {v}" for k, v in report.refusals.items()) + f"; runs: {', '.join(sorted(ran))}"
             report.findings.append(Finding("refused in one mode", ", ".join(sorted(refused)), words))
         return report
+
+    def takes_destinations(self, program: Program, wanted: Sequence[Val]) -> bool:
+        """Whether all results are arrays of numbers of their own."""
+        results = [wanted[p] for p in program.results]
+        own = len(set(program.results)) == len(results) and min(program.results) >= len(program.args)
+        return own and all(r.scalar in SCALARS and r.v.size and not r.weak for r in results)
+
+    def into(self, program: Program, function: Any, arguments: Sequence[Any], wanted: Sequence[Val], report: Report) -> list[Any]:
+        """Calls with destinations inside larger tensors: contiguous ones, and ones with gaps."""
+        holders, views = [], []
+        for k, place in enumerate(program.results):
+            want = wanted[place]
+            dtype = SCALARS[want.scalar]
+            gaps = bool(want.rank) and (program.seed + k) % 2 == 1
+            if gaps:
+                array = np.full((*want.grid[:-1], 2 * want.grid[-1], *want.comp), GUARD).astype(dtype)
+                holder = self.fp.Tensor.from_numpy(self.device, array, dtype=want.name)
+                view = holder[(*(slice(None),) * (want.rank - 1), slice(0, None, 2))]
+            else:
+                count = int(np.prod(want.grid))
+                array = np.full((count + 16, *want.comp), GUARD).astype(dtype)
+                holder = self.fp.Tensor.from_numpy(self.device, array, dtype=want.name)
+                view = holder[8 : 8 + count].reshape(*want.grid) if want.rank else holder[8]
+            holders.append((holder, gaps, want))
+            views.append(view)
+        function(*arguments, _result=views[0] if len(views) == 1 else tuple(views))
+        for holder, gaps, want in holders:
+            array = holder.to_numpy()
+            around = (
+                array[(*(slice(None),) * (want.rank - 1), slice(1, None, 2))]
+                if gaps
+                else np.concatenate([array[:8], array[len(array) - 8 :]])
+            )
+            if not np.all(around == np.asarray(GUARD).astype(array.dtype)):
+                report.findings.append(Finding("guard", "given", f"what lies around a {want.name} over {want.grid} was written"))
+        return views
 
     def plain(self, argument: Any) -> Any:
         """An argument without what `vcast` says of it."""
@@ -196,6 +246,11 @@ class Runner:
             if tuple(got.shape) != want.grid:
                 return "shape", f"a tensor of shape {tuple(got.shape)}"
         array = got.to_numpy() if kind == "tensor" else np.asarray(got)
+        if want.scalar == "Ray":
+            if array.dtype != self.module.Ray.dtype:
+                return "type", f"dtype {array.dtype}"
+            array = np.concatenate([array["at"], array["t"][..., None]], axis=-1)
+            want = Val("float", (4,), want.v, want.e)
         if array.shape != shape and not (kind == "list" and not array.size and not want.v.size):
             return "shape", f"shape {array.shape}, not {shape}"
         if kind in ("tensor", "numpy", "torch") and array.dtype != np.dtype(SCALARS[want.scalar]):
@@ -213,6 +268,31 @@ def on_one_line(text: str) -> Any:
             if hasattr(node, name):
                 setattr(node, name, 1)
     return compile(tree, "fuzzed.py", "exec")
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[list[str]]:
+    """Kernels that may run beside one that fills what they read, which no number shows on a device that runs them in order."""
+    from fusepy.backend.kernel import Kernel
+
+    written: set[int] = set()
+    seen: list[str] = []
+    launch = Kernel.launch
+
+    def watching(self: Any, device: Any, values: Any, count: int, by_axis: Any = None) -> None:
+        if not device.queue.overlaps:
+            written.clear()
+        for value, one in zip(values, self.fields):
+            if one.role == "pointer" and value in written:
+                seen.append("a kernel reads what the one before it fills, and no barrier is between them")
+        launch(self, device, values, count, by_axis)
+        written.update(value for value, one in zip(values, self.fields) if one.role == "out")
+
+    Kernel.launch = watching  # type: ignore[method-assign]
+    try:
+        yield seen
+    finally:
+        Kernel.launch = launch  # type: ignore[method-assign]
 
 
 _KINDS = {"b": "b", "i": "iu", "u": "iu", "f": "f"}

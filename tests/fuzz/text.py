@@ -59,6 +59,10 @@ def expression(step: Step, names: list[str]) -> str:
         return f"m.next(fp.grid({names[0]}), {names[0]})"
     if op == "outer":
         return f"m.less(fp.vmap({names[0]}, {tuple(a['a'])}), fp.vmap({names[1]}, {tuple(a['b'])}))"
+    if op == "field":
+        return f"{names[0]}.{a['name']}"
+    if op == "choose":
+        return f"fp.where({given})"
     raise KeyError(op)
 
 

@@ -61,7 +61,7 @@ class Val:
 
 def type_name(scalar: str, comp: tuple[int, ...]) -> str:
     """As Slang spells it."""
-    if not comp:
+    if not comp or scalar not in SCALARS:
         return scalar
     if scalar in ("bool", "int", "uint", "half", "float", "double"):
         return scalar + "x".join(map(str, comp))
@@ -74,6 +74,8 @@ def is_float(scalar: str) -> bool:
 
 def promote(*values: Val) -> str:
     """The common scalar: C's order, weak ones following the others unless only they are floats."""
+    if any(x.scalar not in SCALARS for x in values):
+        raise Refused("a struct")
     order = list(SCALARS)
     strong = [x.scalar for x in values if not x.weak]
     best = max(strong or [x.scalar for x in values], key=order.index)
@@ -105,7 +107,11 @@ def convert(x: Val, scalar: str) -> Val:
     """As an operator converts its operands, and as C casts."""
     if x.scalar == scalar:
         return x
+    if x.scalar not in SCALARS:
+        raise Refused("a struct")
     if is_float(scalar):
+        if x.weak and scalar == "half" and np.any(np.abs(x.v.astype(WIDE)) > 65504):
+            raise Refused("a Python number out of range")
         return make(scalar, x.comp, x.v.astype(WIDE), x.e, x.weak)
     if not is_float(x.scalar):
         limits = (0, 1) if scalar == "bool" else (np.iinfo(SCALARS[scalar]).min, np.iinfo(SCALARS[scalar]).max)

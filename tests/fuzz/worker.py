@@ -27,7 +27,7 @@ def modes_of(seed: int) -> Sequence[str]:
     """In which ways a program runs: the dear ones in turns."""
     if seed % 50 == 0:
         return MODES
-    return ("fused", "replay", "again", ("graph", "lazy", "graph", "lazy", "eager")[seed % 5])
+    return ("fused", "replay", "again", ("graph", "lazy", "given", "lazy", "eager", "given", "graph")[seed % 7])
 
 
 def serve(seeds: Sequence[int], torch: bool) -> None:
