@@ -12,6 +12,8 @@ from fusepy.backend.resource_slot import ResourceSlot
 from fusepy.backend.slots import Binding, PlainSlot, Slot
 from fusepy.backend.values import check_fields
 from fusepy.errors import UnsupportedArgumentError
+from fusepy.ir.whole import FAMILIES
+from fusepy.tensor import Tensor
 
 _K = spy.TypeReflection.Kind
 
@@ -25,8 +27,14 @@ class _StructSlot(Slot):
 
     def write(self, value: Any, path: str, binding: Binding) -> None:
         if not isinstance(value, dict):
+            array = isinstance(value, Tensor) and self.name.partition("<")[0] in FAMILIES["slangpy"]
             raise UnsupportedArgumentError(
-                f"{path} cannot be set to this", saw=type(value).__name__, expected=self.name, hint="give a dict or an object"
+                f"{path} cannot be set to this",
+                saw=type(value).__name__,
+                expected=self.name,
+                hint="import fusepy instead of slangpy in Slang, whose arrays can be set"
+                if array
+                else "give a dict or an object",
             )
         given = cast("dict[str, Any]", value)
         check_fields(given, list(self.fields), path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,13 +10,13 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.values import RESOURCES, HostArray, check_fields, freeze, shown
+from fusepy.backend.whole_data import Places, WholeData
 from fusepy.errors import InvalidNameError, RangeError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, Type
 from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Address = Callable[[Any, str], int]
 _K = spy.TypeReflection.Kind
 
 
@@ -38,37 +38,40 @@ class Plain:
     fields: tuple[tuple[str, Plain], ...] = ()
     element: Plain | None = None
     count: int = 0
+    whole: WholeData | None = None  # where the struct is an array of fusepy's Slang module
 
-    def fill(self, view: Any, value: Any, path: str, address: Address) -> None:
+    def fill(self, view: Any, value: Any, path: str, places: Places) -> None:
         """Writes `value` into `view`, an array of no dimensions beside those of `dtype`.
 
         Raises:
             FusepyError: if it does not fit; `path` names the part that does not.
         """
         if self.kind == "number":
-            self._fill_number(view, value, path, address)
+            self._fill_number(view, value, path, places)
         elif self.kind == "pointer":
-            view[...] = address(value, path)
+            view[...] = places.address(value, path)
+        elif self.whole is not None and not _has_fields(value):
+            self.whole.fill(view, value, path, places)
         elif self.kind == "struct":
             if not isinstance(value, dict):
                 raise _wrong(path, value, self.name, f"give a dict with {', '.join(n for n, _ in self.fields)}")
             given = cast("dict[str, Any]", value)
             check_fields(given, [n for n, _ in self.fields], path)
             for name, field in self.fields:
-                field.fill(view[name], given[name], f"{path}.{name}", address)
+                field.fill(view[name], given[name], f"{path}.{name}", places)
         else:
             assert self.element is not None
-            given_items: Any = value.array if isinstance(value, HostArray) else value
-            items = cast("Sequence[Any]", given_items if isinstance(given_items, (tuple, np.ndarray)) else ())
+            given_items = cast("Any", value.array if isinstance(value, HostArray) else value)
+            items = cast("Sequence[Any]", given_items if isinstance(value, (tuple, HostArray)) else ())
             if len(items) != self.count:
-                raise _wrong(path, value, self.name, f"give {self.count} elements")
+                raise _wrong(path, cast("Any", value), self.name, f"give {self.count} elements")
             elements = _elements(view)
             for i, item in enumerate(items):
-                self.element.fill(elements[i, ...], freeze(item, path), f"{path}[{i}]", address)
+                self.element.fill(elements[i, ...], freeze(item, path), f"{path}[{i}]", places)
 
-    def _fill_number(self, view: Any, value: Any, path: str, address: Address) -> None:
+    def _fill_number(self, view: Any, value: Any, path: str, places: Places) -> None:
         if self.name in ("vector<uint,2>", "uint2") and isinstance(value, RESOURCES):
-            view[...] = np.array([address(value, path)], np.uint64).view(np.uint32)  # a descriptor handle
+            view[...] = np.array([places.address(value, path)], np.uint64).view(np.uint32)  # a descriptor handle
             return
         if isinstance(value, (Tensor, dict, *RESOURCES)):
             raise _wrong(path, cast("Any", value), self.name, "give a number" if not self.shape else "give its components")
@@ -89,6 +92,10 @@ class Plain:
         _check_numbers(given, target, path, self.name)
         into = view if self.dtype.fields is None else _elements(view)  # a matrix with padded rows
         into[...] = given.astype(target)
+
+
+def _has_fields(value: Any) -> bool:
+    return isinstance(value, dict)
 
 
 def _numbers(value: Any) -> Array | None:
@@ -145,7 +152,8 @@ def plain_of(layout: spy.TypeLayoutReflection) -> Plain | None:
                     "itemsize": layout.size,
                 }
             )
-            return Plain(type.full_name, dtype, "struct", fields=tuple((n, p) for n, _, p in fields))
+            listed = tuple((n, p) for n, _, p in fields)
+            return Plain(type.full_name, dtype, "struct", fields=listed, whole=WholeData.of(layout))
     return None
 
 

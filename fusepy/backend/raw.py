@@ -13,9 +13,11 @@ from fusepy.backend.comparisons import check_comparisons
 from fusepy.backend.compiler import digest_name
 from fusepy.backend.entries import RENAMED, renamed, with_entry_points, without_entry_points
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads
+from fusepy.backend.libraries import array_name, is_array
 from fusepy.backend.options import Options
 from fusepy.backend.slots import Staged
 from fusepy.errors import ArgumentError, CompileError, ShapeError, UnknownNameError, did_you_mean
+from fusepy.ir.whole import LIBRARIES
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
@@ -192,7 +194,8 @@ def _wrapper(device: Device, source: ModuleSource, name: str, numthreads: Sequen
     kind = params[0].type.full_name
     count = 1 if kind in ("uint", "int") else 3 if "3" in kind else 2
     swizzle = "xyz"[:count]
-    lines = [f"import {source.name};", *options.exports()]
+    libraries = _libraries([p.type for p in params[1:]], device.compiler.module(source).layout)
+    lines = [f"import {source.name};", *(f"import {name};" for name in libraries), *options.exports()]
     lines += [f"uniform {p.type.full_name} {_PREFIX}{p.name};" for p in params[1:]]
     lines += [f"uniform uint3 {_COUNT};", '[shader("compute")]', f"[numthreads({', '.join(map(str, numthreads))})]"]
     lines += [
@@ -203,3 +206,9 @@ def _wrapper(device: Device, source: ModuleSource, name: str, numthreads: Sequen
     ]
     passed = [f"{kind}(fz_thread.{swizzle})", *(f"{_PREFIX}{p.name}" for p in params[1:])]
     return "\n".join([*lines, f"    {name}({', '.join(passed)});", "}"]) + "\n"
+
+
+def _libraries(types: Sequence[spy.TypeReflection], layout: spy.ProgramLayout) -> list[str]:
+    """The Slang libraries whose arrays are among these types: a kernel does not see what the module imports."""
+    names = [array_name(t, layout) or "" for t in types if is_array(t)]
+    return list(dict.fromkeys(n.partition("::")[0] for n in names if n.startswith(tuple(f"{lib}::" for lib in LIBRARIES))))

@@ -12,8 +12,9 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.plain import Plain
-from fusepy.backend.values import HostArray
+from fusepy.backend.values import HostArray, Listed, shown
 from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.ir.types import Type
 from fusepy.sharing import memory_of
 from fusepy.tensor import Tensor
 
@@ -79,14 +80,34 @@ class Binding:
             )
         return handle.value
 
+    def array(self, value: Any, element: Type, written: bool, path: str) -> Tensor:
+        """A tensor as it lies; an array or list in device memory, which lives as long as what was set."""
+        if isinstance(value, Tensor):
+            self.check_device(value, path)
+            return value
+        listed = isinstance(value, Listed) and element.dtype is not None
+        if not (listed or isinstance(value, HostArray)) or written:
+            raise UnsupportedArgumentError(
+                f"{path} cannot be set to this",
+                saw=shown(value),
+                expected=f"a Tensor of {element}" + ("" if written else ", or an array"),
+                hint="copy it to the device: Tensor.from_numpy(device, array)",
+            )
+        held = value.host(element, path) if isinstance(value, Listed) else value
+        return held.tensor(self.device, None)
+
     def meet(self, value: Any) -> None:
         """Notes a resource of the user's own."""
         self.foreign |= isinstance(value, (spy.Buffer, spy.Texture, spy.TextureView))
 
-    def check(self, tensor: Tensor, path: str) -> None:
-        """Raises where a kernel on this device cannot read a tensor as one piece of memory."""
+    def check_device(self, tensor: Tensor, path: str) -> None:
+        """Raises where a tensor is out of reach."""
         if tensor.device is not self.device:
             raise ShapeError(f"{path} lies on another device", saw=tensor.device.name, expected=self.device.name, hint="copy it")
+
+    def check(self, tensor: Tensor, path: str) -> None:
+        """Raises where a kernel on this device cannot read a tensor as one piece of memory."""
+        self.check_device(tensor, path)
         if not tensor.linear:
             raise ShapeError(f"{path} must be contiguous", saw=f"strides {tensor.strides}", hint="copy the view first")
 
@@ -111,5 +132,5 @@ class PlainSlot(Slot):
         self.is_float = plain.kind == "number" and plain.dtype.kind == "f"  # of a vector it is "V"
 
     def write(self, value: Any, path: str, binding: Binding) -> None:
-        self.plain.fill(self.view, value, path, binding.address)
+        self.plain.fill(self.view, value, path, binding)
         self.cursor.set_data(self.data)

@@ -15,6 +15,8 @@ import slangpy as spy
 
 from fusepy.errors import ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.host_arrays import as_array, is_torch
+from fusepy.ir.ranges import check_range
+from fusepy.ir.types import Type
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced
 
@@ -50,6 +52,32 @@ class HostArray:
 
     def __repr__(self) -> str:
         return f"{self.array.dtype}{list(self.array.shape)}"
+
+
+class Listed(tuple[Any, ...]):
+    """A list that was given; it keeps what it is in device memory, as `HostArray` does."""
+
+    _host: HostArray | None = None
+
+    def host(self, element: Type, path: str) -> HostArray:
+        """Its numbers as an array of the scalars of `element`.
+
+        Raises:
+            UnsupportedArgumentError, RangeError: if they are no such numbers.
+        """
+        if self._host is None or self._host.array.dtype != element.dtype:
+            try:
+                array = np.array(self)
+            except ValueError:
+                array = np.array(None)
+            scalar = element.scalar
+            if scalar is None or array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and not scalar.is_float):
+                raise UnsupportedArgumentError(
+                    f"{path} cannot be set to this", saw=shown(self), expected=element, hint="give numbers"
+                )
+            check_range(array, scalar, path)
+            self._host = HostArray(array.astype(element.dtype))
+        return self._host
 
 
 def freeze(value: Any, path: str) -> Any:
@@ -91,7 +119,7 @@ def freeze(value: Any, path: str) -> Any:
     if hasattr(value, "to_numpy") and type(value).__module__.startswith("slangpy"):  # a matrix
         return HostArray(value.to_numpy())
     if isinstance(value, (Sequence, range)) or hasattr(value, "__len__"):
-        return tuple(freeze(v, f"{path}[{i}]") for i, v in enumerate(cast("Sequence[Any]", value)))
+        return Listed(freeze(v, f"{path}[{i}]") for i, v in enumerate(cast("Sequence[Any]", value)))
     if dataclasses.is_dataclass(value) or hasattr(value, "__dict__"):
         return _members({k: v for k, v in vars(value).items() if not k.startswith("_")}, path)
     raise UnsupportedArgumentError(

@@ -1,0 +1,124 @@
+"""Whole arrays inside plain data: a Slang `Tensor<T, D>` as a global, in a struct or parameter block, of an entry point.
+
+What calls pass as whole arrays is in `marshals.whole`. Here the layout says where the members lie, and a Python value fills them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import slangpy as spy
+
+from fusepy.element import Element
+from fusepy.errors import InvalidNameError, ShapeError, UnsupportedArgumentError
+from fusepy.ir.types import Type
+from fusepy.ir.whole import FAMILIES, writes
+from fusepy.recast import reinterpret
+from fusepy.tensor import Tensor
+
+LIMIT = 1 << 31  # elements that 32-bit indices reach
+MEMBERS = ["_data", "_shape", "_strides", "_offset"]
+PARTS = {"_primal": "", "_grad_in": "grad_in", "_grad_out": "grad_out"}  # of an array with gradients, by the names in Slang
+
+
+class Places(Protocol):
+    """What brings values to the device while plain data is filled."""
+
+    def address(self, value: Any, path: str) -> int:
+        """The device address behind a pointer, or the descriptor handle of a resource."""
+        ...
+
+    def array(self, value: Any, element: Type, written: bool, path: str) -> Tensor:
+        """A tensor on the device, of any strides."""
+        ...
+
+
+class WholeData:
+    """One array of fusepy's Slang module, or one with gradients, as a layout has it.
+
+    Attributes:
+        name: Slang's spelling of its type.
+    """
+
+    def __init__(self, name: str, family: str, element: Type, stride: int, rank: int, parts: Sequence[str]):
+        self.name = name
+        self.element = element
+        self._stride = stride  # bytes from one element to the next
+        self._rank = rank
+        self._written = writes(Type.whole(f"fusepy::{family}", element, rank))
+        self._parts = parts  # members that are arrays, where it has gradients
+
+    @staticmethod
+    def of(layout: spy.TypeLayoutReflection) -> WholeData | None:
+        """The array that a struct is; ``None`` for any other struct."""
+        family = layout.type.name
+        if family not in FAMILIES["fusepy"]:
+            return None
+        fields = {layout.fields[i].name: layout.fields[i].type_layout for i in range(len(layout.fields))}
+        parts = [name for name in fields if name in PARTS]
+        inner = fields["_primal"] if "_primal" in parts else layout
+        members = {inner.fields[i].name: inner.fields[i].type_layout for i in range(len(inner.fields))}
+        if list(members) != MEMBERS or (parts and len(parts) != len(fields)):
+            return None
+        pointee = members["_data"].element_type_layout
+        try:
+            element = Type.parse(pointee.type.full_name)
+        except InvalidNameError:
+            return None
+        rank = members["_shape"].type.element_count
+        return WholeData(layout.type.full_name, family, element, pointee.stride, rank, parts)
+
+    def fill(self, view: Any, value: Any, path: str, places: Places) -> None:
+        """Writes the members for `value`.
+
+        Raises:
+            UnsupportedArgumentError, ShapeError: if it is no such array.
+        """
+        tensor = self._checked(places.array(value, self.element, self._written, path), path)
+        if not self._parts:
+            _write(view, tensor)
+        for name in self._parts:
+            part = getattr(tensor, PARTS[name]) if PARTS[name] else tensor
+            if part is None:  # what Slang reads as no gradient
+                view[name] = np.zeros((), view.dtype[name])
+            else:
+                _write(view[name], part)
+
+    def _checked(self, tensor: Tensor, path: str) -> Tensor:
+        """`tensor` as elements of the array."""
+        found: Tensor | None = tensor
+        if tensor.dtype is not self.element:
+            found = reinterpret(tensor, Element.of(self.element)) if self.element.dtype is not None else None
+        if found is None or len(found.shape) != self._rank:
+            raise UnsupportedArgumentError(
+                f"{path} cannot be set to this",
+                saw=f"Tensor<{tensor.dtype}>{list(tensor.shape)}",
+                expected=f"{self.name}, a tensor of {self.element} with {self._rank} axes",
+                hint=f"make one with Tensor.from_numpy(device, array, {str(self.element)!r})",
+            )
+        if found.element.nbytes != self._stride:
+            raise UnsupportedArgumentError(
+                f"{path}: this device packs {self.element} otherwise than tensors do",
+                saw=f"{found.element.nbytes} bytes",
+                expected=f"{self._stride} bytes",
+                hint="use uint for bool, and half or half4 for half3; of a struct, the one of this module",
+            )
+        if (found.high - found.low) // found.element.nbytes >= LIMIT:
+            raise ShapeError(f"{path}: too many elements", saw=found.shape, expected=f"below {LIMIT}", hint="set a part of it")
+        if self._written and any(s == 0 and n > 1 for n, s in zip(found.shape, found.strides)):
+            raise ShapeError(
+                f"{path} may be written, and repeats elements", saw=f"strides {found.strides}", hint="set a real tensor, no view"
+            )
+        return found
+
+
+def _write(view: Any, tensor: Tensor) -> None:
+    """Pointer to the lowest element, extents, strides in elements, and the place of the first element behind the pointer."""
+    view["_data"] = tensor.low
+    for name, numbers in (("_shape", tensor.shape), ("_strides", tensor.strides)):
+        listed = view[name]["e"]
+        into = listed if listed.dtype.names != ("v",) else listed["v"]  # elements of an array may be padded
+        into[...] = numbers
+    view["_offset"] = tensor.base
