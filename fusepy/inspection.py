@@ -133,8 +133,11 @@ def _variants(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[list[V
     strides = [a.strides if isinstance(a, Tensor) else contiguous_strides(s) for a, s in zip(given, shapes)]
     strided = [a for a in (given[p] for p in plan.positions) if isinstance(a, Tensor) and not a.linear]
     if isinstance(plan, ReducePlan):
-        stages = plan.stages(plan.check(shapes, strides))
+        recipe = plan.check(shapes, strides)
+        stages = plan.stages(recipe)
         why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'}"
+        more = len(plan.all_variants(recipe) - set(stages))
+        why += f" (other sizes choose among these and {more} more kernels, each compiled when one first asks for it)" * bool(more)
         own = ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing"
         return list(stages), why + own * bool(program.options.numthreads)
     if plan.tile:

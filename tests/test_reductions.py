@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -471,3 +472,33 @@ def test_reductions_of_several_grids_are_combined(device: Any, container: str) -
             found = [total(*given), *several(*given)]
         for result, expected in zip(found, [x.sum() + (x + row).sum(), *wanted(x, row)], strict=True):
             np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-5)
+
+
+@pytest.mark.req("V11")
+@pytest.mark.parametrize(("axis", "most"), [(None, 3), (1, 4)])
+def test_sizes_choose_among_the_kernels_that_explain_counts(axis: int | None, most: int) -> None:
+    """Whole arrays and rows of any extents, 0 and 1 among them, contiguous as they are."""
+    device = fp.default_device()
+
+    @fp.fuse
+    def total(x: Any) -> Any:
+        return fp.sum(x * 4.5, axis)
+
+    data = np.ones(1 << 18, np.float32)
+    compiled = counted(device)
+    columns = (0, 1, 2, 31, 33, 1000, 5000, 1 << 17)
+    for rows in (1, 3, 9, 300, 5000):
+        for n in (n for n in columns if rows * n <= data.size):
+            x = data[: rows * n].reshape(rows, n)
+            np.testing.assert_array_equal(np.asarray(total(x)), 4.5 * x.sum(axis))
+    text = total.explain(np.ones((1, 1), np.float32))
+    told = re.search(r"among these and (\d+) more kernels", str(text))
+    assert told is not None
+    assert counted(device) - compiled <= int(told[1]) + 1
+    assert int(told[1]) + 1 == most or device.target.kind != "software"
+
+
+def counted(device: Any) -> int:
+    """Kernels that were compiled, or read from the disk."""
+    stats = fp.stats(device)
+    return stats.kernels_compiled + stats.disk_hits

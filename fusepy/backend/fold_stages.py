@@ -117,6 +117,23 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], l
         counts.append(outputs * chunks)
 
 
+def all_variants(scans: bool, kind: str, work: Work, variant: Variant, whole: bool) -> set[FoldVariant]:
+    """The kernels that a fold or scan of this layout takes with any sizes; `whole` says that there is one result.
+
+    Shapes change at powers of two and at few results, so such sizes and their neighbours ask for all of them.
+    """
+    make = scan_stages if scans else fold_stages
+    powers = [n for k in range(3, 31) for n in (1 << k, (1 << k) + 1)]
+    outputs = [1] if whole else [*range(1, 8), *powers]
+    found: set[FoldVariant] = set()
+    for count in outputs:
+        for reduced in (0, 1, 2, 4, *powers):
+            if count * reduced < 1 << 31:
+                row = min(work.row, reduced)
+                found.update(s.variant for s in make(kind, replace(work, outputs=count, reduced=reduced, row=row), variant)[0])
+    return found
+
+
 def _variant(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:
     return FoldVariant(base.linear, base.rank, base.wide, shape=shape, **stage)
 

@@ -65,10 +65,10 @@ def _software(outputs: int, reduced: int, inner: bool, partials: bool, copies: i
     """The shape, how many groups there are for each chunk, and the fewest elements that are worth a chunk."""
     alone = outputs < LANES and reduced >= 32  # too few results for lanes
     if inner:
-        if alone and (partials or reduced < 1 << 17):
+        if partials:
             return FoldShape(True, True, LANES, 4, 16), outputs, 1 << 17
-        threads = _power(outputs // 64, LANES, 256)
-        return FoldShape(False, True, threads, 16 if copies >= LIGHT and not partials else 4, 16), outputs / threads, 1024
+        threads = 64 if outputs >= 4096 else LANES
+        return FoldShape(False, True, threads, 16 if copies >= LIGHT else 4, 16), outputs / threads, 4096 if alone else 1024
     if 1 < outputs <= NARROW and not partials and outputs * reduced >= 1 << 17:
         unroll = _power(copies // outputs, 1, 16)
         return FoldShape(False, False, LANES, unroll, 16, outputs, narrow=True), 1 / LANES, -(-1024 // outputs)

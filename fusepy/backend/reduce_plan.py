@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fusepy.backend.fold_operands import epilogue_operands, members_of
-from fusepy.backend.fold_stages import Stage, Work, fold_stages, scan_stages
+from fusepy.backend.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.fold_tuning import copies_of
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel
@@ -40,11 +40,15 @@ class FoldsApart(ShapeError):
 
 @dataclass(frozen=True)
 class FoldRecipe(Recipe):
-    """What a call needs beside addresses, and the kernels that it takes; `counts` are the lengths of its arrays of partials."""
+    """What a call needs beside addresses, and the kernels that it takes; `counts` are the lengths of its arrays of partials.
+
+    `work` is what the `stages` do, or where there are none the `strided` ones.
+    """
 
     stages: tuple[Stage, ...] = ()
     strided: tuple[Stage, ...] = ()
     counts: tuple[int, ...] = ()
+    work: Work | None = None
 
 
 class ReducePlan(Plan):
@@ -137,6 +141,8 @@ class ReducePlan(Plan):
         wide = plain.wide or plain.count + MARGIN >= LINEAR_LIMIT
         long = [d for d in range(self.rank) if grid[d] != 1]
         inner = not long or long[-1] in self._over
+        if reduced <= 1:  # either order is right: that of the axes is the one that other sizes have
+            inner = self.rank - 1 in self._over
         order = [d in self._over for d in long]
         linear = self._contiguous and order in (sorted(order), sorted(order, reverse=True))
         linear = linear and self._lies_contiguous(grid, shapes, strides)
@@ -144,10 +150,11 @@ class ReducePlan(Plan):
         row = grid[-1] if self._placed and self.rank - 1 in self._over else 0
         kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row)
         linear = linear and (not self._placed or (work.along_rows(kind) and not self._scans))
-        apart = work if linear else replace(work, inner=self._lies_inner(plain.strides, inner))
+        apart = work if linear or reduced <= 1 else replace(work, inner=self._lies_inner(plain.strides, inner))
         strided, counts = make(kind, apart, Variant(False, self.rank, wide))
         stages = make(kind, work, Variant(True, self.rank, wide))[0] if linear else ()
-        return FoldRecipe(grid, plain.count, plain.strides, plain.out_shapes, wide, tuple(stages), tuple(strided), tuple(counts))
+        made = (grid, plain.count, plain.strides, plain.out_shapes, wide)
+        return FoldRecipe(*made, tuple(stages), tuple(strided), tuple(counts), work if linear else apart)
 
     def _lies_inner(self, strides: Sequence[tuple[int, ...]], otherwise: bool) -> bool:
         """Whether elements of one result are closer together in memory than those of neighbouring results."""
@@ -201,6 +208,13 @@ class ReducePlan(Plan):
         """The kernels that a call takes, in order."""
         assert isinstance(recipe, FoldRecipe)
         return [stage.variant for stage in recipe.stages or recipe.strided]
+
+    def all_variants(self, recipe: Recipe) -> set[FoldVariant]:
+        """The kernels that calls take whose arguments lie like those of this one, whatever their sizes."""
+        assert isinstance(recipe, FoldRecipe)
+        assert recipe.work is not None
+        variant = Variant(bool(recipe.stages), self.rank, recipe.wide)
+        return all_variants(self._scans, self.device.target.kind, recipe.work, variant, not self._kept)
 
     def _run_strided(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
         recipe = self._recipe(args)

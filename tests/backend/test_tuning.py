@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusepy.backend.fold_stages import Work, fold_stages, scan_stages
+from fusepy.backend.fold_stages import Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.fold_tuning import HEAVY, LEAN, LIGHT, copies_of, fold_shape, scan_shape
 from fusepy.backend.fold_variant import FoldShape
 from fusepy.backend.marshals.base import Variant
@@ -49,7 +50,7 @@ def test_strided_kernels_and_gpus_look_at_the_largest_element_only() -> None:
     ("outputs", "reduced", "inner", "shape", "chunks"),
     [
         (1, 1 << 24, True, FoldShape(False, True, 8, 16, 16), 512),  # lanes have 32 k elements each
-        (1, 1000, True, FoldShape(True, True, 8, 4, 16), 1),  # one group, one kernel
+        (1, 1000, True, FoldShape(False, True, 8, 16, 16), 1),  # one lane, one kernel
         (4096, 4096, True, FoldShape(False, True, 64, 16, 16), 1),  # a row for each lane
         (64, 100_000, True, FoldShape(False, True, 8, 16, 16), 8),
         (4096, 4096, False, FoldShape(False, False, 8, 8, 16, 64), 8),
@@ -190,3 +191,22 @@ def test_scans_cover_all_elements(kind: str, outputs: int, reduced: int, inner: 
         x, y, _ = down.groups()
         assert x * y * (1 if shape.group else shape.threads) >= outputs * sizes["chunks"]
         elements = sizes["chunks"]
+
+
+@pytest.mark.req("V11")
+@pytest.mark.parametrize("kind", ["software", "vulkan", "cuda"])
+@pytest.mark.parametrize("scans", [False, True])
+@pytest.mark.parametrize("inner", [True, False])
+def test_any_sizes_choose_among_kernels_that_are_known_before(kind: str, scans: bool, inner: bool) -> None:
+    make = scan_stages if scans else fold_stages
+    rng = np.random.default_rng(5)
+    for variant in (Variant(True, 2), Variant(False, 2)):
+        several = all_variants(scans, kind, Work(1, 1, inner, LEAN), variant, whole=False)
+        one = all_variants(scans, kind, Work(1, 1, inner, LEAN), variant, whole=True)
+        assert one <= several
+        for _ in range(400):
+            outputs, reduced = (int(2 ** rng.uniform(0, 15)) for _ in "ab")
+            assert {s.variant for s in make(kind, Work(outputs, reduced, inner, LEAN), variant)[0]} <= several
+            assert {s.variant for s in make(kind, Work(1, reduced**2, inner, LEAN), variant)[0]} <= one
+        if kind == "software" and inner and not scans:
+            assert (len(one), len(several)) == (3, 4)  # with many rows there are groups of 64 threads as well
