@@ -186,17 +186,17 @@ def sign(x: Any) -> Any:
 
 
 def minimum(x: Any, y: Any) -> Any:
-    """The smaller of two values; with a NaN on one side the result depends on the device."""
+    """The smaller of two values; NaN where one of them is NaN, as in NumPy."""
     return _apply("minimum", "x y", x, y)
 
 
 def maximum(x: Any, y: Any) -> Any:
-    """The larger of two values; with a NaN on one side the result depends on the device."""
+    """The larger of two values; NaN where one of them is NaN, as in NumPy."""
     return _apply("maximum", "x y", x, y)
 
 
 def clip(x: Any, low: Any, high: Any) -> Any:
-    """`x` between `low` and `high`."""
+    """`x` between `low` and `high`; NaN where one of the three is NaN."""
     return _apply("clip", "x low high", x, low, high)
 
 

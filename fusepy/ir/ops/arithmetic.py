@@ -95,6 +95,29 @@ class Operator(Componentwise):
         return (self.slang if scalar.is_float else self.slang_int).format(*converted, t=shaped(scalar, shape))
 
 
+class Shift(Operator):
+    """A shift by as many bits as a value has, or more, or by a negative number, shifts all of them out, as in NumPy."""
+
+    def __init__(self, name: str, symbol: str, numpy: Callable[..., Array]):
+        super().__init__(name, symbol, f"{{0}} {symbol} {{1}}", numpy, domain="integer")
+
+    def operand_scalar(self, node: Node) -> Type:
+        scalar = super().operand_scalar(node)
+        if scalar is BOOL:
+            raise TraceError(f"operator {self.symbol} of bool values", place=node.loc, hint="convert with vcast to int first")
+        return scalar
+
+    def by_component(self, node: Node, args: Sequence[str]) -> str:
+        scalar, shape = self.operand_scalar(node), node.results[0].type.shape
+        type, dtype = shaped(scalar, shape), scalar.dtype
+        assert dtype is not None
+        x, count = (convert(a, v.type, type) for a, v in zip(args, node.operands))
+        last = f"{type}({8 * dtype.itemsize - 1})"
+        if self.name == "shr" and dtype.kind == "i":  # what is left is the sign
+            return f"{x} >> (({count} & {last}) | ({last} * {type}(({count} & ~{last}) != {type}(0))))"
+        return f"({x} {self.symbol} ({count} & {last})) * {type}(({count} & ~{last}) == {type}(0))"
+
+
 # What a finite number gives with itself. Compilers make 1 and 0 of these for NaN, infinities and 0 too, and spirv-opt writes
 # an invalid constant for x / x of two or three components.
 _OF_ITSELF = {"sub": 0, "div": 1, "floordiv": 1, "mod": 0}
@@ -141,8 +164,8 @@ OPERATORS: list[Op] = [
     Operator("bitor", "|", "{0} | {1}", np.bitwise_or, domain="integer"),
     Operator("bitxor", "^", "{0} ^ {1}", np.bitwise_xor, domain="integer"),
     Operator("invert", "~", "~{0}", np.invert, domain="integer"),
-    Operator("shl", "<<", "{0} << {1}", np.left_shift, domain="integer"),
-    Operator("shr", ">>", "{0} >> {1}", np.right_shift, domain="integer"),
+    Shift("shl", "<<", np.left_shift),
+    Shift("shr", ">>", np.right_shift),
     Operator("lt", "<", "{0} < {1}", np.less, compares=True),
     Operator("le", "<=", "{0} <= {1}", np.less_equal, compares=True),
     Operator("gt", ">", "{0} > {1}", np.greater, compares=True),

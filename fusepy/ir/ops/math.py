@@ -49,26 +49,38 @@ class Intrinsic(Componentwise):
 
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         want = node.results[0].type
-        if self.name == "abs" and want.dtype is not None and want.dtype.kind in "ub":
-            return convert(args[0], node.operands[0].type, want)  # Slang's abs reads unsigned bits as signed
         operands = [convert(a, v.type, want) for a, v in zip(args, node.operands)]
         return f"{spelled(self.slang, want)}({', '.join(operands)})"
 
 
 class Spelled(Intrinsic):
-    """A function of one operand with an expression of its own, over ``{0}`` and its type ``{t}``."""
+    """A function with an expression of its own, over ``{0}``, ``{1}``, … and their type ``{t}``.
 
-    def __init__(self, name: str, numpy: Callable[..., Array], slang: str, *, integers: str = "", floats: bool):
-        super().__init__(name, 1, numpy, floats=floats)
+    Args:
+        slang: the expression for floats; `integers` that for integers where it differs, `unsigned` for bools and unsigned ones.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        numpy: Callable[..., Array],
+        slang: str,
+        *,
+        arity: int = 1,
+        integers: str = "",
+        unsigned: str = "",
+        floats: bool,
+    ):
+        super().__init__(name, arity, numpy, floats=floats)
         self.spelling = slang
         self.integers = integers or slang
+        self.unsigned = unsigned or self.integers
 
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         want = node.results[0].type
-        spelling = (
-            self.spelling if want.is_float else "{0}" if want.dtype is not None and want.dtype.kind in "ub" else self.integers
-        )
-        return spelling.format(convert(args[0], node.operands[0].type, want), t=want)
+        assert want.dtype is not None
+        spelling = self.spelling if want.is_float else self.unsigned if want.dtype.kind in "ub" else self.integers
+        return spelling.format(*(convert(a, v.type, want) for a, v in zip(args, node.operands)), t=want)
 
 
 # Half to even, as NumPy does: Slang's round may do either, and its rint rounds half away from zero on CUDA.
@@ -76,6 +88,12 @@ _HALF_TO_EVEN = (
     "trunc({0}) + {t}(sign({0})) * select((abs({0} - trunc({0})) > 0.5)"
     " | ((abs({0} - trunc({0})) == 0.5) & (frac(abs(trunc({0})) * 0.5) != 0)), {t}(1), {t}(0))"
 )
+
+
+# NaN on either side gives NaN, as in NumPy: Slang's min, max and clamp drop it or not, as the device likes.
+_MIN = "select(({0} < {1}) | isnan({0}), {0}, {1})"
+_MAX = "select(({0} > {1}) | isnan({0}), {0}, {1})"
+_CLIP = "select(isnan({0}) | isnan({1}) | isnan({2}), {0} + {1} + {2}, clamp({0}, {1}, {2}))"
 
 
 def _rsqrt(x: Array) -> Array:
@@ -114,14 +132,15 @@ INTRINSICS: list[Op] = [
     Spelled("round", np.round, _HALF_TO_EVEN, floats=True),
     Intrinsic("rsqrt", 1, _rsqrt),
     Intrinsic("fract", 1, _fract, slang="frac"),
-    Intrinsic("saturate", 1, _saturate),
-    Spelled("abs", np.abs, "abs({0})", integers="{0} * ({t}(1) - {t}(2) * {t}({0} < {t}(0)))", floats=False),
-    Intrinsic("sign", 1, np.sign, floats=True),
-    Intrinsic("minimum", 2, np.minimum, slang="min", floats=False),
-    Intrinsic("maximum", 2, np.maximum, slang="max", floats=False),
+    Spelled("saturate", _saturate, "select(isnan({0}), {0}, saturate({0}))", floats=True),
+    # Slang's abs reads unsigned bits as signed
+    Spelled("abs", np.abs, "abs({0})", integers="{0} * ({t}(1) - {t}(2) * {t}({0} < {t}(0)))", unsigned="{0}", floats=False),
+    Spelled("sign", np.sign, "select(isnan({0}), {0}, {t}(sign({0})))", floats=True),
+    Spelled("minimum", np.minimum, _MIN, arity=2, integers="min({0}, {1})", floats=False),
+    Spelled("maximum", np.maximum, _MAX, arity=2, integers="max({0}, {1})", floats=False),
     Intrinsic("atan2", 2, np.arctan2),
-    Intrinsic("step", 2, _step),
-    Intrinsic("clip", 3, _clip, slang="clamp", floats=False),
+    Spelled("step", _step, "select({1} >= {0}, {t}(1), {t}(0))", arity=2, floats=True),
+    Spelled("clip", _clip, _CLIP, arity=3, integers="clamp({0}, {1}, {2})", floats=False),
     Intrinsic("lerp", 3, _lerp),
     Intrinsic("smoothstep", 3, _smoothstep),
 ]
