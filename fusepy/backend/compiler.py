@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import slangpy as spy
 
 from fusepy.backend.diagnostics import advice, clean
-from fusepy.backend.lacking import check
+from fusepy.backend.lacking import CODE, check
 from fusepy.backend.session import Session, Sessions
 from fusepy.backend.source import ModuleSource, imports, line_directive
 from fusepy.errors import CompileError
@@ -46,6 +46,7 @@ class Compiler:
         self.is_cuda = device.info.type is spy.DeviceType.cuda
         self._lock = lock
         self._sessions = Sessions(device)
+        self._kind = device.info.type
         self._failed: dict[str, CompileError] = {}
         self._attempts = 0
 
@@ -95,10 +96,10 @@ class Compiler:
 
     @contextmanager
     def examined(self, what: str, sources: Sequence[ModuleSource], text: str = "") -> Generator[None]:
-        """Around the creation of a pipeline, which is when Slang makes SPIR-V of what was compiled.
+        """Around the creation of a pipeline, which is when Slang makes code of what was compiled.
 
         Raises:
-            CompileError: where it calls functions of doubles that SPIR-V does not have.
+            CompileError: where it calls functions of doubles that the target does not have.
         """
         if not self._sessions.examines(sources, text):
             yield
@@ -106,10 +107,10 @@ class Compiler:
         with self._lock:
             try:
                 yield
-                for made in self._sessions.spirv.glob("*.spv"):
+                for made in self._sessions.code.glob(CODE[self._kind]):
                     check(what, made, sources)
             finally:
-                for made in self._sessions.spirv.iterdir():
+                for made in self._sessions.code.iterdir():
                     made.unlink()
 
     def load_binary(

@@ -1,7 +1,8 @@
-"""User code that calls Slang's transcendental functions of doubles, which SPIR-V does not have.
+"""User code that calls Slang's transcendental functions of doubles, which SPIR-V does not have; nor has CUDA a `log10`.
 
 Slang writes the instruction of 16 and 32 bits for them, drivers take it, and the results are garbage. Where the text of a module
-may call one, Slang is told to leave its SPIR-V in a folder, and the instructions in there decide.
+may call one, Slang is told to leave its code in a folder, and the instructions in there decide. On CUDA and in C++ all but
+`log10` are right, which rounds a double to float.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import slangpy as spy
 
 from fusepy.backend.libraries import INCLUDE_DIRS
 from fusepy.backend.source import ModuleSource, imports
@@ -34,36 +36,43 @@ _OF_FLOAT = re.compile(r"\s*\(?\s*(?:float|half)\b")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _FLOAT, _VECTOR, _EXTENSION, _CONVERT = 22, 23, 12, 115  # the SPIR-V instructions that matter
 _EXP2 = 29
+_LOG10 = re.compile(r"\(F64_log10\(")  # in C++ and CUDA: Slang's own, which takes a float
+CODE = {spy.DeviceType.vulkan: "*.spv", spy.DeviceType.cuda: "*.cu", spy.DeviceType.cpu: "*.cpp"}
 
 
 @functools.lru_cache(4096)
-def _traits(source: ModuleSource) -> tuple[bool, bool]:
-    """Whether the user's texts of a module name a type of doubles, and whether they call what may be lacking."""
+def _traits(source: ModuleSource) -> tuple[bool, frozenset[str]]:
+    """Whether the user's texts of a module name a type of doubles, and what they call that may be lacking."""
     texts = [_code(text) for _, text in _texts(source)]
-    return any(_DOUBLE.search(t) for t in texts), any(_CALL.search(t) for t in texts)
+    return any(_DOUBLE.search(t) for t in texts), frozenset(name for t in texts for name in _CALL.findall(t))
 
 
-def suspect(sources: Sequence[ModuleSource], text: str = "") -> bool:
-    """Whether a program of these modules, called by the generated `text`, may call functions of doubles."""
+def suspect(kind: spy.DeviceType, sources: Sequence[ModuleSource], text: str = "") -> bool:
+    """Whether a program of these modules, called by the generated `text`, may call functions of doubles that a target lacks."""
     traits = [_traits(source) for source in sources]
-    return any(calls for _, calls in traits) and (any(doubles for doubles, _ in traits) or bool(_DOUBLE.search(text)))
+    calls = any(called if kind is spy.DeviceType.vulkan else "log10" in called for _, called in traits)
+    return kind in CODE and calls and (any(doubles for doubles, _ in traits) or bool(_DOUBLE.search(text)))
 
 
-def check(what: str, spirv: Path, sources: Sequence[ModuleSource]) -> None:
+def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
     """Looks at the code that Slang has made.
 
     Raises:
         CompileError: with the function that a target lacks and the lines that call it.
     """
     imported = any("fusepy_double.slang" in imports(text)[0] for source in sources for _, text in _texts(source))
-    found = lacking(np.fromfile(spirv, "<u4").tolist())
+    spirv = code.suffix == ".spv"
+    if spirv:
+        found = lacking(np.fromfile(code, "<u4").tolist())
+    else:
+        found = [28] if _LOG10.search(code.read_text(errors="replace")) else []
     if imported or all(
         _OF_FLOAT.match(call) for source in sources for _, text in _texts(source) for call in _EXP2_CALL.findall(text)
     ):
         found = [n for n in found if n != _EXP2]  # what the user has converted
     if not found:
         return
-    names, lines = list(INSTRUCTIONS[found[0]]), list[str]()
+    names, lines = list(INSTRUCTIONS[found[0]]) if spirv else ["log10"], list[str]()
     for label, text in (pair for source in sources for pair in _texts(source)):
         for number, line in enumerate(_code(text).split("\n"), 1):
             if any(match[1] in names for match in _CALL.finditer(line)):
@@ -74,8 +83,9 @@ def check(what: str, spirv: Path, sources: Sequence[ModuleSource]) -> None:
         hint = (
             f"generic functions, and modules without `import fusepy_double;`, get Slang's own {called[0]}: write them for double"
         )
+    target = "SPIR-V does" if spirv else "Slang's C++ and CUDA do"
     raise CompileError(
-        f"{what} calls {' or '.join(called)} of double, which SPIR-V does not have",
+        f"{what} calls {' or '.join(called)} of double, which {target} not have",
         saw="; ".join(lines[:3]) or None,
         expected=f"{called[0]} of float or half",
         hint=hint,

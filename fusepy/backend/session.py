@@ -72,24 +72,24 @@ class Sessions:
 
     Attributes:
         binaries: the folder where serialised modules are put, those that sessions write and those that they load.
-        spirv: the folder where Slang puts the SPIR-V that is examined.
+        code: the folder where Slang puts what it has made of programs that are examined.
     """
 
     def __init__(self, device: spy.Device):
         self._device = device
         self._open: dict[SessionKey, Session] = {}
         root = Path(tempfile.mkdtemp(prefix="fusepy-"))
-        self._scratch, self.binaries, self.spirv = root / "source", root / "binary", root / "spirv"
-        for folder in (self._scratch, self.binaries, self.spirv):
+        self._scratch, self.binaries, self.code = root / "source", root / "binary", root / "code"
+        for folder in (self._scratch, self.binaries, self.code):
             folder.mkdir()
-        # what SPIR-V lacks is looked for in what Slang has made
-        self._shown = (("dump_intermediates", True), ("dump_intermediates_prefix", f"{self.spirv}/"))
-        self._examines = device.info.type is spy.DeviceType.vulkan
+        # what a target lacks is looked for in what Slang has made
+        self._shown = (("dump_intermediates", True), ("dump_intermediates_prefix", f"{self.code}/"))
+        self._kind = device.info.type
         self._remove = weakref.finalize(self, _remove, root, os.getpid())
 
     def examines(self, sources: Sequence[ModuleSource], text: str = "") -> bool:
-        """Whether the SPIR-V of programs with these modules and a generated one of this `text` is put into `spirv`."""
-        return self._examines and suspect(sources, text)
+        """Whether the code of programs with these modules and a generated one of this `text` is put into `code`."""
+        return suspect(self._kind, sources, text)
 
     def compiling(self, sources: Sequence[ModuleSource], text: str = "") -> Session:
         """The session that compiles these modules from source, and a generated one of this `text`.
