@@ -12,7 +12,7 @@ from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.refusals import none_error
-from fusepy.mapping import Mapped, unmapped
+from fusepy.mapping import Mapped, Taken, unmapped
 from fusepy.nested import flat, is_nested, leaves_of, naming
 from fusepy.nodes import Use, several
 from fusepy.recorded import Recording
@@ -155,6 +155,8 @@ class FusedFunction(Caller):
         return Recording(graph, trace, flat(order), positions, rebuild, nested=any(map(is_nested, order)))
 
     def _output(self, trace: Trace, value: Any) -> Traced:
+        if isinstance(value, Taken):
+            value = value.value
         if isinstance(value, Mapped):
             raise ArgumentError(
                 f"{self.__name__}() returns a mapped value",

@@ -68,6 +68,41 @@ class Mapped:
     __index__ = __int__
 
 
+class Taken(Mapped):
+    """A traced value cast to the type that it has: a call takes it as just that, and for all else it is the value itself."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def _fusepy_cast(self, type: Type) -> Any:
+        return self if type is self.value.type else self.value._fusepy_cast(type)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.value, name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.value[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.value)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    __index__ = __int__
+
+
 def vmap(value: Any, dims: int | Sequence[int]) -> Any:
     """`value` with its leading axes running along these grid dimensions; its typing is inferred.
 
@@ -108,8 +143,8 @@ def vcast(value: Any, type: Any) -> Any:
     wanted = type_of(type)
     cast = getattr(value, "_fusepy_cast", None)
     # a traced value records a conversion; that it is taken whole, or as the elements that it has, is said of one use
-    if cast is not None and wanted.kind not in _WHOLE and value.type is not wanted:
-        return cast(wanted)
+    if cast is not None and wanted.kind not in _WHOLE:
+        return cast(wanted) if value.type is not wanted or isinstance(value, Taken) else Taken(value, ArgMap(None, wanted))
     inner, map = _unwrap(value)
     if map.type is not None:
         raise ShapeError("a value is cast twice", saw=f"{map.type} and {wanted}", hint="write one vcast")

@@ -202,16 +202,24 @@ def _smooth(f: Callable[..., Any], rel: float = 4, abs: float = 0, more: Callabl
 
 
 def _power(a: Val, b: Val) -> Val:
-    scalar, operands = as_float(a, b)
-    comp, pairs = aligned(*operands)
-    x, y = pairs[0][0], pairs[1][0]
-    if np.any(x <= 0):
-        raise Refused("a base that is not positive")
+    scalar = promote(a, b)
+    scalar = "int" if scalar == "bool" else scalar
+    comp, pairs = aligned(convert(a, scalar), convert(b, scalar))
+    (x, ex), (y, ey) = pairs
+    if not is_float(scalar):
+        if np.any(y < 0) or np.any(ey):
+            raise Refused("a negative exponent of an integer")
+        with np.errstate(all="ignore"):
+            _in_range(scalar, np.power(x.astype(WIDE), y.astype(WIDE)))
+            return make(scalar, comp, np.power(x, y), ex, _weak(a, b))
     v, e = corners(np.power, pairs)
     with np.errstate(all="ignore"):
         size = np.abs(np.asarray(v, WIDE)).astype(np.float64)
-    rel = UNIT[scalar] * (32 + 64 * np.abs(np.asarray(y * np.log2(x), np.float64)) + 64 * np.abs(np.asarray(y, np.float64)))
-    return make(scalar, comp, v, e + rel * size, _weak(a, b), rounds=2)
+        steep = np.abs(np.asarray(y * np.log2(np.abs(x)), np.float64))
+        rel = 4.0 if scalar == "double" else 32 + 64 * np.where(np.isfinite(steep), steep, 0) + 64 * np.abs(y).astype(np.float64)
+        exact = (ex == 0) & (ey == 0) & (y == np.trunc(y)) & (y >= 0) & (y <= 64) & (v == np.asarray(v).astype(SCALARS[scalar]))
+    e = np.where(exact & (scalar != "double"), 0, e + UNIT[scalar] * rel * size)
+    return make(scalar, comp, v, e, _weak(a, b), rounds=2)
 
 
 def _atan2(y: Val, x: Val) -> Val:

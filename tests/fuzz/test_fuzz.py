@@ -26,8 +26,8 @@ def test_what_was_found_before_stays_mended(runner: Runner) -> None:
     assert CORPUS
     for path in CORPUS:
         for text in json.loads(path.read_text()):
-            found = runner.check(Program.loads(json.dumps(text["program"]))).findings
-            assert found == [], f"{path.name}: {text['name']}"
+            report = runner.check(Program.loads(json.dumps(text["program"])))
+            assert (report.findings, report.refusals) == ([], {}), f"{path.name}: {text['name']}"
 
 
 def test_a_slice_of_programs(runner: Runner) -> None:
