@@ -205,6 +205,9 @@ class FakeOracle:
     def array_libraries(self, module: str) -> Sequence[str]:
         return ()
 
+    def price(self, module: str, function: str) -> float | None:
+        return None
+
     def conforms(self, type: Type, interface: Type) -> bool:
         return type is interface or self.bases.get(type) == interface.name
 

@@ -20,6 +20,7 @@ from fusepy.backend.facts import Facts
 from fusepy.backend.layouts import globals_of, layout_of, members_of
 from fusepy.backend.libraries import array_name, is_array, seen
 from fusepy.backend.overloads import PICK, Callee, RawAnswer, conforms, found, kind_of
+from fusepy.backend.prices import price
 from fusepy.backend.reads import reachable, texts_of
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.symbols import Symbols, own_overloads, symbols_of
@@ -145,6 +146,9 @@ class SlangOracle:
             return bool(written) and not reachable(function, texts_of([source])).isdisjoint(written)
 
         return self._facts[module].get("writes", function, ask)
+
+    def price(self, module: str, function: str) -> float | None:
+        return price(function, self._sources[module])
 
     def entry_points(self, module: str) -> dict[str, list[int]]:
         """The entry points of a module that run as kernels, with their thread groups."""

@@ -66,6 +66,12 @@ def _definitions(text: str) -> Iterator[tuple[str, frozenset[str]]]:
 
 def _blocks(text: str) -> Iterator[tuple[str, frozenset[str]]]:
     """Functions, types and namespaces with the names inside their braces."""
+    for name, body in functions(text):
+        yield name, _IMPLICIT if body is None else frozenset(_NAME.findall(body))
+
+
+def functions(text: str) -> Iterator[tuple[str, str | None]]:
+    """Functions, methods and properties of a text without comments, with what is inside their braces; types have ``None``."""
     start = at = 0
     while (at := _next(text, at)) < len(text):
         if text[at] != "{":
@@ -75,11 +81,10 @@ def _blocks(text: str) -> Iterator[tuple[str, frozenset[str]]]:
         head, body = _ATTRIBUTE.sub(" ", text[start:at]), text[at + 1 : end]
         scope = _SCOPE.search(head)
         if scope is not None:
-            yield scope[1].rpartition("::")[2], _IMPLICIT
-            yield from _blocks(body)
+            yield scope[1].rpartition("::")[2], None
+            yield from functions(body)
         else:
-            names = frozenset(_NAME.findall(body))
-            yield from ((n, names) for n in _named(head))
+            yield from ((n, body) for n in _named(head))
         start = at = end + 1
 
 

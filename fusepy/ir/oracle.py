@@ -130,6 +130,13 @@ class Oracle(Protocol):
         """Whose types for whole arrays the module sees: ``"fusepy"``, ``"slangpy"``, both or none."""
         ...
 
+    def price(self, module: str, function: str) -> float | None:
+        """What one call takes, as bytes of memory traffic that take as long; ``None`` where no text of the function is known.
+
+        The same for the same modules, whatever the machine: what is stored must not change from run to run.
+        """
+        ...
+
     def conforms(self, type: Type, interface: Type) -> bool:
         """Whether `type` is `interface` or implements it."""
         ...

@@ -13,7 +13,7 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
 
 OPERATION_BYTES = 0.25  # one operator or intrinsic of the IR, per scalar component
-CALL_BYTES = 8.0  # one call of a user's Slang function, whose body is not read
+CALL_BYTES = 8.0  # one call of a user's Slang function of which no text is known
 LOOP_STEPS = 32  # how often a loop is taken to run
 UNKNOWN_BYTES = 16  # an element whose layout no module tells
 
@@ -26,12 +26,13 @@ def element_bytes(type: Type, oracle: Oracle) -> int:
     return layout.stride if layout is not None else UNKNOWN_BYTES
 
 
-def compute_bytes(node: Node) -> float:
+def compute_bytes(node: Node, oracle: Oracle) -> float:
     """The price of computing `node` once more for an element, its operands apart."""
     if node.op.name == "slang.call":
-        return CALL_BYTES
+        price = oracle.price(node.text("module"), node.text("function"))
+        return CALL_BYTES if price is None else price
     if node.bodies:
-        once = sum(compute_bytes(inner) for body in node.bodies for inner in body.nodes)
+        once = sum(compute_bytes(inner, oracle) for body in node.bodies for inner in body.nodes)
         return once if node.op.name == "cond" else once * LOOP_STEPS
     if node.op.name in ("const", "member", "expand", "struct"):
         return 0.0

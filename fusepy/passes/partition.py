@@ -408,6 +408,6 @@ class _Partitioner:
                 along = current.rank >= value.rank and current.container not in PLACES
                 cost += element_bytes(current.type, self.oracle) if along else 0
                 continue
-            cost += compute_bytes(node)
+            cost += compute_bytes(node, self.oracle)
             stack += [v for v, m in zip(node.operands, node.maps) if not reads_whole(m, v)]
         return cost
