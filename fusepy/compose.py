@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
+from fusepy.ir.hints import components_hint, is_scalar_array
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import Param
 from fusepy.ir.refusals import wrong_members
@@ -132,4 +133,15 @@ def check_loose(trace: Trace, what: str, operands: Sequence[Value], loc: str | N
             place=loc,
             saw=f"a struct over {own} dimensions in a grid of {rank}",
             hint=f"map {path} with vmap as well",
+        )
+
+
+def check_axes(op: str, value: Value, map: ArgMap, loc: str | None) -> None:
+    """Raises `ShapeError` where vmap leaves axes over for an operation on single elements."""
+    if map.dims is not None and len(map.dims) < value.rank:
+        raise ShapeError(
+            f"{op}: vmap names {len(map.dims)} of the {value.rank} axes of a {value.type} array",
+            place=loc,
+            saw=map,
+            hint="name a dimension for each axis" + (f"; or {components_hint(value)}" if is_scalar_array(value) else ""),
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from fusepy.backend.marshals import marshal_of
 from fusepy.backend.options import NO_OPTIONS
-from fusepy.compose import check_loose, passed
+from fusepy.compose import check_axes, check_loose, passed
 from fusepy.device import default_device
 from fusepy.errors import (
     ArgumentError,
@@ -238,13 +238,7 @@ class Trace:
             if op in SLANG_OPERATORS:
                 return user_operator(self, op, operands, [v.type for v in values])
         for value, map in zip(values, said):
-            if map.dims is not None and len(map.dims) < value.rank:
-                raise ShapeError(
-                    f"{op}: vmap names {len(map.dims)} of the {value.rank} axes of a {value.type} array",
-                    place=loc,
-                    saw=map,
-                    hint="name a dimension for each axis, or make the others components, e.g. vcast(value, m.float3)",
-                )
+            check_axes(op, value, map, loc)
         maps, inherited = self._common_map(values, said)
         result = self.builder.add(OPS[op], values, maps, attrs, loc)[0]
         if op == "pow":
@@ -306,6 +300,8 @@ class Trace:
     def cast(self, value: Value, type: Type, said: ArgMap, loc: str | None) -> Value:
         """`value` converted to a type, over its own axes; the result runs along what it was said to run along."""
         known = ArgMap(self.maps.get(value, UNSAID).dims if said.dims is None else said.dims, type)
+        if not value.container:  # axes of what is computed become no components
+            check_axes("vcast", value, known, loc)
         (map,), inherited = self._common_map([value], [known])
         made = self.builder.add(OPS["cast"], [value], [map], {"type": type.name}, loc)[0]
         if inherited is not None:

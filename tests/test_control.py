@@ -245,7 +245,7 @@ def test_fused_functions_inside_bodies() -> None:
 
 
 def test_operators_on_values_from_outside_are_recorded_inside() -> None:
-    f = fp.fuse(lambda x, p: fp.cond(p, lambda: fp.exp(x) + 1, lambda: x.x))
+    f = fp.fuse(lambda x, p: fp.cond(p, lambda: fp.exp(x) + 1, lambda: -x))
     text = f.ir(ramp(3), np.array([True, False, True]))
     assert text.index("if_true") < text.index("exp")
 

@@ -97,6 +97,16 @@ def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], rank: i
     first, second = _seen(a, shapes[a.position], rank), _seen(b, shapes[b.position], rank)
     again = a.made and b.made and b.label.startswith(f"{a.label}_")
     second_name = f"another {a.label}()" if again else _called(b)
+    (vector, x), (scalar, y) = sorted([(a, first), (b, second)], key=lambda pair: not pair[0].want.shape)
+    twice = not a.made and not b.made and vector.want.shape and not scalar.want.shape and scalar.have is vector.have and x == y
+    if twice:  # one array, or two alike, taken as vectors here and as numbers there
+        array = min(vector.label, scalar.label, key=len)
+        return ShapeError(
+            f"{name}: {array!r} is taken as vectors and as single numbers, which do not broadcast",
+            saw=f"{vector.want} over {x[: len(vector.dims)]}, and {scalar.want} over {y[: len(scalar.dims)]}",
+            expected="one of them in both places",
+            hint=f'take the array as vectors in operators too: fp.vcast({array}, "{vector.want}")',
+        )
     saw = f"{_called(a)} {first} and {second_name} {second}"
     for d in sorted(set(a.dims) & set(b.dims), reverse=True):
         m, n = shapes[a.position][a.dims.index(d)], shapes[b.position][b.dims.index(d)]

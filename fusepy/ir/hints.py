@@ -25,6 +25,28 @@ def whole_hint(value: Value, map: ArgMap, want: Type) -> str:
     return takes if is_stored(value) else f"{takes}, of which trailing ones may become components"
 
 
+def is_scalar_array(value: Value) -> bool:
+    """Whether a value is an array of scalars, of which the last axis may be meant as components."""
+    return value.type.kind is Kind.SCALAR and value.rank > 0 and value.container in ("", *MEMORY)
+
+
+def components_hint(value: Value, want: Type | None = None) -> str:
+    """How an array of scalars becomes one of vectors: where it is an argument; a vcast of what is computed fills all components.
+
+    Args:
+        want: the vector or matrix; by default one of the last extent.
+    """
+    extent = value.dims[-1] if value.rank else None
+    shown = want if want is not None and want.shape else Type.vector(value.type, extent) if extent in (2, 3, 4) else "float3"
+    if value.container in MEMORY:
+        cast = f'fp.vcast({value.name or "x"}, "{shown}")'
+        return f"the axes of an array are no components until a call takes them so: write {cast}, or declare the parameter so"
+    return (
+        "what is computed from an array of scalars keeps its axes: convert the argument before computing with it, "
+        f'fp.vcast(x, "{shown}"), or build the vector of its components, e.g. m.{shown}(x, y, …)'
+    )
+
+
 def _axes(count: int) -> str:
     return "1 axis" if count == 1 else f"{count} axes"
 

@@ -10,7 +10,7 @@ from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, NoMatc
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Dims, Value
-from fusepy.ir.hints import resource_hint, whole_hint
+from fusepy.ir.hints import components_hint, is_scalar_array, resource_hint, whole_hint
 from fusepy.ir.offers import Offer, array_offers, describe, exact, fill, fitting, show
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.types import Kind, Type
@@ -95,6 +95,11 @@ def _overload_hint(function: str, operands: Sequence[Value], declared: Sequence[
     array = next((v for v in operands if v.container and v.rank and v.dims[-1] is None), None)
     if "could not infer generic argument" in words and generic and array is not None:
         return f"an array of fixed extent is said with it: vcast(value, '{array.type}[8]')"
+    for i, value in enumerate(operands):  # a vcast of a computed value would fill all components with each number
+        vectors = [p[i].type for s in declared if (p := [q for q in s.params if q.direction != OUT])[i : i + 1]]
+        wanted = next((t for t in vectors if t is not None and t.shape and t.scalar is value.type), None)
+        if wanted is not None and is_scalar_array(value) and not value.container:
+            return components_hint(value, wanted)
     return "convert with vcast(value, type), or say the mapping with vmap"
 
 
@@ -145,6 +150,8 @@ def _binding_hint(value: Value, map: ArgMap, param: Param) -> str:
         extents = " x ".join(str(n) for n in want.shape)
         return f"a {want} takes trailing axes of {extents}; reshape the array, or vcast to the type that it holds"
     converted = want.scalar is not None and value.type is not want.scalar and value.type.kind is Kind.SCALAR and value.container
+    if is_scalar_array(value) and not value.container and want.is_numeric and want.shape:
+        return components_hint(value, want)
     if value.type.is_numeric and want.is_numeric and (value.type.shape == want.shape or converted):
         if param.direction == INOUT:  # a vcast is for what is read
             return f"what is written has the parameter's own type: pass an array or tensor of np.{want.dtype}"
@@ -153,6 +160,8 @@ def _binding_hint(value: Value, map: ArgMap, param: Param) -> str:
         return f"conversions are never silent: pass .astype(np.{want.dtype}), or say vcast(value, m.{want.name})"
     if value.type.is_numeric and want.is_numeric and value.type.shape and want.shape:
         return "cut components with a swizzle such as .xyz, or build the vector that is wanted"
+    if is_scalar_array(value) and want.is_numeric and want.shape:
+        return components_hint(value, want)
     return f"pass a {want}, or vcast(value, m.{want.name})"
 
 

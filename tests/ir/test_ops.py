@@ -252,7 +252,6 @@ def test_construct() -> None:
 def test_members() -> None:
     same(run("member", ("float3", A), name="zx")[0], A[:, [2, 0]])
     same(run("member", ("float3", A), name="g")[0], A[:, 1])
-    same(run("member", ("float", B), name="xxx")[0], np.stack([B] * 3, -1))
     rays = np.zeros(2, RAY)
     rays["dir"], rays["weight"] = A, 0.5
     same(run("member", ("Ray", rays), name="dir")[0], A)

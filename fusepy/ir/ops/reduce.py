@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fusepy.errors import NoMatchError, VerifyError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
+from fusepy.ir.hints import components_hint, is_scalar_array
 from fusepy.ir.ops.base import Array, Op, grid_rank
 from fusepy.ir.ops.folds import Fold, Functions, axes_of, folded, scanned
 from fusepy.ir.oracle import IN, Oracle
@@ -40,7 +41,12 @@ class _Folding(Op):
         if oracle is None:
             raise VerifyError("a fold by a call needs an oracle", place=node.loc, hint="build the graph with an oracle")
         pair = [Value(have, (), weak=value.weak)] * 2
-        answer = resolve_call(oracle, fold.module, fold.function, pair, [ArgMap(())] * 2, node.loc)
+        try:
+            answer = resolve_call(oracle, fold.module, fold.function, pair, [ArgMap(())] * 2, node.loc)
+        except NoMatchError as error:
+            if is_scalar_array(value):
+                error.hint = components_hint(value)
+            raise
         found = [t for _, t in answer.results]
         taken = [m.type or have for m in answer.maps]
         if len(found) != 1 or taken != found * 2 or any(p.direction != IN for p in answer.params):
@@ -49,7 +55,7 @@ class _Folding(Op):
                 place=node.loc,
                 saw=f"({', '.join(map(str, taken))}) -> {', '.join(map(str, found)) or 'void'}",
                 expected=f"({have}, {have}) -> {have}",
-                hint="write a function T f(T a, T b), or cast the array with vcast",
+                hint="write a function T f(T a, T b)",
             )
         fold.start(found[0])
         return found[0]

@@ -9,6 +9,8 @@ import numpy as np
 from fusepy.errors import TraceError, UnknownNameError, did_you_mean
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Value
+from fusepy.ir.hints import components_hint, is_scalar_array
+from fusepy.ir.offers import describe
 from fusepy.ir.ops.base import Array, Componentwise, Op, common_shape, components, computed, convert, shaped
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.oracle import Oracle, enum_scalar, member_types
@@ -142,8 +144,12 @@ class Member(Op):
     needs = {"name": (str,)}
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        have, name = node.operands[0].type, node.text("name")
+        value, name = node.operands[0], node.text("name")
+        have = value.type
         indices = swizzle(have, name)
+        if set(name) <= set("xyzwrgba") and len(name) <= 4 and is_scalar_array(value):
+            what = f".{name} of an array of {have}, which has no components"
+            raise TraceError(what, place=node.loc, saw=describe(value), hint=components_hint(value))
         if indices is not None and have.scalar is not None:
             return [computed(node, Type.vector(have.scalar, len(indices)), node.operands[0].weak)]
         members = member_types(oracle, have)

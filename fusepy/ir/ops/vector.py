@@ -8,6 +8,7 @@ import numpy as np
 
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Value
+from fusepy.ir.hints import components_hint, is_scalar_array
 from fusepy.ir.ops.base import Array, Op, computed, convert
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
@@ -36,7 +37,10 @@ class VectorFunction(Op):
                 f"{self.name}() needs vectors of one length",
                 place=node.loc,
                 saw=", ".join(str(v.type) for v in node.operands),
-                hint="build vectors with float3(x, y, z) or cut them with a swizzle such as .xyz",
+                hint=next(
+                    (components_hint(v) for v in node.operands if is_scalar_array(v)),
+                    "build vectors with float3(x, y, z) or cut them with a swizzle such as .xyz",
+                ),
             )
         if self.name == "cross" and shapes != {(3,)}:
             raise TraceError("cross() needs vectors of three", place=node.loc, saw=node.operands[0].type, hint="use .xyz")

@@ -1,0 +1,244 @@
+"""Hints mean what they say: a program that is refused, the words of its hint, and the program that follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.functions import F32, ramp, same
+
+SOURCE = """
+float luma(float3 c) { return dot(c, float3(0.25, 0.5, 0.25)); }
+float3 most(float3 a, float3 b) { return max(a, b); }
+float over(float2 a) { return a.x; }
+float over(float3 a) { return a.z; }
+float add(float a, float b) { return a + b; }
+float first(int p[3]) { return p[0]; }
+float all(float2 a) { return a.x * a.y; }
+struct Ray { float3 position; float reach; }
+float at(Ray r) { return r.position.y * r.reach; }
+void bump(inout float v, float by) { v += by; }
+"""
+IMAGE = ramp(2, 4, 3)
+WEIGHTS = np.array([0.25, 0.5, 0.25], F32)
+BRIGHT = IMAGE @ WEIGHTS
+Program = Callable[[Any], Any]
+
+
+@pytest.fixture(scope="module")
+def m(device: Any) -> Any:
+    return fp.Module.load_from_source(device, "hints", SOURCE.replace("float reach; }", "float reach; };"))
+
+
+def fused(function: Callable[..., Any], *args: Any) -> Any:
+    return fp.fuse(function)(*args)
+
+
+# what is refused, the words of the hint that say what to write, what follows them, and what the user meant
+HINTS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a computed image as vectors": (
+        lambda m: fused(lambda i: m.luma(i * 2), IMAGE),
+        'convert the argument before computing with it, fp.vcast(x, "float3")',
+        lambda m: fused(lambda i: m.luma(fp.vcast(i, "float3") * 2), IMAGE),
+        BRIGHT * 2,
+    ),
+    "a computed image among overloads": (
+        lambda m: fused(lambda i: m.over(i * 2), IMAGE),
+        'convert the argument before computing with it, fp.vcast(x, "float',
+        lambda m: fused(lambda i: m.over(fp.vcast(i, "float3") * 2), IMAGE),
+        IMAGE[..., 2] * 2,
+    ),
+    "a swizzle of an image": (
+        lambda m: fused(lambda i: i.x, IMAGE),
+        'write fp.vcast(i, "float3")',
+        lambda m: fused(lambda i: fp.vcast(i, "float3").x, IMAGE),
+        IMAGE[..., 0],
+    ),
+    "a swizzle of a computed image": (
+        lambda m: fused(lambda i: (i * 2).zyx, IMAGE),
+        'convert the argument before computing with it, fp.vcast(x, "float3")',
+        lambda m: fused(lambda i: (fp.vcast(i, "float3") * 2).zyx, IMAGE),
+        IMAGE[..., ::-1] * 2,
+    ),
+    "a splat of an image": (
+        lambda m: fused(lambda i: i.xxx, IMAGE),
+        'write fp.vcast(i, "float3")',
+        lambda m: fused(lambda i: fp.vcast(i, "float3").xxx, IMAGE),
+        np.repeat(IMAGE[..., :1], 3, -1),
+    ),
+    "dot() of images": (
+        lambda m: fused(lambda i: fp.dot(i, i), IMAGE),
+        'write fp.vcast(i, "float3")',
+        lambda m: fused(lambda i: fp.dot(fp.vcast(i, "float3"), fp.vcast(i, "float3")), IMAGE),
+        (IMAGE * IMAGE).sum(-1, dtype=F32),
+    ),
+    "length() of a computed image": (
+        lambda m: fused(lambda i: fp.length(i + i), IMAGE),
+        'convert the argument before computing with it, fp.vcast(x, "float3")',
+        lambda m: fused(lambda i: fp.length(fp.vcast(i, "float3") + fp.vcast(i, "float3")), IMAGE),
+        np.sqrt((4 * IMAGE * IMAGE).sum(-1, dtype=F32)),
+    ),
+    "a reduction by a function of vectors": (
+        lambda m: fused(lambda i: fp.reduce(m.most, 0.0, i), IMAGE),
+        'fp.vcast(i, "float3")',
+        lambda m: fused(lambda i: fp.reduce(m.most, 0.0, fp.vcast(i, "float3")), IMAGE),
+        IMAGE.max((0, 1)),
+    ),
+    "a reduction of a computed image by a function of vectors": (
+        lambda m: fused(lambda i: fp.reduce(m.most, 0.0, i * 2), IMAGE),
+        'convert the argument before computing with it, fp.vcast(x, "float3")',
+        lambda m: fused(lambda i: fp.reduce(m.most, 0.0, fp.vcast(i, "float3") * 2), IMAGE),
+        2 * IMAGE.max((0, 1)),
+    ),
+    "axes that vmap leaves over": (
+        lambda m: fused(lambda i: fp.vmap(i, (0, 1)) + 1, IMAGE),
+        'fp.vcast(i, "float3")',
+        lambda m: fused(lambda i: fp.vmap(fp.vcast(i, "float3"), (0, 1)) + 1, IMAGE),
+        IMAGE + 1,
+    ),
+    "axes that vmap leaves over of a computed image": (
+        lambda m: fused(lambda i: fp.vcast(fp.vmap(i * 2, (0, 1)), "float3") + 1, IMAGE),
+        "name a dimension for each axis",
+        lambda m: fused(lambda i: fp.vmap(i * 2, (0, 1, 2)) + 1, IMAGE),
+        IMAGE * 2 + 1,
+    ),
+    "integers for floats": (
+        lambda m: m.add(np.arange(3, dtype=np.int16), 1.0),
+        ".astype(np.float32)",
+        lambda m: m.add(np.arange(3, dtype=np.int16).astype(np.float32), 1.0),
+        np.arange(3, dtype=F32) + 1,
+    ),
+    "integers for floats, by vcast": (
+        lambda m: m.add(np.arange(3, dtype=np.int16), 1.0),
+        "vcast(value, m.float)",
+        lambda m: m.add(fp.vcast(np.arange(3, dtype=np.int16), m.float), 1.0),
+        np.arange(3, dtype=F32) + 1,
+    ),
+    "computed integers for floats": (
+        lambda m: fused(lambda x: m.add(x * 2, 1.0), np.arange(3, dtype=np.int32)),
+        "vcast(value, m.float)",
+        lambda m: fused(lambda x: m.add(fp.vcast(x * 2, m.float), 1.0), np.arange(3, dtype=np.int32)),
+        np.arange(3, dtype=F32) * 2 + 1,
+    ),
+    "vectors of another length": (
+        lambda m: fused(lambda c: m.luma(c * 1), fp.vcast(ramp(5, 4), "float4")),
+        "a swizzle such as .xyz",
+        lambda m: fused(lambda c: m.luma((c * 1).xyz), fp.vcast(ramp(5, 4), "float4")),
+        ramp(5, 4)[:, :3] @ WEIGHTS,
+    ),
+    "vectors of two lengths in an operator": (
+        lambda m: fused(lambda a, b: a + b, fp.vcast(ramp(5, 3), "float3"), fp.vcast(ramp(5, 4), "float4")),
+        "a swizzle such as .xyz",
+        lambda m: fused(lambda a, b: a + b.xyz, fp.vcast(ramp(5, 3), "float3"), fp.vcast(ramp(5, 4), "float4")),
+        ramp(5, 3) + ramp(5, 4)[:, :3],
+    ),
+    "bits of floats": (
+        lambda m: fused(lambda x: x & 1, ramp(3) * 8),
+        "convert with vcast first",
+        lambda m: fused(lambda x: fp.vcast(x, "int") & 1, ramp(3) * 8),
+        (ramp(3) * 8).astype(np.int32) & 1,
+    ),
+    "a branch on numbers": (
+        lambda m: fused(lambda n: fp.cond(n, lambda: 1.0, lambda: 2.0), np.array([0, 3], np.int32)),
+        "n != 0",
+        lambda m: fused(lambda n: fp.cond(n != 0, lambda: 1.0, lambda: 2.0), np.array([0, 3], np.int32)),
+        np.array([2, 1], F32),
+    ),
+    "branches of two types": (
+        lambda m: fused(lambda x: fp.cond(x > 0, lambda: x, lambda: fp.vcast(x, "int")), ramp(3) * 4),
+        "convert one of them, e.g. with vcast",
+        lambda m: fused(lambda x: fp.cond(x > 0, lambda: x, lambda: fp.vcast(fp.vcast(x, "int"), "float")), ramp(3) * 4),
+        ramp(3) * 4,
+    ),
+    "a loop to a float": (
+        lambda m: fused(lambda n: fp.fori_loop(0, n, lambda i, c: c + 1, 0), np.array([2.0, 3.0], F32)),
+        "vcast(…, 'int')",
+        lambda m: fused(lambda n: fp.fori_loop(0, fp.vcast(n, "int"), lambda i, c: c + 1, 0), np.array([2.0, 3.0], F32)),
+        np.array([2, 3], np.int32),
+    ),
+    "a loop that changes a type": (
+        lambda m: fused(lambda n: fp.fori_loop(0, 2, lambda i, c: c * 0.5, n), np.array([2, 3], np.int32)),
+        "vcast(…, 'float')",
+        lambda m: fused(lambda n: fp.fori_loop(0, 2, lambda i, c: c * 0.5, fp.vcast(n, "float")), np.array([2, 3], np.int32)),
+        np.array([0.5, 0.75], F32),
+    ),
+    "the truth of a traced value": (
+        lambda m: fused(lambda x: x if x > 0.25 else -x, ramp(3)),
+        "fusepy.where(condition, a, b)",
+        lambda m: fused(lambda x: fp.where(x > 0.25, x, -x), ramp(3)),
+        np.where(ramp(3) > 0.25, ramp(3), -ramp(3)),
+    ),
+    "int() of a traced value": (
+        lambda m: fused(lambda x: int(x), ramp(3) * 8),
+        "vcast(value, 'int')",
+        lambda m: fused(lambda x: fp.vcast(x, "int"), ramp(3) * 8),
+        (ramp(3) * 8).astype(np.int32),
+    ),
+    "the place of the largest vector": (
+        lambda m: fused(lambda c: fp.argmax(c), fp.vcast(ramp(5, 3), "float3")),
+        "take a component such as .x",
+        lambda m: fused(lambda c: fp.argmax(c.x), fp.vcast(ramp(5, 3), "float3")),
+        np.int32(4),
+    ),
+    "coordinates for another array": (
+        lambda m: m.first(fp.grid((2, 2)), _result="numpy"),
+        "give it as many dimensions as the parameter has components",
+        lambda m: m.first(fp.grid((2, 2, 1)), _result="numpy"),
+        np.array([[[0], [0]], [[1], [1]]], F32),
+    ),
+    "an identity where the array belongs": (
+        lambda m: fp.reduce(m.add, ramp(5), 2.0),
+        "fp.reduce(m.add, 2.0, x)",
+        lambda m: fp.reduce(m.add, 0.0, ramp(5)),
+        ramp(5).sum(),
+    ),
+    "an attribute of a mapped value": (
+        lambda m: fused(lambda v: fp.vmap(v, 0).x, fp.vcast(ramp(4, 3), "float3")),
+        "vmap(value.x, …)",
+        lambda m: fused(lambda v: fp.vmap(v.x, 0) + 0, fp.vcast(ramp(4, 3), "float3")),
+        ramp(4, 3)[:, 0],
+    ),
+    "a list of traced values": (
+        lambda m: fused(lambda x: m.add([x, x], 1.0), ramp(3)),
+        "m.float3(x, y, z)",
+        lambda m: fused(lambda x: m.luma(m.float3(x, x, x)), ramp(3)),
+        ramp(3),
+    ),
+    "gaps in a grid": (
+        lambda m: m.add(fp.vmap(ramp(3), 1), 1.0),
+        "count grid dimensions from 0",
+        lambda m: m.add(fp.vmap(ramp(3), 0), 1.0),
+        ramp(3) + 1,
+    ),
+    "an image and its brightness": (
+        lambda m: fused(lambda i: i * m.luma(i), IMAGE),
+        'fp.vcast(i, "float3")',
+        lambda m: fused(lambda i: fp.vcast(i, "float3") * m.luma(i), IMAGE),
+        IMAGE * BRIGHT[..., None],
+    ),
+    "a mask": (
+        lambda m: m.add(np.ma.masked_array(ramp(3), [0, 1, 0]), 1.0),
+        "a.filled(value)",
+        lambda m: m.add(np.ma.masked_array(ramp(3), [0, 1, 0]).filled(7), 1.0),
+        np.array([ramp(3)[0], 7, ramp(3)[2]]) + F32(1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_following_a_hint_gives_what_was_meant(m: Any, name: str) -> None:
+    refused, words, mended, meant = HINTS[name]
+    with pytest.raises(fp.FusepyError) as caught:
+        refused(m)
+    assert words in caught.value.hint, caught.value
+    np.testing.assert_allclose(np.asarray(mended(m)), meant, rtol=1e-6)
+    assert np.asarray(mended(m)).shape == np.shape(meant)
+
+
+def test_scalars_that_are_no_arrays_keep_their_swizzles(device: Any) -> None:
+    same(fused(lambda k, x: x * k.x, 2.0, ramp(3)), 2 * ramp(3))
+    same(np.asarray(fused(lambda: fp.grid((5,)).x * 2), np.int32), 2 * np.arange(5, dtype=np.int32))
