@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from fusepy.backend.plan import TrailingMismatch
 from fusepy.element import Element
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.host_arrays import as_array
@@ -32,6 +33,30 @@ def as_structs(value: Any, element: Element) -> Any:
     if array.dtype == element.dtype:
         return array.view(element.dtype)
     return _of_array(array, element)
+
+
+class StructView(NamedTuple):
+    """An argument of a fused function that is read as structs inside: for each call its array is taken so once more.
+
+    Attributes:
+        place: the input of the graph whose argument it is.
+        rank: how many axes of structs it has; the extents of an array decide, and they are no part of a program.
+    """
+
+    place: int
+    element: Element
+    rank: int
+
+    def of(self, value: Any) -> Any:
+        """An argument as structs.
+
+        Raises:
+            TrailingMismatch: if its extents make them another number of axes.
+        """
+        made = as_structs(value, self.element)
+        if made.ndim != self.rank:
+            raise TrailingMismatch(np.shape(value), (self.element.nbytes,))
+        return made
 
 
 def _of_tensor(tensor: Tensor, element: Element) -> Tensor:

@@ -16,7 +16,7 @@ from fusepy.extents import NoExtents, SizedByResult
 from fusepy.handout import container_named
 from fusepy.inspected import Inspected
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.mapping import plain_spec, spec_of, unmapped
+from fusepy.mapping import cast_numbers, is_struct, plain_spec, spec_of, unmapped
 from fusepy.nested import flat, too_deep
 from fusepy.nodes import Node, Use
 from fusepy.pending import PENDING, RECORDER
@@ -41,6 +41,7 @@ class Caller(Inspected):
         self._options: Options = NO_OPTIONS
         self._specs: tuple[ArgMap | None, ...] = ()
         self._named_specs: dict[str, ArgMap | None] = {}
+        self._structs: dict[int | str, Any] = {}  # of these, what is a struct of a module: it says how arrays of numbers are read
         self._returns: str | None = None
         self._strict = False
         self._exact = False
@@ -62,7 +63,10 @@ class Caller(Inspected):
         """
         for name in named:
             self._check_name(name)
-        return self._configured(_specs=tuple(map(spec_of, specs)), _named_specs={k: spec_of(v) for k, v in named.items()})
+        structs = {k: v for k, v in (*enumerate(specs), *named.items()) if is_struct(v)}
+        return self._configured(
+            _specs=tuple(map(spec_of, specs)), _named_specs={k: spec_of(v) for k, v in named.items()}, _structs=structs
+        )
 
     def map(self: Self, *specs: Any, **named: Any) -> Self:
         """`declare` as slangpy spells it: with plain dimensions as well, and ``None`` for what is left to be inferred.
@@ -120,6 +124,8 @@ class Caller(Inspected):
 
     def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
         """The path of every call that runs now. Sizes are checked by the program, everything else is in the key."""
+        if self._structs:
+            args, kwargs = self._as_structs(args, kwargs)
         keys = KEYS
         try:
             key: Hashable = tuple([a.key if a.__class__ is Tensor else keys[a.__class__](a) for a in args])
@@ -154,6 +160,25 @@ class Caller(Inspected):
                 return self._again(args, kwargs, returns, result)
         except CompileError:  # remembered, and raised again from other lines
             raise
+        except FusepyError as error:
+            raise error.at(user_line()) from None
+
+    def _prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...], Mapping[str, Any]]:
+        return self, *(self._as_structs(args, kwargs) if self._structs else (args, kwargs))
+
+    def _as_structs(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        """Arrays of numbers as arrays of the structs that they were declared as."""
+        names, structs = self._parameter_names(), self._structs
+
+        def cast(value: Any, place: int | str) -> Any:
+            name = names[place] if isinstance(place, int) and place < len(names) else place
+            found = structs.get(place, structs.get(name))
+            if found is None and isinstance(place, str) and place in names:
+                found = structs.get(names.index(place))
+            return value if found is None else cast_numbers(value, found)
+
+        try:
+            return tuple(cast(a, i) for i, a in enumerate(args)), {k: cast(v, k) for k, v in kwargs.items()}
         except FusepyError as error:
             raise error.at(user_line()) from None
 

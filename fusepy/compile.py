@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.aos import StructView
 from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.emit_reduce import emit_fold
 from fusepy.backend.fold_variant import FoldVariant
@@ -83,7 +84,8 @@ class Program(Delivery):
         self.captures = recording.trace.captures
         first = len(recording.arguments)
         self.positions = [*recording.inputs, *range(first, first + len(self.captures))]
-        values = [*recording.arguments, *self.captures]
+        self.views = any(isinstance(c, StructView) for c in self.captures)
+        values = self.values(recording.arguments)
         self.narrows = self._narrowed()
         self.places: list[Place | None] = [None] * len(values)
         for value, position in zip(self.graph.inputs, self.positions):
@@ -131,6 +133,7 @@ class Program(Delivery):
         )
         self.readback = self._readback()
         recording.classes = [type(unmapped(v)).__name__ for v in recording.arguments]
+        recording.trace.given.clear()
         recording.arguments = ()  # a program outlives its first call, and must not keep what that was called with
         for source in self.sources:
             device.save_facts(source)
@@ -157,11 +160,16 @@ class Program(Delivery):
 
     # ---- running ------------------------------------------------------------------------------------------------
 
+    def values(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments, and what was captured."""
+        at = self.positions if self.views else ()
+        return [*args, *(c.of(unmapped(args[at[c.place]])) if at and isinstance(c, StructView) else c for c in self.captures)]
+
     def placed(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments, and what was captured, as they are passed to the plan."""
         if self.ready:
             return args
-        values = [*args, *self.captures] if self.captures else args
+        values = self.values(args) if self.captures else args
         placed = [value if place is None else place(value) for place, value in zip(self.places, values)]
         if self.narrows:
             warn_narrowed()
@@ -350,7 +358,7 @@ class Program(Delivery):
 
     def shapes(self, args: Sequence[Any]) -> list[tuple[int, ...]]:
         """The shapes that the arguments, and what was captured, have on the device."""
-        return [shape_of(unmapped(v)) for v in (*args, *self.captures)]
+        return [shape_of(unmapped(v)) for v in self.values(args)]
 
     def _detours(self, values: Sequence[Any]) -> Detours | None:
         """Of arguments that user code takes as whole arrays, those that may have to lie elsewhere."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.aos import StructView, as_structs
+from fusepy.element import Element
+from fusepy.errors import FusepyError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.hints import components_hint, is_scalar_array
@@ -13,7 +15,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import Param
 from fusepy.ir.refusals import wrong_members
 from fusepy.ir.resolve import member_offer
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import Mapped
 from fusepy.nested import Tree, check_finite, is_nested, naming
 from fusepy.place import user_line
@@ -44,6 +46,10 @@ def operand(trace: Trace, value: Any, path: str, candidates: Sequence[Type | Non
         named = trace.named.get(id(value))
         return struct(trace, tree if named is None else Tree(named[1].name, tree.fields), path, candidates)
     inner, map = (value.value, value.map) if isinstance(value, Mapped) else (value, UNSAID)
+    if isinstance(inner, Traced) and map.type is not None and map.type.kind is Kind.NAMED:
+        seen = as_struct_input(trace, trace.lift(inner), map.type)
+        if seen is not None:
+            return seen, ArgMap(map.dims)
     parts = cast("Sequence[Any]", inner) if isinstance(inner, (list, tuple)) else ()
     if map is UNSAID and any(isinstance(p, Traced) for p in parts):  # [x, y, 1.0]: a list has numbers only, a struct any leaves
         vectors = [c for c in candidates if c is not None and c.kind is Kind.VECTOR and c.shape == (len(parts),)]
@@ -56,6 +62,50 @@ def operand(trace: Trace, value: Any, path: str, candidates: Sequence[Type | Non
             )
         return struct(trace, Tree(None, dict(zip("xyzw", parts))), path, vectors)
     return trace.lift(inner, path), map
+
+
+def as_struct_input(trace: Trace, value: Value, type: Type, spec: Any = None) -> Value | None:
+    """An argument of numbers as an input of structs, in the same memory; ``None`` where a cast is another conversion.
+
+    Args:
+        spec: the type as the user named it, if it was named: one of a module brings that module with it.
+
+    Raises:
+        UnsupportedArgumentError: if its extents or its dtype do not fit the struct.
+    """
+    module = getattr(spec, "module", None)
+    if module is not None:
+        trace.module(module._source, module.device)
+    owner = next((t for t in trace.chain if value in t.given), None)
+    if owner is None or not value.rank or value.container not in ("Tensor", "List") or value.type.kind is Kind.NAMED:
+        return None
+    element = _struct_element(trace, type)
+    if element is None:
+        return None
+    found = owner.struct_inputs.get((value, type))
+    if found is None:
+        place, given = owner.given[value]
+        try:
+            made = as_structs(given, element)
+        except FusepyError as error:
+            raise error.at(user_line()) from None
+        found = owner._input(value.name or "", made)  # pyright: ignore[reportPrivateUsage]
+        owner.captures.append(StructView(place, element, made.ndim))
+        owner.struct_inputs[value, type] = found
+        if value in owner.maps:
+            owner.maps[found] = ArgMap(owner.maps[value].dims)
+    return found
+
+
+def _struct_element(trace: Trace, type: Type) -> Element | None:
+    """The layout of a struct; ``None`` where `type` is none, such as an enum."""
+    if type.optional is not None or pair_of(type) is not None:
+        return None
+    if trace.oracle.layout(type) is None:  # of a module that the trace has not met
+        known = Element.structs_named(type)
+        return known[0] if len(known) == 1 else None
+    found = Element.of(type, trace.oracle)
+    return found if found.dtype.names is not None else None
 
 
 def struct(trace: Trace, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:

@@ -48,6 +48,9 @@ class Delivery:
     nested: bool
     acts: bool
 
+    def values(self, args: Sequence[Any]) -> list[Any]:
+        raise NotImplementedError
+
     def execute(self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
         raise NotImplementedError
 
@@ -98,12 +101,12 @@ class Delivery:
                 )
         ran = placed
         if self.detours is not None:
-            ran = self.detours.enter([*args, *self.captures], placed, [*outs, *arrays.values()])
+            ran = self.detours.enter(self.values(args), placed, [*outs, *arrays.values()])
         results = self.execute(ran, outs if any(o is not None for o in outs) else None)
         if self.device.queue.keeps:
             self.device.queue.keep(Written(results))
         if self.detours is not None:
-            self.detours.leave([*args, *self.captures], placed, ran)
+            self.detours.leave(self.values(args), placed, ran)
         if self.waits or any(map(in_cuda, given)):
             self.device.wait()
         for j, array in arrays.items():

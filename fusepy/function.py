@@ -213,10 +213,11 @@ class Function(Caller):
     def resolve(self, *args: Any, **kwargs: Any) -> Resolved:
         """What Slang answers for a call like this one, with values or types in their place; see `fusepy.resolve`."""
         names = self._parameter_names()
+        _, given, named = self._prepare(args, kwargs)
         with naming(self.__name__):
-            for name, value in [*zip(names, args), *kwargs.items()]:
+            for name, value in [*zip(names, given), *named.items()]:
                 check_finite(value, name)
-        return resolved_call(self._record([stand_in(a) for a in args], {k: stand_in(v) for k, v in kwargs.items()}))
+        return resolved_call(self._record([stand_in(a) for a in given], {k: stand_in(v) for k, v in named.items()}))
 
     def as_func(self) -> Function:
         """The function itself; slangpy's spelling of "this name is a function"."""

@@ -75,7 +75,8 @@ class FusedFunction(Caller):
         bound = self._bind(args, kwargs)
         static = {k: v for k, v in bound.items() if k in self._static}
         dynamic = {k: v for k, v in bound.items() if k not in self._static}
-        return (self._specialised(static) if static else self), (), dynamic
+        named = self._as_structs((), dynamic)[1] if self._structs else dynamic
+        return (self._specialised(static) if static else self), (), named
 
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name, defaults applied.

@@ -129,7 +129,7 @@ def _indexing(plan: Plan, program: Program, args: Sequence[Any]) -> str:
 def _variants(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[list[Variant], str]:
     """How these arguments will be indexed, dispatch by dispatch. Everything that is no tensor yet becomes a contiguous one."""
     shapes = program.slot_shapes(program.shapes(args))
-    given = [*args, *program.captures, *[None] * len(shapes)]
+    given = [*program.values(args), *[None] * len(shapes)]
     strides = [a.strides if isinstance(a, Tensor) else contiguous_strides(s) for a, s in zip(given, shapes)]
     strided = [a for a in (given[p] for p in plan.positions) if isinstance(a, Tensor) and not a.linear]
     if isinstance(plan, ReducePlan):

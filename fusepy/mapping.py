@@ -74,8 +74,8 @@ class Taken(Mapped):
     __slots__ = ()
     __hash__ = object.__hash__
 
-    def _fusepy_cast(self, type: Type) -> Any:
-        return self if type is self.value.type else self.value._fusepy_cast(type)
+    def _fusepy_cast(self, type: Type, spec: Any = None) -> Any:
+        return self if type is self.value.type else self.value._fusepy_cast(type, spec)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -144,7 +144,8 @@ def vcast(value: Any, type: Any) -> Any:
     cast = getattr(value, "_fusepy_cast", None)
     # a traced value records a conversion; that it is taken whole, or as the elements that it has, is said of one use
     if cast is not None and wanted.kind not in _WHOLE:
-        return cast(wanted) if value.type is not wanted or isinstance(value, Taken) else Taken(value, ArgMap(None, wanted))
+        known = value.type is wanted and not isinstance(value, Taken)
+        return Taken(value, ArgMap(None, wanted)) if known else cast(wanted, type)
     inner, map = _unwrap(value)
     if map.type is not None:
         raise ShapeError("a value is cast twice", saw=f"{map.type} and {wanted}", hint="write one vcast")
@@ -194,6 +195,29 @@ def spec_of(spec: Any) -> ArgMap | None:
             "declare() takes mappings and types", saw=repr(cast("Any", spec)), hint=f"write vmapping({cast('Any', spec)!r})"
         )
     return ArgMap(None, type_of(spec))
+
+
+def is_struct(spec: Any) -> bool:
+    """Whether a spec of `declare` is a struct of a module, as which arrays of numbers can be read."""
+    type = getattr(spec, "type", None)
+    return isinstance(type, Type) and type.kind is Kind.NAMED and type.optional is None and hasattr(spec, "module")
+
+
+def cast_numbers(value: Any, struct: Any) -> Any:
+    """An array of numbers as elements of a struct; anything else as it is."""
+    if isinstance(value, Tensor):
+        numbers = value.dtype.kind is not Kind.NAMED
+    elif isinstance(value, np.ndarray):
+        numbers = cast("np.ndarray[Any, Any]", value).dtype.names is None
+    else:
+        numbers = isinstance(value, list) and is_numbers(cast("list[Any]", value))
+    return vcast(cast("Any", value), struct) if numbers else cast("Any", value)
+
+
+def is_numbers(value: list[Any]) -> bool:
+    """Whether a list, or the first of the lists in it, holds numbers."""
+    first = value[0] if value else None
+    return is_numbers(cast("list[Any]", first)) if isinstance(first, list) else isinstance(first, (int, float))
 
 
 def plain_spec(spec: Any) -> ArgMap:

@@ -32,7 +32,7 @@ def seconds_per_kernel(
                 stack.enter_context(bound(device, after_hooks(asked, caller, device, args, kwargs), program))
         placed = program.placed(values)
         if program.detours is not None:
-            placed = program.detours.enter([*values, *program.captures], placed, [])
+            placed = program.detours.enter(program.values(values), placed, [])
         given = _textures(program, placed, program.slot_shapes(program.shapes(values)))
         return time_pieces(device, program.pieces(program.shapes(values)), placed, given), ""
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from fusepy.errors import GraphError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.types import Kind
 from fusepy.mapping import Mapped, vcast
 
 
@@ -42,6 +43,8 @@ def fill(value: Any, leaves: Iterator[Any]) -> Any:
         return None if value is None else next(leaves)
     if isinstance(value, Mapped):
         inner = fill(value.value, leaves)
+        if value.map.type is not None and value.map.type.kind is Kind.NAMED:  # the call knows the struct
+            return Mapped(inner, value.map)
         inner = inner if value.map.type is None else vcast(inner, value.map.type)  # a traced value records it
         return inner if value.map.dims is None else _mapped(inner, value.map.dims)
     made = {key: fill(part, leaves) for key, part in parts.items()}

@@ -11,7 +11,7 @@ import numpy as np
 
 from fusepy.backend.marshals import marshal_of
 from fusepy.backend.options import NO_OPTIONS
-from fusepy.compose import check_axes, check_loose, passed
+from fusepy.compose import as_struct_input, check_axes, check_loose, passed
 from fusepy.device import default_device
 from fusepy.errors import (
     ArgumentError,
@@ -72,6 +72,8 @@ class Trace:
         self.sources: dict[str, ModuleSource] = {}
         self.builder = Builder(name)
         self.captures: list[Any] = []
+        self.given: dict[Value, tuple[int, Any]] = {}  # arguments of the first call, with their places among the inputs
+        self.struct_inputs: dict[tuple[Value, Type], Value] = {}  # arguments of numbers that are read as structs
         self.setup: Setup | None = None  # what the functions that are called have set, and how they want to be compiled
         self.options: Options = NO_OPTIONS
         self.maps: dict[Value, ArgMap] = {}
@@ -124,6 +126,7 @@ class Trace:
         if isinstance(value, Mapped):
             value, map = value.value, value.map
         made = self._input(name, value)
+        self.given[made] = (len(self.builder.inputs) - 1, value)
         if map is None:
             map = ArgMap(()) if made.container else UNSAID
         if map is not UNSAID:
@@ -307,6 +310,8 @@ class Trace:
         if inherited is not None:
             self.maps[made] = inherited
         return made
+
+    as_structs = as_struct_input
 
     def method(self, value: Traced, name: str) -> BoundMethod | None:
         """The method `name` of a value's type; ``None`` where it is a field or component."""

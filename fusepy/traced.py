@@ -53,8 +53,12 @@ class Traced:
     def _record(self, op: str, *operands: Any, **attrs: Attr) -> Traced:
         return self._recorder.record(op, operands, attrs)
 
-    def _fusepy_cast(self, type: Type) -> Traced:
+    def _fusepy_cast(self, type: Type, spec: Any = None) -> Traced:
         trace, loc = self._recorder, user_line()
+        if type.kind is Kind.NAMED:  # an array of numbers, read as an array of structs
+            seen = trace.as_structs(trace.lift(self), type, spec)
+            if seen is not None:
+                return Traced(trace, seen, loc)
         return Traced(trace, trace.cast(trace.lift(self), type, UNSAID, loc), loc)
 
     def __getattr__(self, name: str) -> Any:
