@@ -48,7 +48,7 @@ class Element:
     @classmethod
     def structs_named(cls, type: Type) -> list[Element]:
         """The structs of this name that modules of this process have laid out."""
-        return [e for group in cls.structs.values() for e in group if e.type is type]
+        return [e for group in list(cls.structs.values()) for e in list(group) if e.type is type]
 
     @classmethod
     def of(cls, type: Type, oracle: Oracle | None = None) -> Element:

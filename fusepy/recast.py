@@ -92,5 +92,7 @@ def words(a: Tensor, b: Tensor) -> tuple[int, Tensor, Tensor]:
     word = Element.of(_WORDS[size])
     if a.linear and b.linear:
         return size, a.viewed(word, (a.size * count,), (1,)), b.viewed(word, (b.size * count,), (1,))
-    a, b = (t.viewed(word, (*t.shape, count), (*(s * count for s in t.strides), 1)) for t in (a, b))
+    axes = [i for i, n in enumerate(a.shape) if n != 1]  # the others would be axes of the kernel, which are limited
+    shape = (*(a.shape[i] for i in axes), count)
+    a, b = (t.viewed(word, shape, (*(t.strides[i] * count for i in axes), 1)) for t in (a, b))
     return size, a, b

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from fusepy.backend.runtime import open_devices
 from fusepy.device import as_device
+from fusepy.errors import DeviceLostError
 
 COUNTERS = ("dispatches", "kernels_compiled", "plan_hits", "plan_misses", "disk_hits", "disk_misses")
 
@@ -36,13 +37,16 @@ def stats(device: Any = None) -> Stats:
         >>> stats().kernels_compiled >= 0
         True
     """
-    devices = open_devices() if device is None else [as_device(device)]
-    return Stats(
-        *(sum(getattr(d.counters, name) for d in devices) for name in COUNTERS),
-        pool_live_bytes=sum(d.pool.live_bytes for d in devices),
-        pool_peak_bytes=sum(d.pool.peak_bytes for d in devices),
-        pool_reserved_bytes=sum(d.pool.reserved_bytes for d in devices),
-    )
+    counted = [[0] * len(fields(Stats))]
+    for opened in open_devices() if device is None else [as_device(device)]:
+        try:
+            counts = [getattr(opened.counters, name) for name in COUNTERS]
+            pool = opened.pool
+            counted.append([*counts, pool.live_bytes, pool.peak_bytes, pool.reserved_bytes])
+        except DeviceLostError:  # another thread has closed it just now
+            if device is not None:
+                raise
+    return Stats(*map(sum, zip(*counted)))
 
 
 def clear_cache(disk: bool = False, device: Any = None) -> None:
@@ -51,6 +55,10 @@ def clear_cache(disk: bool = False, device: Any = None) -> None:
     Functions keep working and compile again when called.
     """
     for opened in open_devices() if device is None else [as_device(device)]:
-        opened.forget()
+        try:
+            opened.forget()
+        except DeviceLostError:
+            if device is not None:
+                raise
         if disk:
             opened.cache.clear()

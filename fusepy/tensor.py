@@ -18,6 +18,7 @@ from fusepy.element import Element, element_of, scalar_type
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.host_arrays import as_array
 from fusepy.ir.ranges import check_range
+from fusepy.ir.argmap import check_rank
 from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
 from fusepy.ir.types import FLOAT, INT, Type
 from fusepy.pending import PENDING, before_write
@@ -340,6 +341,7 @@ class Tensor:
     def _seen(self, view: Any, argument: Any) -> Tensor:
         """The view that a function of `views` describes, of the gradients too."""
         shape, strides, start = view(self.shape, self.strides, argument)
+        check_rank(len(shape), "the view")
         made = self.viewed(self.element, shape, strides, start * self.element.nbytes)
         if self.grads is not None:
             made.attach(*(None if g is None else g._seen(view, argument) for g in self.grads))

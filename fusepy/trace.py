@@ -21,7 +21,7 @@ from fusepy.errors import (
     UnsupportedArgumentError,
     did_you_mean,
 )
-from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
 from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Attr, Builder, Graph, Value
 from fusepy.ir.offers import describe
@@ -150,6 +150,7 @@ class Trace:
     def _input(self, name: str, value: Any) -> Value:
         try:
             described = marshal_of(value).describe(value)
+            check_rank(len(described.dims), "the array")
         except FusepyError as error:
             error.what = f"{self.builder.name}: argument {name!r}: {error.what}"
             raise error.at(user_line()) from None

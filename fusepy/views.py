@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.errors import ShapeError
+from fusepy.ir.argmap import check_rank
 from fusepy.ir.strides import contiguous_strides, is_contiguous
 from fusepy.place import user_line
 
@@ -126,11 +127,12 @@ def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     """Extents as a tuple.
 
     Raises:
-        ShapeError: for negative ones.
+        ShapeError: for negative ones, or too many.
     """
     extents = integers(shape, "a shape")
     if any(n < 0 for n in extents):
         raise ShapeError("a negative extent", place=user_line(), saw=extents, hint="extents are 0 or more")
+    check_rank(len(extents), "the tensor")
     return extents
 
 

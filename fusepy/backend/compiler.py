@@ -214,6 +214,12 @@ class Compiler:
         except spy.SlangCompileError as error:
             words = clean(str(error))
             raise CompileError(f"Slang cannot compile {what}\n{words}", hint=advice(words, session.searched)) from error
+        except (RuntimeError, ValueError, TypeError) as error:  # sgl's own, which may leave a session that fails for ever
+            self._sessions.leave(session)
+            saw = str(error).partition("\n")[0][:200]
+            raise CompileError(
+                f"Slang cannot load {what}", saw=saw, hint="see its words above; other modules still work"
+            ) from error
 
 
 def _link(

@@ -19,6 +19,7 @@ from fusepy.backend.compiler import Compiler
 from fusepy.backend.emit import Target
 from fusepy.backend.facts import FACTS_VERSION, Facts
 from fusepy.backend.idle import Lost, give, leave_to_parent, lost_error, settle
+from fusepy.backend.live import Live
 from fusepy.backend.oracle import SlangOracle
 from fusepy.backend.pool import Pool
 from fusepy.backend.queue import Queue
@@ -83,10 +84,10 @@ class Device(Spellings):
         self.kernels: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # live ones by cache key
         self._facts: dict[str, Facts] = {}
         self.bindings: Any = None  # what the running call has set (`binding.Bindings`); changed and read with `lock` held
-        self.programs: weakref.WeakSet[Any] = weakref.WeakSet()  # compiled, for `reload`
+        self.programs: Live[Any] = Live()  # compiled, for `reload`
         self.joints: OrderedDict[Any, Any] = OrderedDict()  # programs of recorded calls by structure, the last used at the end
         self.replaced: set[str] = set()  # closures of sources that a reload has replaced
-        self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.modules: Live[Any] = Live()
         self.recorded: list[tuple[Any, list[Any]]] = []  # what calls recorded into users' encoders keep alive
         self.retired: list[Any] = []  # owners of foreign memory that kernels may still read
         self.shares_cuda = shares_cuda  # whether it was opened in torch's CUDA context, so that addresses mean the same
@@ -245,23 +246,24 @@ class Device(Spellings):
 
     def keep(self, plan: Any) -> None:
         """Registers a live plan; past `MAX_LIVE_PLANS` the oldest gives up its kernels and compiles them again when called."""
-        self._plans[id(plan)] = weakref.ref(plan)
-        self._plans.move_to_end(id(plan))
-        while len(self._plans) > MAX_LIVE_PLANS:
-            _, oldest = self._plans.popitem(last=False)
-            evicted = oldest()
-            if evicted is not None:
-                evicted.evict()
+        with self.lock:
+            self._plans[id(plan)] = weakref.ref(plan)
+            self._plans.move_to_end(id(plan))
+            while len(self._plans) > MAX_LIVE_PLANS:
+                _, oldest = self._plans.popitem(last=False)
+                evicted = oldest()
+                if evicted is not None:
+                    evicted.evict()
 
     def forget(self) -> None:
         """Gives up all kernels and free memory."""
-        for reference in self._plans.values():
-            plan = reference()
-            if plan is not None:
-                plan.evict()
-        self._plans.clear()
-        self.wait()
-        self.pool.trim()
+        with self.lock:
+            while self._plans:
+                plan = self._plans.popitem()[1]()
+                if plan is not None:
+                    plan.evict()
+            self.wait()
+            self.pool.trim()
 
 
 def _kind(sgl: spy.Device) -> str:
@@ -270,7 +272,7 @@ def _kind(sgl: spy.Device) -> str:
     return "software" if name == "cpu" or spy.Feature.software_device in sgl.features else name
 
 
-_open: weakref.WeakSet[Device] = weakref.WeakSet()
+_open: Live[Device] = Live()
 
 
 def open_devices() -> list[Device]:
@@ -288,7 +290,7 @@ def _holds(lock: threading.RLock) -> bool:
 
 
 def _after_fork() -> None:
-    for device in list(_open):
+    for device in _open:
         device.lose_in_child()
 
 

@@ -17,9 +17,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fusepy.backend.libraries import INCLUDE_DIRS
-from fusepy.errors import ArgumentError, InvalidNameError
+from fusepy.errors import ArgumentError, CompileError, InvalidNameError
 from fusepy.ir.names import check_identifier
 
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # surrogates stand for bytes that are not UTF-8
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*")', re.S)
 _IMPORT = re.compile(r"\b(?:import|__include|implementing|__exported\s+import)\s+([\w.]+|\"[^\"]+\")\s*;")
 _IMPORTED = re.compile(r"(?<!__exported )\bimport\s+([\w.]+|\"[^\"]+\")\s*;")
@@ -69,7 +70,10 @@ class ModuleSource:
         Raises:
             InvalidNameError: for a define that is no identifier, or with a line break in its value.
             ArgumentError: for a define or option that Slang does not have.
+            CompileError: if a text is not Unicode.
         """
+        text = text.removeprefix("\ufeff")  # what some editors put first, for Slang to skip: a directive comes before it here
+        _check_text(text, path or alias)
         own = [str(Path(path).resolve().parent)] if path else []
         dirs = tuple(dict.fromkeys([*own, *include_dirs, *INCLUDE_DIRS]))
         pairs = tuple(sorted(_define(k, v) for k, v in (defines or {}).items()))
@@ -80,7 +84,7 @@ class ModuleSource:
         stem = re.sub(r"\W", "_", alias)
         if not re.match(r"[A-Za-z_]", stem):
             stem = f"m_{stem}"
-        name = f"{stem}_{closure[:12]}"
+        name = f"{stem[:40]}_{closure[:12]}"  # it becomes the name of a file
         return ModuleSource(alias, text, path, dirs, pairs, extra, closure, cacheable, name, files, extends)
 
     @property
@@ -136,6 +140,15 @@ def line_directive(number: int | str, file: str) -> str:
     """``#line 12 "file"`` for a file of any name: what would end the text in quotes is replaced."""
     shown = "".join("'" if c == '"' else c if c.isprintable() else "?" for c in file)
     return f'#line {number} "{shown}"'
+
+
+def _check_text(text: str, what: str) -> None:
+    """Raises `CompileError` for a text that Slang would not get or not read to its end."""
+    found = _NO_TEXT.search(text)
+    if found is not None:
+        line = text.count("\n", 0, found.start()) + 1
+        hint = "save it as UTF-8" if found[0] != "\0" else "remove the NUL character"
+        raise CompileError(f"the source of {what} is not text", saw=f"{found[0]!r} in line {line}", hint=hint)
 
 
 def _file_of(operand: str) -> str:

@@ -87,6 +87,14 @@ class ArgMap:
 
 
 UNSAID = ArgMap()
+MOST_AXES = 60  # of a call's grid, or of an argument; with the components of an element that is what a NumPy array can have
+
+
+def check_rank(rank: int, what: str) -> None:
+    """Raises `ShapeError` for more than `MOST_AXES` axes."""
+    if rank > MOST_AXES:
+        hint = "reshape it: axes that lie behind one another can be one"
+        raise ShapeError(f"{what} has too many axes", saw=f"{rank} axes", expected=f"at most {MOST_AXES}", hint=hint)
 
 
 def check_dims(dims: tuple[object, ...], where: str = "vmap") -> tuple[int, ...]:
@@ -108,9 +116,9 @@ def check_dims(dims: tuple[object, ...], where: str = "vmap") -> tuple[int, ...]
             raise ShapeError(
                 f"{where}: dimension {dim} is named twice", saw=dims, hint="each axis needs a grid dimension of its own"
             )
-        if dim >= 16:
+        if dim >= MOST_AXES:
             raise ShapeError(
-                f"{where}: dimension {dim} is out of range", saw=dims, expected="below 16", hint="use fewer dimensions"
+                f"{where}: dimension {dim} is out of range", saw=dims, expected=f"below {MOST_AXES}", hint="use fewer dimensions"
             )
         checked.append(dim)
     return tuple(checked)
