@@ -76,8 +76,8 @@ class Delivery:
         make = MAKE.get(self.returns)
         if make is not None and any(g is None for g in given):
             shapes = self.out_shapes([shape_of(v) for v in placed])
-            made = [make(self.device, s, e, list(map(unmapped, args))) for s, e in zip(shapes, self.elements)]
-            given = [m if g is None else g for g, m in zip(given, made)]
+            values = list(map(unmapped, args))
+            given = [make(self.device, s, e, values) if g is None else g for g, s, e in zip(given, shapes, self.elements)]
         targets: list[Any] = [
             g if g is None or j in self.targets else target_of(g, self.device, self._named(j)) for j, g in enumerate(given)
         ]

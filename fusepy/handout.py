@@ -77,10 +77,12 @@ HAND_OUT: dict[str, Callable[[Tensor], Any]] = {
     "vector": _to_vector,
     "scalar": _to_list,
     "torch": torch_tensor.hand_out,
+    "slangpy": _to_vector,  # what has no axes, which slangpy's own calls return so too
     "texture": _same,  # beside what goes into textures
 }
 
-# Containers whose memory is made before the call, so that the kernel writes into it: from device, shape, element, arguments
+# Containers whose memory is made before the call, so that the kernel writes into it: from device, shape, element, arguments;
+# ``None`` where the container cannot hold the result, and it is handed out
 MAKE: dict[str, Callable[[Device, tuple[int, ...], Element, Sequence[Any]], Any]] = {
     "slangpy": SlangpyResults.make,
     "torch": torch_tensor.make,

@@ -17,8 +17,8 @@ import fusepy.views as views
 from fusepy.element import Element, element_of, scalar_type
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.host_arrays import as_array
-from fusepy.ir.ranges import check_range
 from fusepy.ir.argmap import check_rank
+from fusepy.ir.ranges import check_range
 from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
 from fusepy.ir.types import FLOAT, INT, Type
 from fusepy.pending import PENDING, before_write

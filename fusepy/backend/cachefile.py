@@ -5,8 +5,9 @@ The file of an entry is named by the hex SHA-256 of its key. Its layout, little-
     magic "FUSEPYC\\0" | SHA-256 of the rest | u32 version | u64 key size | u64 JSON size | u64 payload size
     full key echo | JSON {"header": ..., "blobs": [[name, size], ...]} | the blobs, one after the other
 
-A file that is cut short, changed, of another version or of another key is a miss: it is removed, and the next `write` puts it
-anew. There is no pickle: reading a foreign file runs nothing.
+A file that is cut short, changed, of another version or of another key is a miss, and so is whatever else lies in its place (a
+folder, a pipe, a device, a link to itself): it is removed, and the next `write` puts it anew. There is no pickle: reading a
+foreign file runs nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import hashlib
 import json
 import os
 import re
+import shutil
+import stat
 import struct
 import tempfile
 import time
@@ -23,7 +26,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fusepy.errors import CacheWarning
 
@@ -76,17 +79,23 @@ class Files:
         with suppress(OSError), os.scandir(self.folder) as items:
             for item in items:
                 with suppress(FileNotFoundError):  # Other processes remove files while we look.
-                    stat = item.stat(follow_symlinks=False)
-                    found.append((stat.st_mtime, stat.st_size, Path(item.path)))
+                    seen = item.stat(follow_symlinks=False)
+                    found.append((seen.st_mtime, seen.st_size, Path(item.path)))
         return sorted(file for file in found if name.fullmatch(file[2].name))
 
     def read(self, key: bytes) -> Entry | None:
         path = self._path(key)
         try:
-            with path.open("rb") as file:
-                data = file.read()
-                used = os.fstat(file.fileno()).st_mtime
-        except OSError:
+            # what is no file of ours must not be waited for (a pipe), nor read without end (a device)
+            with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
+                found = os.fstat(file.fileno())
+                ours = stat.S_ISREG(found.st_mode) and found.st_size <= self.max_bytes
+                data = file.read() if ours else b""
+                used = found.st_mtime
+        except FileNotFoundError:
+            return None
+        except OSError:  # a folder, a link to itself, a file of somebody else
+            _remove(path)
             return None
         entry = _unpack(data, key)
         if entry is None:
@@ -106,6 +115,8 @@ class Files:
         try:
             temporary = self._temporary(parts)
             try:
+                if self._path(key).is_dir() and not self._path(key).is_symlink():
+                    _remove(self._path(key))
                 os.replace(temporary, self._path(key))
             except OSError:
                 _remove(temporary)
@@ -147,8 +158,12 @@ class Files:
 
 
 def _remove(path: Path) -> None:
+    """Removes what lies there, a folder too: the names are ours."""
     with suppress(OSError):
-        path.unlink()
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _pack(key: bytes, entry: Entry) -> list[bytes]:
@@ -179,9 +194,25 @@ def _unpack(data: bytes, key: bytes) -> Entry | None:
         for name, size in described["blobs"]:
             payload[name] = rest[start : start + size]
             start += size
-        return Entry(described["header"], payload)
+        header: Any = described["header"]
+        return Entry(cast("dict[str, Any]", header), payload) if isinstance(header, dict) else None
     except (ValueError, LookupError, TypeError):  # Another layout that forgot to change its version.
         return None
+
+
+def sealed(data: dict[str, Any]) -> dict[str, Any]:
+    """A header that holds `data`, and by which `unsealed` knows it again."""
+    return {"data": data, "seal": _seal(data)}
+
+
+def unsealed(header: dict[str, Any]) -> Any:
+    """What `sealed` was given; ``None`` for any other header, so that who reads it need not doubt each of its parts."""
+    data: Any = header.get("data")
+    return data if isinstance(data, dict) and header.get("seal") == _seal(cast("dict[str, Any]", data)) else None  # pyright: ignore[reportUnknownVariableType]
+
+
+def _seal(data: dict[str, Any]) -> str:
+    return hashlib.sha256(f"fusepy {_VERSION} {json.dumps(data, sort_keys=True)}".encode()).hexdigest()
 
 
 def warn_once(path: Path | str, reason: str) -> None:

@@ -133,7 +133,7 @@ class Compiler:
             session.kernels += 1
             try:
                 module = session.sgl.load_module(name)
-            except spy.SlangCompileError as error:
+            except (RuntimeError, spy.SlangCompileError) as error:
                 raise CompileError(f"a cached kernel does not load: {error}", hint="it is compiled again") from error
             return Program(_link(session.sgl, module, entry_point, conformances), name, dict)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.cachefile import sealed, unsealed
 from fusepy.backend.comparisons import check_comparisons
 from fusepy.backend.compiler import Program, digest_name
 from fusepy.backend.diagnostics import clean, unbuilt
@@ -220,8 +221,8 @@ def build_kernel(
 
 def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel | None:
     entry = device.cache.get(key) if all(s.cacheable for s in sources) else None
-    if entry is not None:
-        header = entry.header
+    header = None if entry is None else unsealed(entry.header)
+    if entry is not None and header is not None:
         try:
             program = device.compiler.load_binary(
                 header["name"], dict(entry.payload), sources, source.entry_point, source.conformances
@@ -251,7 +252,7 @@ def _from_slang(
         raise
     device.counters.kernels_compiled += 1
     if all(s.cacheable for s in sources):
-        device.cache.put_async(key, header, program.binaries)
+        device.cache.put_async(key, sealed(header), program.binaries)
     return kernel
 
 
@@ -279,7 +280,7 @@ def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSour
     linked = [list(c) for c in source.conformances]
     modules: Mapping[str, str] = {s.name: s.closure for s in sources}
     return json.dumps(
-        ["kernel", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked],
+        ["kernel 2", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked],
         sort_keys=True,
     )
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 import slangpy as spy
 
 from fusepy.backend.cache import DiskCache
+from fusepy.backend.cachefile import sealed, unsealed
 from fusepy.backend.compiler import Compiler
 from fusepy.backend.emit import Target
 from fusepy.backend.facts import FACTS_VERSION, Facts
@@ -27,6 +28,7 @@ from fusepy.backend.recorder import outlive
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.spellings import Spellings
 from fusepy.backend.transfer import Transfer
+from fusepy.backend.waiting import holds
 
 MAX_LIVE_PLANS = 256  # with the sessions behind them 640 MB of resident memory, measured with 1,000 functions
 
@@ -140,7 +142,7 @@ class Device(Spellings):
         Memory of tensors that still exist goes with them. Inside a call on this device (a hook, a finaliser that runs there) the
         device is closed as soon as that call is over.
         """
-        if _holds(self.lock):
+        if holds(self.lock):
             threading.Thread(target=self.close, name="fusepy-close").start()
             return
         if self.lost is None:
@@ -225,7 +227,7 @@ class Device(Spellings):
         found = self._facts.get(source.closure)
         if found is None:
             entry = self.cache.get(self.facts_key(source)) if source.cacheable else None
-            found = self._facts[source.closure] = Facts(entry.header if entry else None)
+            found = self._facts[source.closure] = Facts(unsealed(entry.header) if entry else None)
         return found
 
     def save_facts(self, source: ModuleSource) -> None:
@@ -233,7 +235,7 @@ class Device(Spellings):
         facts = self.facts(source)
         if facts.changed and source.cacheable:
             facts.changed = False
-            self.cache.put_async(self.facts_key(source), facts.data, {})
+            self.cache.put_async(self.facts_key(source), sealed(facts.data), {})
 
     def facts_key(self, source: ModuleSource) -> str:
         """The key of a module's facts in the disk cache."""
@@ -278,15 +280,6 @@ _open: Live[Device] = Live()
 def open_devices() -> list[Device]:
     """The devices of this process that are open."""
     return [d for d in _open if d.is_open]
-
-
-def _holds(lock: threading.RLock) -> bool:
-    """Whether this thread has the lock already."""
-    try:
-        threading.Condition(lock).notify(0)
-    except RuntimeError:  # "un-acquired lock"
-        return False
-    return True
 
 
 def _after_fork() -> None:

@@ -1,8 +1,9 @@
-"""Waiting until a device has done what was submitted to it, without holding the interpreter."""
+"""Waiting until a device has done what was submitted to it, without holding the interpreter; whether a thread has a lock."""
 
 from __future__ import annotations
 
 import os
+import threading
 import time
 
 import slangpy as spy
@@ -32,6 +33,15 @@ def wait_for_submission(device: spy.Device, submission: int, *, short: bool = Fa
             time.sleep(min(waited / 16, 1e-3))
         else:
             _yield()
+
+
+def holds(lock: threading.RLock) -> bool:
+    """Whether this thread has the lock already."""
+    try:
+        threading.Condition(lock).notify(0)
+    except RuntimeError:  # "un-acquired lock"
+        return False
+    return True
 
 
 def _sleep_0() -> None:

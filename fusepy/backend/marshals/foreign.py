@@ -101,12 +101,18 @@ class SlangpyResults:
     """slangpy's tensors as results: made by slangpy, written by the kernel."""
 
     @staticmethod
-    def make(device: Device, shape: tuple[int, ...], element: Element, args: Sequence[Any]) -> spy.Tensor:
-        """A new slangpy tensor.
+    def make(device: Device, shape: tuple[int, ...], element: Element, args: Sequence[Any]) -> spy.Tensor | None:
+        """A new slangpy tensor; ``None`` for a result without axes, which slangpy's tensors cannot be.
 
         Raises:
-            UnsupportedArgumentError: for a struct that the program of the arguments does not know.
+            UnsupportedArgumentError: for a struct that the program of the arguments does not know, and for no elements at all.
         """
+        if not shape:
+            return None
+        if 0 in shape:
+            raise UnsupportedArgumentError(
+                "slangpy has no tensors without elements", saw=shape, hint="return it as a Tensor: _result='tensor'"
+            )
         like = next((a for a in args if isinstance(a, spy.Tensor)), None)
         dtype: Any = element.type.name
         if like is not None:
