@@ -135,8 +135,7 @@ class Program(Delivery):
         recording.classes = [type(unmapped(v)).__name__ for v in recording.arguments]
         recording.trace.given.clear()
         recording.arguments = ()  # a program outlives its first call, and must not keep what that was called with
-        for source in self.sources:
-            device.save_facts(source)
+        device.save_facts()
 
     def _narrowed(self) -> dict[int, list[Type]]:
         """The arguments that are converted as they are uploaded, each with the scalars that it is taken as."""

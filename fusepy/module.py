@@ -53,7 +53,7 @@ class Module:
         if not device.facts(source).data.get("symbols"):
             device.compiler.module(source)
             self._symbols = self._oracle.symbols(source.alias)
-            device.save_facts(source)
+            device.save_facts()
         else:
             self._symbols = self._oracle.symbols(source.alias)
         device.modules.add(self)

@@ -68,11 +68,9 @@ class Device(Spellings):
     ):
         self._sgl = sgl
         self._options = options  # what `sgl` was opened with; None where somebody else has opened it, who closes it too
-        info = sgl.info
+        info, built = sgl.info, f"{spy.SGL_VERSION} {spy.SGL_GIT_VERSION}"
         self.name = f"{info.adapter_name} ({info.api_name})"
-        self.identity = (
-            f"{spy.SGL_VERSION} {spy.SGL_GIT_VERSION} {info.api_name} {info.adapter_name} {sgl.supported_shader_model.name}"
-        )
+        self.identity = f"{built} {info.api_name} {info.adapter_name} {sgl.supported_shader_model.name}"
         self.include_paths = tuple(str(p) for p in include_paths)
         self.lock = threading.RLock()
         self.queue = Queue(sgl, self.lock, deferred=deferred)
@@ -146,6 +144,7 @@ class Device(Spellings):
             threading.Thread(target=self.close, name="fusepy-close").start()
             return
         if self.lost is None:
+            self.save_facts()
             self.cache.flush()  # it reads files that go with the device
         with self.lock:
             if self.lost is None:
@@ -226,16 +225,17 @@ class Device(Spellings):
         """What is known about a module, from this process or the disk cache."""
         found = self._facts.get(source.closure)
         if found is None:
-            entry = self.cache.get(self.facts_key(source)) if source.cacheable else None
-            found = self._facts[source.closure] = Facts(unsealed(entry.header) if entry else None)
+            key = self.facts_key(source) if source.cacheable else None
+            entry = self.cache.get(key) if key is not None else None
+            found = self._facts[source.closure] = Facts(unsealed(entry.header) if entry else None, key)
         return found
 
-    def save_facts(self, source: ModuleSource) -> None:
-        """Writes new facts to the disk cache."""
-        facts = self.facts(source)
-        if facts.changed and source.cacheable:
-            facts.changed = False
-            self.cache.put_async(self.facts_key(source), sealed(facts.data), {})
+    def save_facts(self) -> None:
+        """Writes new facts to the disk cache; kernels ask as well, so also once one is built, and before the process ends."""
+        for facts in list(self._facts.values()):
+            if facts.changed and facts.key is not None:
+                facts.changed = False
+                self.cache.put_async(facts.key, sealed(facts.data), {})
 
     def facts_key(self, source: ModuleSource) -> str:
         """The key of a module's facts in the disk cache."""
@@ -248,6 +248,7 @@ class Device(Spellings):
 
     def keep(self, plan: Any) -> None:
         """Registers a live plan; past `MAX_LIVE_PLANS` the oldest gives up its kernels and compiles them again when called."""
+        self.save_facts()
         with self.lock:
             self._plans[id(plan)] = weakref.ref(plan)
             self._plans.move_to_end(id(plan))
