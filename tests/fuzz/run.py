@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from tests.fuzz.compare import KINDS, kind_of, watched, wrong_numbers
 from tests.fuzz.inputs import CALLS, container, given, meant
 from tests.fuzz.meaning import evaluate
 from tests.fuzz.module import SOURCE
 from tests.fuzz.program import Program
 from tests.fuzz.text import direct, function_text, name_of, parameters_of, step_text
-from tests.fuzz.values import SCALARS, UNIT, Val, is_float
+from tests.fuzz.values import SCALARS, Val
 
 MODES = ("fused", "replay", "again", "given", "eager", "lazy", "graph")
 HANDED = ("fused", "replay", "again", "graph")  # the modes whose results are in the container of the arguments
@@ -255,7 +255,7 @@ class Runner:
             return "shape", f"shape {array.shape}, not {shape}"
         if kind in ("tensor", "numpy", "torch") and array.dtype != np.dtype(SCALARS[want.scalar]):
             return "type", f"dtype {array.dtype}"
-        if kind in ("list", "number") and array.size and array.dtype.kind not in _KINDS[np.dtype(SCALARS[want.scalar]).kind]:
+        if kind in ("list", "number") and array.size and array.dtype.kind not in KINDS[np.dtype(SCALARS[want.scalar]).kind]:
             return "type", f"a {kind} of {array.dtype}"
         return wrong_numbers(array, want)
 
@@ -268,61 +268,3 @@ def on_one_line(text: str) -> Any:
             if hasattr(node, name):
                 setattr(node, name, 1)
     return compile(tree, "fuzzed.py", "exec")
-
-
-@contextlib.contextmanager
-def watched() -> Iterator[list[str]]:
-    """Kernels that may run beside one that fills what they read, which no number shows on a device that runs them in order."""
-    from fusepy.backend.kernel import Kernel
-
-    written: set[int] = set()
-    seen: list[str] = []
-    launch = Kernel.launch
-
-    def watching(self: Any, device: Any, values: Any, count: int, by_axis: Any = None) -> None:
-        if not device.queue.overlaps:
-            written.clear()
-        for value, one in zip(values, self.fields):
-            if one.role == "pointer" and value in written:
-                seen.append("a kernel reads what the one before it fills, and no barrier is between them")
-        launch(self, device, values, count, by_axis)
-        written.update(value for value, one in zip(values, self.fields) if one.role == "out")
-
-    Kernel.launch = watching  # type: ignore[method-assign]
-    try:
-        yield seen
-    finally:
-        Kernel.launch = launch  # type: ignore[method-assign]
-
-
-_KINDS = {"b": "b", "i": "iu", "u": "iu", "f": "f"}
-
-
-def wrong_numbers(array: Any, want: Val) -> tuple[str, str] | None:
-    """Whether some number is further off than rounding explains."""
-    if not want.v.size:
-        return None
-    if not is_float(want.scalar):
-        bad = (array != want.v) & ~(want.e > 0)
-    else:
-        with np.errstate(all="ignore"):
-            wide = array.astype(np.longdouble)
-            slack = np.where(want.e > 0, UNIT[want.scalar] * np.abs(want.v).astype(np.float64), 0)
-            bad = ~(np.abs(wide - want.v) <= want.e + slack) & np.isfinite(want.e)
-    if not np.any(bad):
-        return None
-    at = tuple(int(i) for i in np.argwhere(bad)[0])
-    bound = f" within {float(want.e[at]):.3g}" if is_float(want.scalar) else ""
-    return "values", f"{array[at]!r} at {at}, not {want.v[at]!r}{bound}; {int(bad.sum())} of {bad.size} are wrong"
-
-
-def kind_of(value: Any) -> str:
-    """The container of a result."""
-    name = type(value).__module__.partition(".")[0]
-    if name == "fusepy":
-        return "tensor"
-    if name == "torch":
-        return "torch"
-    if isinstance(value, np.ndarray):
-        return "numpy"
-    return "list" if isinstance(value, list) else "number"

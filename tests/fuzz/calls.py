@@ -1,0 +1,150 @@
+"""The meaning of the Slang functions that programs call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.components import construct, dot, matmul, part, strong
+from tests.fuzz.elementwise import OPERATORS, SEVERAL, add, multiply, subtract, where
+from tests.fuzz.reductions import chain, reduce, summed
+from tests.fuzz.values import UNIT, WIDE, Refused, Val, make, number
+
+
+def _constant(*numbers: float) -> Val:
+    return make("float", (len(numbers),), np.asarray(numbers))
+
+
+def _total(x: Val, t: Val, weights: bool) -> Val:
+    if weights:
+        rows = make("float", (), np.arange(1, t.grid[0] + 1, dtype=WIDE)[:, None])
+        t = multiply(t, rows)
+    e = np.broadcast_to(t.e, t.v.shape)
+    size = float(np.abs(t.v).sum()) + float(np.abs(x.v).max(initial=0))
+    v, bound = summed(t.v, e, "float", t.v.size, np.sum)
+    if bound:
+        bound += t.v.size * UNIT["float"] * size
+    return add(x, make("float", (), np.asarray(v), np.asarray(bound), rounds=0))
+
+
+def next_row(t: Val) -> Val:
+    rows = np.minimum(np.arange(t.grid[0]) + 1, t.grid[0] - 1)
+    return Val(t.scalar, (), t.v[rows], np.broadcast_to(t.e, t.v.shape)[rows])
+
+
+def _count(x: Val, t: Val) -> Val:
+    weighted = multiply(t, make("int", (), np.arange(1, t.grid[0] + 1)))
+    total = reduce({"kind": "sum", "axis": None}, weighted)[0]
+    return add(x, total)
+
+
+def _turned(x: Val) -> Val:
+    return Val(x.scalar, x.comp[::-1], np.swapaxes(x.v, -1, -2), np.swapaxes(np.broadcast_to(x.e, x.v.shape), -1, -2))
+
+
+def _luma(c: Val) -> Val:
+    return dot(c, _constant(1, 2, 4))
+
+
+RAY = ("Ray", (4,))  # three numbers of `at`, then `t`
+
+
+def _ray(at: Val, t: Val) -> Val:
+    made = construct({"scalar": "float", "comp": (4,)}, at, t)[0]
+    return Val("Ray", (4,), made.v, made.e)
+
+
+def _fields(r: Val) -> tuple[Val, Val]:
+    x = Val("float", (4,), r.v, r.e)
+    return part(x, [0, 1, 2]), part(x, 3)
+
+
+def _along(r: Val, k: Val) -> Val:
+    at, t = _fields(r)
+    return add(multiply(at, k), t)
+
+
+def _moved(r: Val, k: Val) -> Val:
+    at, t = _fields(r)
+    return _ray(add(at, k), t)
+
+
+def field(attrs: dict[str, Any], r: Val) -> list[Val]:
+    if r.scalar != "Ray":
+        raise Refused("no struct")
+    return [_fields(r)[attrs["name"] == "t"]]
+
+
+def choose(attrs: dict[str, Any], test: Val, a: Val, b: Val) -> list[Val]:
+    if (a.scalar, b.scalar, test.scalar, test.comp) != ("Ray", "Ray", "bool", ()):
+        raise Refused("no structs")
+    a, b = (Val("float", (4,), x.v, x.e) for x in (a, b))
+    made = where(test, a, b)
+    return [Val("Ray", (4,), made.v, made.e)]
+
+
+FL, F2, F3, M23 = ("float", ()), ("float", (2,)), ("float", (3,)), ("float", (2, 3))
+# name -> parameters, and what it gives; a parameter "whole 1" is an array that is read whole
+FUNCTIONS: dict[str, tuple[list[Any], Callable[..., Any]]] = {
+    "twice": ([FL], lambda x: multiply(number(2), x)),
+    "less": ([FL, FL], subtract),
+    "add": ([FL, FL], add),
+    "big": ([FL, FL], SEVERAL["maximum"][1]),
+    "add_int": ([("int", ())] * 2, add),
+    "add_long": ([("int64_t", ())] * 2, add),
+    "mix_double": ([("double", ())] * 2, lambda a, b: subtract(multiply(a, number(2)), b)),
+    "less_half": ([("half", ())] * 2, subtract),
+    "either": ([("bool", ())] * 2, OPERATORS["bitor"][1]),
+    "same": ([None], lambda x: x),
+    "tone": ([F3, FL], lambda c, k: add(multiply(c, k), _constant(1, 2, 3))),
+    "luma": ([F3], _luma),
+    "chain": ([F2, F2], chain),
+    "apply": ([M23, F2], lambda m, v: matmul(v, m)),
+    "turn": ([M23], _turned),
+    "ray": ([F3, FL], _ray),
+    "along": ([RAY, FL], _along),
+    "moved": ([RAY, FL], _moved),
+    "parts": ([FL], lambda x: (SEVERAL["minimum"][1](x, number(0)), SEVERAL["maximum"][1](x, number(0)))),
+    "bump": ([FL, FL], lambda x, by: (x, add(x, by))),
+    "exchange": ([("int", ())] * 2, lambda a, b: (b, a)),
+    "total1": ([FL, "whole float 1"], lambda x, t: _total(x, t, False)),
+    "total2": ([FL, "whole float 2"], lambda x, t: _total(x, t, True)),
+    "count1": ([("int", ()), "whole int 1"], _count),
+}
+
+
+def call(attrs: dict[str, Any], *operands: Val) -> list[Val]:
+    parameters, f = FUNCTIONS[attrs["name"]]
+    for p, x in zip(parameters, operands, strict=True):
+        if isinstance(p, str):
+            _, scalar, rank = p.split()
+            if (x.scalar, x.comp, x.rank) != (scalar, (), int(rank)) or x.weak:
+                raise Refused("whole")
+        elif p is not None and ((x.scalar, x.comp) != p or (x.weak and x.rank)):
+            raise Refused("type")
+    if attrs["name"] == "same" and operands[0].rank and not operands[0].comp:
+        raise Refused("an array of scalars may be one of vectors")
+    grid = np.broadcast_shapes(*(x.grid for p, x in zip(parameters, operands) if not isinstance(p, str)))
+    found = f(*operands)
+    made = list(found) if isinstance(found, tuple) else [found]
+    return [strong(Val(x.scalar, x.comp, *_spread(x, grid))) for x in made]
+
+
+def _spread(x: Val, grid: tuple[int, ...]) -> tuple[Any, Any]:
+    return np.broadcast_to(x.v, grid + x.comp), np.broadcast_to(x.e, grid + x.comp)
+
+
+def outer(attrs: dict[str, Any], a: Val, b: Val) -> list[Val]:
+    """``m.less`` of values that run along dimensions of their own."""
+    rank = max([*attrs["a"], *attrs["b"]], default=-1) + 1
+    if {*attrs["a"], *attrs["b"]} != set(range(rank)) or a.rank != len(attrs["a"]) or b.rank != len(attrs["b"]):
+        raise Refused("dimensions")
+    return call({"name": "less"}, *(_turn_axes(x, d, rank) for x, d in ((a, attrs["a"]), (b, attrs["b"]))))
+
+
+def _turn_axes(x: Val, dims: Sequence[int], rank: int) -> Val:
+    order = [dims.index(d) for d in sorted(dims)]
+    shape = [x.grid[dims.index(d)] if d in dims else 1 for d in range(rank)]
+    return Val(x.scalar, x.comp, np.transpose(x.v, order).reshape(shape), np.transpose(x.e, order).reshape(shape), x.weak)
