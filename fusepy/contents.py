@@ -52,7 +52,10 @@ def _holding(given: Sequence[Any], dtype: Any, device: Device) -> Tensor:
     if len(given) == 1 and isinstance(first, Tensor):
         return first.detach() if dtype is None else first.view(first.shape, dtype)
     if len(given) == 1 and isinstance(first, np.ndarray):
-        return Tensor.from_numpy(device, cast("Array", first), dtype)
+        array, struct = cast("Array", first), None if dtype is None else element_of(dtype)
+        if struct is not None and struct.dtype.names is not None and array.dtype.names is None:
+            return _structs(array, struct, device)
+        return Tensor.from_numpy(device, array, dtype)
     if len(given) == 1 and hasattr(first, "__dlpack__"):
         return Tensor.from_dlpack(device, first, dtype)
     if not all(isinstance(row, list) for row in given):

@@ -157,13 +157,13 @@ class Function(Caller):
 
     # ---- raw dispatch -------------------------------------------------------------------------------------------
 
-    def dispatch(self, threads: Any, *args: Any, vars: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+    def dispatch(self, threads: Any = None, *args: Any, vars: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         """Runs a compute entry point as it is written, over so many threads, rounded up to whole groups.
 
         A function that is no entry point runs too: its first parameter gets the thread id, and nothing past `threads` runs.
 
         Args:
-            threads: one to three numbers.
+            threads: one to three numbers; sgl's spelling ``thread_count=`` is taken as well.
             args: uniform parameters in order; ``kwargs`` parameters and globals by name. Tensors go to pointers as they are; to
                 structured buffers through a copy of their size, and back.
             vars: globals by name, nested dicts for structs and parameter blocks.
@@ -182,6 +182,8 @@ class Function(Caller):
             >>> to.to_numpy()
             array([0, 2, 4], dtype=uint32)
         """
+        if threads is None:
+            threads = kwargs.pop("thread_count", ())
         dispatch(self, thread_count([threads], self.__name__), args, kwargs, vars)
 
     def threads(self, *counts: Any) -> Dispatch:

@@ -186,6 +186,20 @@ def array_offers(value: Value, map: ArgMap, param: Param, libraries: Sequence[st
     for type in [param.type] if param.type is not None else candidates(value, libraries):
         if map.type is None or (map.type is type.element and param.type is not None):
             yield from whole_offers(value, type, told=map.type is None)
+    if param.type is None and map.type is None and value.container in MEMORY:
+        for held in _elements(value):
+            for type in (Type.pointer(held), Type.resource("StructuredBuffer", held), Type.resource("RWStructuredBuffer", held)):
+                yield from whole_offers(value, type)
+
+
+def _elements(value: Value) -> Iterator[Type]:
+    """What memory of `value` can be seen as holding: its own type, or vectors and matrices of the last axes."""
+    yield value.type
+    *_, rows, columns = (None, None, *value.dims)
+    if value.type.kind is Kind.SCALAR and columns is not None and columns > 1:
+        yield Type.vector(value.type, columns)
+        if rows is not None:
+            yield Type.matrix(value.type, rows, columns)
 
 
 def fixed_offers(value: Value) -> Iterator[Offer]:
