@@ -86,19 +86,16 @@ class Delivery:
             for j, (t, e) in enumerate(zip(targets, self.elements))
         ]
         for j, out in enumerate(outs):
-            earlier = [o for o in outs[:j] if isinstance(o, Tensor)] if isinstance(out, Tensor) else []
-            if any(overlap(o, out) for o in earlier):
-                raise ShapeError(
-                    f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
-                )
+            for k, other in enumerate(outs[:j]):
+                if isinstance(out, Tensor) and isinstance(other, Tensor) and overlap(other, out):
+                    raise self._shared(j, k)
         arrays: dict[int, Array] = {j: t for j, t in enumerate(targets) if isinstance(t, np.ndarray)}
         shapes = self.out_shapes([shape_of(v) for v in placed]) if arrays else []
         for j, array in arrays.items():  # before anything runs: a call that fails changes nothing
             self._check_target(array, shapes[j], self.elements[j], self._target(j))
-            if any(np.may_share_memory(array, arrays[k]) for k in arrays if k < j):
-                raise ShapeError(
-                    f"{self.graph.name}: {self._target(j)} shares memory with another result", hint="give each its own"
-                )
+            for k, other in arrays.items():
+                if k < j and np.may_share_memory(array, other):
+                    raise self._shared(j, k)
         ran = placed
         if self.detours is not None:
             ran = self.detours.enter(self.values(args), placed, [*outs, *arrays.values()])
@@ -177,6 +174,11 @@ class Delivery:
                 hint="pass a writable array; one that is read as structs can be written if the bytes of each lie together",
             )
         return None
+
+    def _shared(self, j: int, k: int) -> ShapeError:
+        """The error for two results in one place."""
+        what = f"{self.graph.name}: {self._target(j)} shares memory with another result, {self._target(k)}"
+        return ShapeError(what, saw=f"results {k} and {j} of {len(self.elements)}", hint="give each its own")
 
     def fresh_textures(self, placed: Sequence[Any]) -> list[Bound | None]:
         """A texture for each result that goes into one."""

@@ -55,6 +55,16 @@ def _array_ufunc(self: Mapped, ufunc: Any, method: str, *inputs: Any, **kwargs: 
     return _operate(ufunc_name(ufunc, method, kwargs), ufunc, *inputs)
 
 
+def _divmod(self: Mapped, other: Any) -> tuple[Any, Any]:
+    return self // other, self % other  # type: ignore[operator]  # these are added below
+
+
+def _rdivmod(self: Mapped, other: Any) -> tuple[Any, Any]:
+    return other // self, other % self
+
+
+setattr(Mapped, "__divmod__", _divmod)  # noqa: B010
+setattr(Mapped, "__rdivmod__", _rdivmod)  # noqa: B010
 for _name, _op in BINARY.items():
     _function = getattr(operator, f"__{_name}__")
     setattr(Mapped, f"__{_name}__", _forward(_op, _function))

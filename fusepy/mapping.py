@@ -116,7 +116,9 @@ def vmap(value: Any, dims: int | Sequence[int]) -> Any:
         >>> vmap([1.0, 2.0], (0,))
         [1.0, 2.0] vmap(d0)
     """
-    checked = check_dims(tuple(dims) if isinstance(dims, (Sequence, np.ndarray)) else (dims,))
+    checked = check_dims(
+        tuple(dims) if isinstance(dims, (Sequence, np.ndarray)) and not isinstance(dims, (str, bytes)) else (dims,)
+    )
     inner, map = _unwrap(value)
     if map.dims is not None:
         raise ShapeError("a value is mapped twice", saw=f"{map} and {checked}", hint="write one vmap")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from fusepy.errors import LeakedTracerError, TraceError
+import numpy as np
+
+from fusepy.errors import LeakedTracerError, TraceError, UnknownNameError
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Kind, Type
@@ -64,6 +66,11 @@ class Traced:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # protocols that look for special methods must not record a member
             raise AttributeError(name)
+        if name in _OF_ARRAYS and self.type.kind is not Kind.NAMED:
+            self.check(self._recorder)
+            raise UnknownNameError(
+                f"a traced value has no .{name}", place=user_line(), saw=f"{self.type} made at {self._loc}", hint=_OF_ARRAYS[name]
+            )
         method = self._recorder.method(self, name)
         return self._record("member", self, name=name) if method is None else method
 
@@ -87,7 +94,16 @@ class Traced:
         """Operators between arrays and traced values come this way; other NumPy functions have no traced form."""
         return self._record(ufunc_name(ufunc, method, kwargs), *inputs)
 
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Traced:
+        """NumPy's functions that are no ufuncs: `where` means what fusepy's does, others have no traced form."""
+        if function is np.where and len(args) == 3 and not kwargs:
+            return self._record("select", *args)
+        name = function.__name__
+        raise self._refuse(f"numpy.{name}()", f"use fusepy's function of that meaning, e.g. fusepy.{_LIKE.get(name, 'sum')}")
+
     def _refuse(self, what: str, hint: str) -> TraceError:
+        if not self._trace.active:
+            return leaked(self)
         return TraceError(f"{what} of a traced {self.type}", place=user_line(), saw=f"made at {self._loc}", hint=hint)
 
     def __bool__(self) -> bool:
@@ -105,10 +121,39 @@ class Traced:
 
     __index__ = __int__
 
+    def __complex__(self) -> complex:
+        raise self._refuse("complex()", "Slang has no complex numbers; compute with two values, or a float2")
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self._refuse("the digits", "a traced value has no number yet; format what the function returns")
+        return repr(self)
+
+    def __round__(self, digits: Any = None) -> NoReturn:
+        raise self._refuse("round()", "use fusepy.round(value), which gives a float, and vcast(…, 'int') for an integer")
+
+    def __floor__(self) -> NoReturn:
+        raise self._refuse("math.floor()", "use fusepy.floor(value), which gives a float, and vcast(…, 'int') for an integer")
+
+    def __ceil__(self) -> NoReturn:
+        raise self._refuse("math.ceil()", "use fusepy.ceil(value), which gives a float, and vcast(…, 'int') for an integer")
+
+    def __trunc__(self) -> NoReturn:
+        raise self._refuse("math.trunc()", "use fusepy.trunc(value), which gives a float, and vcast(…, 'int') for an integer")
+
+    def __divmod__(self, other: Any) -> tuple[Traced, Traced]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Traced, Traced]:
+        return other // self, other % self
+
     def __iter__(self) -> Iterator[Traced]:
         if self.type.kind is Kind.VECTOR:  # the components of a vector are known; the elements of a tensor are not
             return iter([self[i] for i in range(self.type.shape[0])])
         raise self._refuse("iteration", "call Slang functions on the whole value; a loop over elements is what the grid does")
+
+    def __contains__(self, item: Any) -> bool:
+        raise self._refuse("the truth of `in`", "compare each component, and join the results with |")
 
     def __len__(self) -> int:
         if self.type.shape:
@@ -116,6 +161,8 @@ class Traced:
         raise self._refuse("len()", "sizes are known when the function runs, not while it is traced")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        if not self._trace.active:
+            raise leaked(self)
         no_array(self)
 
     def __pos__(self) -> Traced:
@@ -184,7 +231,19 @@ _UFUNCS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv", "remainder": "mod",
     "power": "pow", "matmul": "matmul", "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor",
     "left_shift": "shl", "right_shift": "shr", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
-    "equal": "eq", "not_equal": "ne",
+    "equal": "eq", "not_equal": "ne", "negative": "neg", "invert": "invert", "absolute": "abs", "sin": "sin", "cos": "cos",
+    "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh",
+    "tanh": "tanh", "exp": "exp", "exp2": "exp2", "log": "log", "log2": "log2", "log10": "log10", "sqrt": "sqrt",
+    "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "round", "minimum": "minimum", "maximum": "maximum",
+}  # fmt: skip
+_LIKE = {n: n for n in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "clip", "where", "dot", "cross")}
+_LIKE.update(amax="max", amin="min", cumsum="scan", cumprod="scan", round="round")
+_SIZES = "sizes are known when the function runs: ask the array before the call, or pass what you need as an argument"
+_OF_ARRAYS = {
+    "shape": _SIZES, "ndim": _SIZES, "size": _SIZES, "dtype": "its Slang type is .type; convert with fusepy.vcast(value, type)",
+    "T": "say which axis runs where with fusepy.vmap(value, (1, 0))", "astype": "write fusepy.vcast(value, type)",
+    **{n: f"write fusepy.{n}(value)" for n in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "round")},
+    "clip": "write fusepy.clip(value, low, high)", "reshape": "reshape the array before the call",
 }  # fmt: skip
 for _name, _op in BINARY.items():
     setattr(Traced, f"__{_name}__", _forward(_op))

@@ -499,7 +499,21 @@ def _if(x: Any) -> Any:
         (lambda x: len(x), "len()"),
         (lambda x: x[1:], "sliced"),
         (lambda x: __import__("math").sin(x), "float()"),
-        (lambda x: np.sin(x), "numpy.sin()"),
+        (lambda x: np.cbrt(x), "numpy.cbrt()"),
+        (lambda x: np.where(x > 0), "numpy.where()"),
+        (lambda x: np.sum(x), "numpy.sum()"),
+        (lambda x: np.stack([x, x]), "numpy.stack()"),
+        (lambda x: np.asarray(x), "a NumPy array cannot be made"),
+        (lambda x: round(x), "round()"),
+        (lambda x: round(x, 2), "round()"),
+        (lambda x: __import__("math").floor(x), "math.floor()"),
+        (lambda x: __import__("math").ceil(x), "math.ceil()"),
+        (lambda x: __import__("math").trunc(x), "math.trunc()"),
+        (lambda x: f"{x:.2f}", "the digits"),
+        (lambda x: complex(x), "complex()"),
+        (lambda x: __import__("operator").index(x), "int()"),
+        (lambda x: [1, 2, 3][x], "int()"),
+        (lambda x: 1.0 in x, "the truth of `in`"),
         (lambda x: np.add.reduce(x), "numpy.add.reduce()"),
     ],
 )
@@ -507,6 +521,25 @@ def test_row_11_numbers_that_do_not_exist_yet(device: Any, function: Any, what: 
     error = misuse(lambda: fp.fuse(function)(ramp(5)), fp.TraceError, TypeError, what)
     line = int(str(error).split(":")[1])
     assert line == function.__code__.co_firstlineno + (function is _if), "the user's own line"
+
+
+@pytest.mark.parametrize("name", ["shape", "ndim", "size", "dtype", "T", "astype", "sum", "reshape"])
+def test_row_11_attributes_of_arrays(device: Any, name: str) -> None:
+    misuse(lambda: fp.fuse(lambda x: getattr(x, name))(ramp(5)), fp.UnknownNameError, AttributeError, f".{name}", "float")
+
+
+def test_row_11_what_has_a_meaning(device: Any) -> None:
+    x, y = ramp(5) * 4 - 2, ramp(5) + 1
+    quotient, rest = fp.fuse(lambda x, y: divmod(x, y))(x, y)
+    same(quotient, x // y)
+    same(rest, x % y)
+    same(fp.fuse(lambda x: divmod(3.0, x)[1])(y), np.float32(3) % y)
+    same(divmod(fp.vmap(x, 0), 2.0)[1], x % np.float32(2))
+    same(fp.fuse(lambda x: np.where(x > 0, x, 0.5))(x), np.where(x > 0, x, np.float32(0.5)))
+    found = fp.fuse(lambda x, y: (np.floor(x), np.rint(x), np.abs(x), np.minimum(x, y), np.maximum(ramp(5), x), -x))(x, y)
+    for have, want in zip(found, (np.floor(x), np.rint(x), np.abs(x), np.minimum(x, y), np.maximum(ramp(5), x), -x)):
+        same(have, want)
+    np.testing.assert_allclose(fp.fuse(lambda y: np.sin(y) + np.arctan2(y, y))(y), np.sin(y) + np.arctan2(y, y), rtol=1e-5)
 
 
 def test_row_11_the_hint_names_where() -> None:
@@ -525,6 +558,11 @@ def test_row_12_leaks(lib: Any) -> None:
     same(keep(ramp(5)), ramp(5))
     uses = [
         lambda: kept[0] + 1,
+        lambda: bool(kept[0]),
+        lambda: float(kept[0]),
+        lambda: kept[0].shape,
+        lambda: lib.add([kept[0], 1.0], 1),
+        lambda: np.asarray(kept[0]),
         lambda: 1 - kept[0],
         lambda: kept[0].x,
         lambda: kept[0][0],
