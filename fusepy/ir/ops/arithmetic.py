@@ -92,7 +92,10 @@ class Operator(Componentwise):
         if scalar.is_float and self.name in _OF_ITSELF and node.operands[0] is node.operands[1]:
             type, value = shaped(scalar, node.operands[0].type.shape), _OF_ITSELF[self.name]
             return _of_itself(converted[0], type, value, self.name != "sub")
-        return (self.slang if scalar.is_float else self.slang_int).format(*converted, t=shaped(scalar, shape))
+        type = shaped(scalar, shape)
+        if self.name in ("floordiv", "mod") and node.operands[0] is node.operands[1]:  # 0 // 0 is 0, as in NumPy
+            return f"{type}({converted[0]} != {type}(0))" if self.name == "floordiv" else f"{type}(0)"
+        return (self.slang if scalar.is_float else self.slang_int).format(*converted, t=type)
 
 
 class Shift(Operator):
