@@ -32,6 +32,8 @@ def test_example_runs(path: Path, tmp_path: Path):
         encoding="utf-8",
         timeout=120,
     )
+    if os.environ.get("FUSEPY_DEVICE") == "cuda" and "CUDA has no textures of three components" in done.stderr:
+        pytest.skip("its texture is a Texture2D<float3>, which fusepy refuses on CUDA")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) >= 3
     assert list(tmp_path.iterdir()) == []
