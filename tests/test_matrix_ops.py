@@ -129,3 +129,32 @@ def test_hints_of_kernels_that_drivers_refuse() -> None:
     assert "arrays of vectors" in unbuilt("matrix<int8_t,2,2> v0 = a;", "failed with error: -13 (unknown)")
     assert "one row or column" in unbuilt("float1x3 v0 = a;", "matrices with 1 column or row are not supported")
     assert "integers" not in unbuilt("float3 v0 = a / a;", "failed with error: -13 (unknown)")
+
+
+@pytest.mark.req("C5", "T1")
+@pytest.mark.parametrize("scalar", ["int8_t", "uint8_t", "int16_t", "uint16_t"])
+def test_small_integers_wrap_before_they_are_used(device: Any, scalar: str) -> None:
+    """CUDA computes them in `int`, as C does: what overflows must be gone before it is converted, compared or divided."""
+    dtype = Type.parse(scalar).dtype
+    assert dtype is not None
+    info = np.iinfo(dtype)
+    x = np.array([info.min, info.min + 1, info.max - 1, info.max, 3, 100], dtype)
+    y = np.array([2, 7, 3, info.max, info.max, 5], dtype)
+
+    @fp.fuse
+    def program(x: Any, y: Any) -> Any:
+        wrapped = (x * y, x + y, x - y, ~x, -x, x << 1, fp.maximum(x + y, y), fp.minimum(x, y), fp.clip(x, y, y + y))
+        return *(fp.vcast(w, "float") for w in wrapped), (x + y) // y, (x * y) % y, x + y > y, fp.vcast(x * y, "bool")
+
+    with np.errstate(all="ignore"):
+        wrapped = [x * y, x + y, x - y, ~x, -x, x << dtype.type(1), np.maximum(x + y, y), np.minimum(x, y)]
+        wrapped += [np.minimum(np.maximum(x, y), y + y)]
+        wanted = [*(w.astype(np.float32) for w in wrapped), (x + y) // y, (x * y) % y, x + y > y, (x * y).astype(bool)]
+    for i, (found, expected) in enumerate(zip(program(x, y), wanted, strict=True)):
+        np.testing.assert_array_equal(found, expected, err_msg=str(i))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_the_complement_of_bools(device: Any, size: int) -> None:
+    x = np.random.default_rng(0).integers(0, 2, (33, size)).astype(bool)
+    np.testing.assert_array_equal(fp.fuse(lambda x: ~fp.vcast(x, f"bool{size}") if size > 1 else ~x)(x), ~x)

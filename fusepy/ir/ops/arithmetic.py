@@ -11,7 +11,7 @@ import numpy as np
 
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops.base import Array, Componentwise, Op, common_shape, components, computed, convert, shaped
+from fusepy.ir.ops.base import Array, Componentwise, Op, common_shape, components, computed, convert, shaped, working
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
@@ -92,10 +92,14 @@ class Operator(Componentwise):
         if scalar.is_float and self.name in _OF_ITSELF and node.operands[0] is node.operands[1]:
             type, value = shaped(scalar, node.operands[0].type.shape), _OF_ITSELF[self.name]
             return _of_itself(converted[0], type, value, self.name != "sub")
-        type = shaped(scalar, shape)
+        type, at = shaped(scalar, shape), working(scalar)
         if self.name in ("floordiv", "mod") and node.operands[0] is node.operands[1]:  # 0 // 0 is 0, as in NumPy
             return f"{type}({converted[0]} != {type}(0))" if self.name == "floordiv" else f"{type}(0)"
-        return (self.slang if scalar.is_float else self.slang_int).format(*converted, t=type)
+        if scalar is BOOL and self.name == "invert":
+            return f"!{converted[0]}"  # on CUDA a bool is promoted to an int, whose complement is never zero
+        converted = [convert(c, w, shaped(at, w.shape)) for c, w in zip(converted, want)]
+        text = (self.slang if scalar.is_float else self.slang_int).format(*converted, t=shaped(at, shape))
+        return text if self.compares else convert(text, shaped(at, shape), type)
 
 
 class Shift(Operator):
@@ -112,13 +116,13 @@ class Shift(Operator):
 
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         scalar, shape = self.operand_scalar(node), node.results[0].type.shape
-        type, dtype = shaped(scalar, shape), scalar.dtype
+        narrow, type, dtype = shaped(scalar, shape), shaped(working(scalar), shape), scalar.dtype
         assert dtype is not None
-        x, count = (convert(a, v.type, type) for a, v in zip(args, node.operands))
+        x, count = (convert(convert(a, v.type, narrow), narrow, type) for a, v in zip(args, node.operands))
         last = f"{type}({8 * dtype.itemsize - 1})"
         if self.name == "shr" and dtype.kind == "i":  # what is left is the sign
-            return f"{x} >> (({count} & {last}) | ({last} * {type}(({count} & ~{last}) != {type}(0))))"
-        return f"({x} {self.symbol} ({count} & {last})) * {type}(({count} & ~{last}) == {type}(0))"
+            return convert(f"{x} >> (({count} & {last}) | ({last} * {type}(({count} & ~{last}) != {type}(0))))", type, narrow)
+        return convert(f"({x} {self.symbol} ({count} & {last})) * {type}(({count} & ~{last}) == {type}(0))", type, narrow)
 
 
 # What a finite number gives with itself. Compilers make 1 and 0 of these for NaN, infinities and 0 too, and spirv-opt writes

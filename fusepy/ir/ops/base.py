@@ -13,7 +13,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import MEMORY, is_stored
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.narrowing import is_default
-from fusepy.ir.types import BOOL, DOUBLE, Kind, Type, pair_of
+from fusepy.ir.types import BOOL, DOUBLE, INT, UINT, Kind, Type, pair_of
 
 if TYPE_CHECKING:
     from fusepy.ir.oracle import Oracle
@@ -205,6 +205,21 @@ def convert(name: str, have: Type, want: Type) -> str:
     elif want.scalar is BOOL and want.is_numeric and have.scalar is DOUBLE:
         return f"({name} != 0.0lf)"  # for bool(double) Slang writes a constant of 32 bits where 64 belong
     return f"{want}({name})"
+
+
+def working(scalar: Type) -> Type:
+    """The scalar that integers are computed in: `int` or `uint` for those of 8 and 16 bits, which C computes in `int` as well.
+
+    CUDA's compiler keeps the bits that overflow there until a value is stored, and has no `min` and `max` of such types.
+
+    Example:
+        >>> working(Type.parse("uint8_t")), working(Type.parse("int64_t")), working(Type.parse("half"))
+        (uint, int64_t, half)
+    """
+    dtype = scalar.dtype
+    if dtype is None or dtype.kind not in "iu" or dtype.itemsize >= 4:
+        return scalar
+    return UINT if dtype.kind == "u" else INT
 
 
 def row_of(type: Type) -> Type:

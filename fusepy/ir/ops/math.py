@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops.base import Array, Componentwise, Op, common_shape, components, computed, convert, shaped
+from fusepy.ir.ops.base import Array, Componentwise, Op, common_shape, components, computed, convert, shaped, working
 from fusepy.ir.ops.doubles import spelled
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
@@ -80,7 +80,9 @@ class Spelled(Intrinsic):
         want = node.results[0].type
         assert want.dtype is not None
         spelling = self.spelling if want.is_float else self.unsigned if want.dtype.kind in "ub" else self.integers
-        return spelling.format(*(convert(a, v.type, want) for a, v in zip(args, node.operands)), t=want)
+        at = want.with_scalar(working(want.scalar)) if want.scalar is not None else want
+        operands = (convert(convert(a, v.type, want), want, at) for a, v in zip(args, node.operands))
+        return convert(spelling.format(*operands, t=at), at, want)
 
 
 # Half to even, as NumPy does: Slang's round may do either, and its rint rounds half away from zero on CUDA.

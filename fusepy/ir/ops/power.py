@@ -9,12 +9,12 @@ import numpy as np
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.arithmetic import Operator
-from fusepy.ir.ops.base import Array, Componentwise, components, computed, convert, shaped
+from fusepy.ir.ops.base import Array, Componentwise, components, computed, convert, shaped, working
 from fusepy.ir.ops.doubles import spelled
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
-from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Type
+from fusepy.ir.types import BOOL, FLOAT, HALF, INT, Type
 
 PREFIX = "fzp_"  # of the functions of ``fusepy/slang/fusepy_powers.slang``
 _WHOLE = 64  # up to here integer exponents of floats are multiplied out, there as here
@@ -31,11 +31,7 @@ def _power(x: Array, y: Array) -> Array:
 
 def _working(scalar: Type) -> Type:
     """The scalar that powers are computed in."""
-    dtype = scalar.dtype
-    assert dtype is not None
-    if scalar is HALF:
-        return FLOAT
-    return scalar if dtype.itemsize >= 4 else UINT if dtype.kind == "u" else INT
+    return FLOAT if scalar is HALF else working(scalar)
 
 
 class Power(Operator):
