@@ -84,10 +84,15 @@ def _spread(x: Val, grid: tuple[int, ...]) -> Val:
     return Val(x.scalar, x.comp, np.broadcast_to(x.v, grid), np.broadcast_to(np.broadcast_to(x.e, x.v.shape), grid))
 
 
-def _checked(*operands: Val) -> tuple[int, ...]:
+def _checked(a: dict[str, Any], *operands: Val) -> tuple[int, ...]:
+    """The grid: of what the loop begins with or the branch asks, and of what is used from around."""
     if any(x.comp for x in operands):
         raise Refused("scalars only")
-    return np.broadcast_shapes(*(x.grid for x in operands))
+    bodies = [*a.get("body", []), *a.get("yes", []), *a.get("no", [])]
+    used = {"k0", a.get("limit"), *(o for _, given in bodies for o in given if isinstance(o, str))}
+    if a.get("hi", 0) is None:
+        used.add("k1")
+    return np.broadcast_shapes(*(x.grid for i, x in enumerate(operands) if f"k{i}" in used))
 
 
 def _around(operands: Sequence[Val]) -> dict[str, Val]:
@@ -95,7 +100,7 @@ def _around(operands: Sequence[Val]) -> dict[str, Val]:
 
 
 def fori(a: dict[str, Any], *operands: Val) -> list[Val]:
-    grid = _checked(*operands)
+    grid = _checked(a, *operands)
     init = operands[0]
     if init.weak or init.scalar != a["to"]:
         raise Refused("the type of what is carried")
@@ -112,7 +117,7 @@ def fori(a: dict[str, Any], *operands: Val) -> list[Val]:
 
 
 def loop(a: dict[str, Any], *operands: Val) -> list[Val]:
-    grid = _checked(*operands)
+    grid = _checked(a, *operands)
     init = operands[0]
     if init.weak or init.scalar != a["to"]:
         raise Refused("the type of what is carried")
@@ -128,7 +133,7 @@ def loop(a: dict[str, Any], *operands: Val) -> list[Val]:
 
 
 def branch(a: dict[str, Any], *operands: Val) -> list[Val]:
-    grid = _checked(*operands)
+    grid = _checked(a, *operands)
     if operands[0].scalar != "bool" or operands[0].weak:
         raise Refused("no bool")
     yes, no = (_run(a[k], _around(operands), a["to"]) for k in ("yes", "no"))
