@@ -237,7 +237,10 @@ class Runner:
     def differs(self, got: Any, want: Val, expected: str) -> tuple[str, str] | None:
         """How a result differs from what is wanted, if it does."""
         kind = kind_of(got)
-        if expected and kind != expected and not (expected == "number" and kind == "list" and want.comp):
+        one = (
+            {"number": "list"} if want.comp else {"list": "number"} if not want.grid else {}
+        )  # one value among numbers and lists
+        if expected and kind != expected and one.get(expected) != kind:
             return "container", f"a {kind}, not a {expected}"
         shape = want.v.shape
         if kind == "tensor":
