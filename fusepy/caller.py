@@ -25,6 +25,7 @@ from fusepy.tensor import Tensor
 from fusepy.trace import user_line
 
 Self = TypeVar("Self", bound="Caller")
+OTHERS = 16  # programs beside the first one under a key: extents can say how many axes of structs an array of numbers has
 
 
 class Caller(Inspected):
@@ -157,7 +158,7 @@ class Caller(Inspected):
                 return run(self._setup, self, program, args, kwargs, result)
             except TrailingMismatch:
                 # another trailing extent than the one that Slang's answer was made for: ask again, which may raise
-                return self._again(args, kwargs, returns, result)
+                return self._again(program, args, kwargs, returns, result)
         except CompileError:  # remembered, and raised again from other lines
             raise
         except FusepyError as error:
@@ -196,12 +197,18 @@ class Caller(Inspected):
             error.what = f"{self.__name__}: argument '{name}{error.below}': {error.what}"
             raise error.at(user_line()) from None
 
-    def _again(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None, result: Any) -> Any:
+    def _again(
+        self, first: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None, result: Any
+    ) -> Any:
+        """Runs a call by another program under the same key than the first one, which was made for other extents."""
+        for program in list(first.others.values()):
+            try:
+                return self._by(program, args, kwargs, result)
+            except TrailingMismatch:
+                continue
         try:
             program = self._compile(args, kwargs, returns)
-            if self._setup is None:
-                return program(flat(args) if program.nested else args, result)
-            return run(self._setup, self, program, args, kwargs, result)
+            found = self._by(program, args, kwargs, result)
         except TrailingMismatch as mismatch:
             raise ShapeError(
                 f"{self.__name__}: an argument's trailing axes do not hold the type that it is cast to",
@@ -209,6 +216,23 @@ class Caller(Inspected):
                 expected=mismatch.expected,
                 hint="reshape the array so that its last axes are the components, or vcast to another type",
             ) from None
+        program.device.counters.plan_misses += 1
+        while len(first.others) >= OTHERS:
+            first.others.pop(next(iter(first.others)), None)
+        self._hold(program, first.others, object())
+        return found
+
+    def _by(self, program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
+        if self._setup is None:
+            return program(flat(args) if program.nested else args, result)
+        return run(self._setup, self, program, args, kwargs, result)
+
+    @staticmethod
+    def _hold(program: Program, table: dict[Any, Program], key: Hashable) -> None:
+        """Puts a program into the table in which calls look for it."""
+        table[key] = program
+        program.home = (table, key)
+        program.device.programs.add(program)
 
     def _program(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program:
         try:
@@ -216,9 +240,7 @@ class Caller(Inspected):
         except NoExtents as cause:
             program = cast("Program", SizedByResult(self._set_up(None), cause, tuple(kwargs)))
         program.device.counters.plan_misses += 1
-        self._programs[key] = program
-        program.home = (self._programs, key)
-        program.device.programs.add(program)
+        self._hold(program, self._programs, key)
         return program
 
     def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program:

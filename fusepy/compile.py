@@ -71,6 +71,7 @@ class Program(Delivery):
 
     def __init__(self, recording: Recording, returns: str | Into | None, strict: bool, options: Options = NO_OPTIONS):
         self.home: tuple[dict[Any, Program], Any] = ({}, None)  # the table that holds it, from which a reload takes it
+        self.others: dict[Any, Program] = {}  # under the same key, for extents that this one does not take
         device = self.device = recording.trace.device
         device.check()
         self.recording = recording

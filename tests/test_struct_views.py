@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.caller import Caller
+from fusepy.reload import forget_programs
 from tests.functions import F32, same
 
 SOURCE = """
@@ -73,6 +75,34 @@ def test_extents_decide_how_many_axes_there_are(m: Any) -> None:
     before = fp.stats()
     same(look(RAYS + 1), WANT + 3)
     assert fp.stats().kernels_compiled == before.kernels_compiled
+
+
+@pytest.mark.req("T8", "V11")
+@pytest.mark.parametrize("way", ["fused", "fused, declared inside", "graph"])
+def test_ranks_of_structs_under_one_key_are_compiled_once_each(
+    m: Any, device: Any, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared = m.at.declare(m.Ray, fp.vmapping())
+    call: Any = fp.fuse(lambda a, t: declared(a, t) if "," in way else m.at(fp.vcast(a, m.Ray), t))
+    if way == "graph":
+        call = fp.Graph(inputs=["a", "t"])
+        a, t = call.get_inputs()
+        call.set_outputs(m.at.node()(fp.vcast(a, m.Ray), t))
+    cases = [((4, 6), WANT), ((2, 12), WANT.reshape(2, 2, 3)), ((1, 24), WANT.reshape(1, 4, 3)), ((4, 6), WANT)]
+
+    def check() -> None:
+        for shape, want in cases:
+            same(call(RAYS.reshape(shape), 2.0), want)
+            same(call(fp.Tensor.from_numpy(device, RAYS.reshape(shape)), 2.0).to_numpy(), want)
+
+    check()
+    with monkeypatch.context() as now:
+        now.setattr(Caller, "_compile", None)
+        check()
+    first = next(p for p in call._programs.values() if p.others)
+    forget_programs(device, [first.sources[0].closure])  # as a reload does
+    assert (first.others, call._programs) == ({}, {})
+    check()
 
 
 @pytest.mark.req("T8", "V5", "C10")
