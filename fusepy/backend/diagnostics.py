@@ -29,10 +29,14 @@ def advice(words: str, searched: Sequence[object]) -> str:
     return "mend the Slang source and load it again"
 
 
-def unbuilt(text: str, words: str) -> str:
-    """The hint for a kernel that Slang compiles and the driver refuses, with the texts of its modules."""
+def unbuilt(text: str, words: str) -> tuple[str, str]:
+    """What is wrong with a kernel that Slang compiles and the driver refuses, with the texts of its modules; and the hint."""
     if "matrices with 1 column or row" in words:
-        return "use vectors in the place of matrices of one row or column"
+        return "the driver cannot build", "use vectors in the place of matrices of one row or column"
     if _NARROW_MATRIX.search(text):
-        return "use arrays of vectors for matrices of 8, 16 and 64-bit integers, of which Slang makes bad SPIR-V"
-    return "update the driver; if that does not help, report it with what the function's source() prints"
+        what = "a matrix of 8, 16 or 64-bit integers that a function returns or keeps, of which Slang makes bad SPIR-V, is in"
+        return what, "use arrays of vectors in the place of such matrices"
+    return (
+        "the driver cannot build",
+        "update the driver; if that does not help, report it with what the function's source() prints",
+    )

@@ -25,6 +25,7 @@ from fusepy.backend.marshals.base import (
     to_storage,
 )
 from fusepy.backend.math64 import with_own_modules
+from fusepy.backend.matrices import is_narrow
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.rows import row_kernel, walk_fields
 from fusepy.backend.shims import make_shims
@@ -266,7 +267,9 @@ class RegionKernel:
         write = Statements(names, self.shims, self.plain_names)
         lines = write.nodes(body)
         lines += [f"r_{j} = {names[v]};" for j, v in enumerate(body.outputs)]
-        return [f"void {name}({', '.join(params)})", *block(lines)]
+        values = [*body.inputs, *(v for n in body.nodes for v in n.results)]
+        inlined = "[ForceInline] " * any(is_narrow(v.type) for v in values)
+        return [f"{inlined}void {name}({', '.join(params)})", *block(lines)]
 
     def block(self) -> str:
         """The entry point's parameters where those are not at module scope."""

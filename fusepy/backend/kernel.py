@@ -88,8 +88,8 @@ class Kernel:
                 indices = "'_indices'" in words
                 hint = "a tensor takes one index per axis: t[y, x], or t[int2(x, y)]" if indices else "mend the Slang source"
                 raise CompileError(f"Slang cannot compile kernel {program.name}\n{words}", hint=hint) from error
-            hint = unbuilt("\n".join((source.text, *texts_of(sources))), str(error))
-            raise CompileError(f"the driver cannot build kernel {program.name}", saw=error, hint=hint) from error
+            what, hint = unbuilt("\n".join((source.text, *texts_of(sources))), str(error))
+            raise CompileError(f"{what} kernel {program.name}", saw=error, hint=hint) from error
         self.fields = source.fields
         self.per_group = source.shape.per_group
         self.packer = struct.Struct(_layout(source.fields, offsets, size))

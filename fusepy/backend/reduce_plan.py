@@ -19,6 +19,7 @@ from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import Field, Operand, Variant, reach
+from fusepy.backend.matrices import check_matrices
 from fusepy.backend.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, output_feeds
@@ -291,6 +292,8 @@ def make_plan(
 ) -> Plan:
     """The plan of a region: a `ReducePlan` where it folds or scans. Groups that the user asks for are those of elements only."""
     assert region.body is not None
+    if device.target.kind == "software":
+        check_matrices(region)
     if any(fold_at(region, j) is not None for j in range(len(region.body.outputs))):
         return ReducePlan(device, region, positions, elements, build, strict, targets)
     return Plan(device, region, positions, elements, build, strict, tile, targets)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fusepy.backend.matrices import is_narrow
 from fusepy.ir.graph import Dims
 from fusepy.ir.ops.base import convert as componentwise
 from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
@@ -226,9 +227,9 @@ def to_storage(expression: str, type: Type) -> str:
 def is_split(type: Type, cuda: bool) -> bool:
     """Whether elements lie packed in memory but Slang would step over them otherwise, so that each scalar is accessed by itself.
 
-    Three halfs are eight bytes on CUDA, and a bool in an array is one byte there.
+    Three halfs are eight bytes on CUDA, and a bool in an array is one byte there; of matrices see `backend.matrices`.
     """
-    if type.kind is Kind.ARRAY and type.scalar is BOOL:
+    if (type.kind is Kind.ARRAY and type.scalar is BOOL) or is_narrow(type):
         return True
     return cuda and type.scalar is HALF and type.shape[-1:] == (3,)
 

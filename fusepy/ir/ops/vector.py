@@ -110,7 +110,21 @@ class MatMul(Op):
     def expression(self, node: Node, args: Sequence[str]) -> str:
         scalar = node.results[0].type.scalar or FLOAT
         left, right = (convert(a, v.type, v.type.with_scalar(scalar)) for a, v in zip(args, node.operands))
+        if scalar.dtype is not None and scalar.dtype.kind in "iu" and scalar.dtype.itemsize != 4:
+            return self._by_rows(node, left, right)
         return f"mul({left}, {right})"
+
+    def _by_rows(self, node: Node, left: str, right: str) -> str:
+        """Of 8, 16 and 64-bit integers Slang's `mul` makes SPIR-V that drivers refuse."""
+        a, b = (v.type for v in node.operands)
+
+        def row(of: str) -> str:
+            """A vector with the matrix on the right, or with a vector: one number."""
+            return " + ".join(f"{of}[{k}] * {right}[{k}]" for k in range(b.shape[0]))
+
+        if len(a.shape) == 1:
+            return row(left)
+        return f"{node.results[0].type}({', '.join(row(f'{left}[{i}]') for i in range(a.shape[0]))})"
 
 
 VECTOR_OPS: list[Op] = [

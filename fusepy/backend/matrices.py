@@ -1,0 +1,57 @@
+"""Matrices of 8, 16 and 64-bit integers: what a kernel may do with them.
+
+Slang makes SPIR-V of them that drivers refuse wherever one is returned by a function, carried by a loop or a branch, stored as it
+is, or indexed by a computed number. Kernels therefore access them by components, compute by rows, and have all of that inlined.
+"""
+
+from __future__ import annotations
+
+from fusepy.errors import CompileError
+from fusepy.ir.graph import Node
+from fusepy.ir.ops.base import Componentwise
+from fusepy.ir.ops.folds import fold_at
+from fusepy.ir.types import Kind, Type
+from fusepy.place import user_line
+
+_TAKEN = ("cast", "construct", "matmul", "along", "expand", "slang.call")  # of user functions some work; the driver says which
+
+
+def is_narrow(type: Type) -> bool:
+    """Whether a type is such a matrix.
+
+    Example:
+        >>> is_narrow(Type.parse("matrix<int16_t,2,2>")), is_narrow(Type.parse("int2x2")), is_narrow(Type.parse("int64_t2"))
+        (True, False, False)
+    """
+    return type.kind is Kind.MATRIX and type.dtype is not None and type.dtype.kind in "iu" and type.dtype.itemsize != 4
+
+
+def check_matrices(region: Node) -> None:
+    """Looks at what the kernel of a region does with such matrices.
+
+    Raises:
+        CompileError: with the line of what cannot be built.
+    """
+    assert region.body is not None
+    for j, value in enumerate(region.body.outputs):
+        fold = fold_at(region, j)
+        if fold is not None and is_narrow(value.type):
+            raise _refused(f"{fold.kind}() of {value.type} values", region.loc or user_line())
+    for body in region.bodies:
+        constants = {n.results[0] for n in body.nodes if n.op.name == "const"}
+        for node in body.nodes:
+            types = [*(m.type or v.type for v, m in zip(node.operands, node.maps)), *(v.type for v in node.results)]
+            narrow = next(filter(is_narrow, types), None)
+            if narrow is None or isinstance(node.op, Componentwise) or node.op.name in _TAKEN:
+                continue
+            if node.op.name != "index" or node.operands[1] not in constants:
+                raise _refused(f"{'a computed index' if node.op.name == 'index' else node.op.name} of {narrow} values", node.loc)
+
+
+def _refused(what: str, place: str | None) -> CompileError:
+    return CompileError(
+        f"{what}, of which Slang makes code that the driver refuses",
+        place=place,
+        expected="operators, functions of components and constant indices of such matrices",
+        hint="take its rows m[0], m[1] by themselves; or convert with vcast to a matrix of int or float",
+    )
