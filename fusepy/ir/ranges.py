@@ -33,7 +33,7 @@ def check_range(value: Any, type: Type, what: str, place: str | None = None, hin
     if isinstance(value, np.ndarray):
         if not value.size:
             return
-        low, high = value.min(), value.max()
+        low, high = value.min().item(), value.max().item()  # NumPy's integers do not compare with all of Python's
     if not info.min <= low <= high <= info.max:  # nor is what is not a number
         saw: Any = high if info.min <= low else low
         raise RangeError(

@@ -93,7 +93,7 @@ def make(scalar: str, comp: tuple[int, ...], v: Any, e: Any = 0.0, weak: bool = 
         e = np.broadcast_to(np.where(np.asarray(e) > 0, np.inf, 0.0), v.shape)
         return Val(scalar, tuple(comp), v, e, weak)
     v = v.astype(WIDE)
-    e = np.broadcast_to(np.asarray(e, np.float64), v.shape)
+    e = np.nan_to_num(np.broadcast_to(np.asarray(e, np.float64), v.shape), nan=np.inf, posinf=np.inf)
     with np.errstate(all="ignore"):
         rounded = v.astype(SCALARS[scalar]).astype(WIDE)
         size = np.abs(v).astype(np.float64)
