@@ -114,7 +114,9 @@ def to_numpy(tensor: Tensor) -> Array:
 
 def _told(stored: Array, dtype: np.dtype[Any]) -> Array:
     """Bools, which the device stores as integers; an array also without axes, where ``!=`` gives a scalar."""
-    return np.not_equal(stored, 0, out=np.empty(stored.shape, dtype))
+    told: Array = np.empty(stored.shape, dtype)
+    np.not_equal(stored, 0, out=told)
+    return told
 
 
 def copy_from_numpy(tensor: Tensor, array: Array) -> None:

@@ -330,6 +330,33 @@ def test_a_global_that_is_read_and_was_never_set(m: Any) -> None:
         both.set(gain=1)(1.0)
 
 
+@pytest.mark.req("F2")
+def test_globals_with_names_that_kernels_use_themselves(device: fp.Device) -> None:
+    """Locals of generated code, parameters of functions and the user's names of arguments hide globals, and read none."""
+    names = ["k", "t", "d0", "i", "x0", "v0", "a", "r_0", "args", "index", "c0", "n", "value", "x"]
+    source = "".join(f"uniform float {n};\n" for n in names) + (
+        "float twice(float x) { return 2 * x; }\n"
+        "float under(float k, vector<float, 2> d0 = float2(1, 2), float a[2] = {3, 4}) { return k + d0.x + a[1]; }\n"
+        "float more(float y) { return y + k; }\n"
+        "struct P { float s; float moved() { return s + i; } }\n"
+        "P made(float y) { P p; p.s = y; return p; }\n"
+    )
+    m = fp.Module.load_from_source(device, "hiding", source)
+    k = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert m.twice(k).tolist() == (2 * k).tolist()
+    assert m.under(k).tolist() == (k + 5).tolist()
+    total, rows = fp.fuse(lambda value: (fp.sum(m.twice(value)), fp.sum(m.twice(value), 0)))(k)
+    assert (float(total), rows.tolist()) == (30, (2 * k).sum(0).tolist())
+    with pytest.raises(fp.ArgumentError, match="more reads the global 'k', which was never set"):
+        m.more(k)
+    assert m.more.set(k=1)(k).tolist() == (k + 1).tolist()
+    with pytest.raises(fp.ArgumentError, match="reads the global 'i', which was never set"):
+        fp.fuse(lambda y: m.made(y).moved())(k)
+    other = fp.Module.load_from_source(device, "hiding_too", "float half_of(float x) { return x / 2; }")
+    with pytest.raises(fp.ArgumentError, match="reads the global 'k', which was never set"):
+        fp.fuse(lambda y: other.half_of(m.more(y)))(k)  # through a wrapper, as in kernels of several modules
+
+
 @pytest.mark.parametrize(
     ("change", "error", "builtin", "words"),
     [

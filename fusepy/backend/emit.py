@@ -28,7 +28,7 @@ from fusepy.backend.math64 import with_own_modules
 from fusepy.backend.matrices import is_narrow
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.rows import row_kernel, walk_fields
-from fusepy.backend.shims import make_shims
+from fusepy.backend.shims import called_names, make_shims
 from fusepy.backend.sinks import declare_resource, sinks_of
 from fusepy.backend.squares import square_kernel
 from fusepy.backend.statements import Statements
@@ -51,7 +51,7 @@ class KernelSource:
     """A generated kernel: its text, entry point, parameter block, thread shape, and the shim modules that it imports.
 
     `conformances` are linked in; `name` is what the user calls the function, `resources` what is bound by name, `labels` what the
-    operands are called.
+    operands are called, `calls` the user's functions and structs that it names.
     """
 
     text: str
@@ -63,6 +63,7 @@ class KernelSource:
     name: str = ""
     resources: tuple[Field, ...] = ()
     labels: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,8 @@ class RegionKernel:
         text = self.arrays.spell("\n".join(lines) + "\n")
         shims, linked = tuple(sources.items()), self.options.conformances
         labels = tuple(o.label for o in self.all_operands())
-        return KernelSource(text, entry, fields, self.shape, shims, linked, self.body.name, self.resources(), labels)
+        calls = called_names(self.region)
+        return KernelSource(text, entry, fields, self.shape, shims, linked, self.body.name, self.resources(), labels, calls)
 
     def all_operands(self) -> list[Operand]:
         """What the kernels of the region read."""

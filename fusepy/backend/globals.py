@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import slangpy as spy
 
 from fusepy.backend.parameters import slot_of
-from fusepy.backend.reads import reachable, texts_of
+from fusepy.backend.reads import reachable, reached_from, texts_of
 from fusepy.backend.slots import Binding, PlainSlot, Slot, Staged
 from fusepy.errors import ArgumentError
 
@@ -154,8 +154,14 @@ def bound_globals(program: spy.ShaderProgram, *own: str) -> Bound | None:
 
 
 def reads(names: Sequence[str], text: str, sources: Sequence[ModuleSource]) -> list[str]:
-    """The globals that a kernel's `text` reads, as far as the text of its modules tells."""
+    """The globals that an entry point's `text` reads, as far as the text of its modules tells."""
     reached = reachable(text, texts_of(sources))
+    return [n for n in names if n in reached]
+
+
+def reads_of_calls(names: Sequence[str], called: Sequence[str], sources: Sequence[ModuleSource]) -> list[str]:
+    """The same of functions by their names: a generated kernel reads globals through what it calls alone."""
+    reached = reached_from(called, texts_of(sources))
     return [n for n in names if n in reached]
 
 

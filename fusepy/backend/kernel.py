@@ -17,7 +17,7 @@ from fusepy.backend.comparisons import check_comparisons
 from fusepy.backend.compiler import Program, digest_name
 from fusepy.backend.diagnostics import clean, unbuilt
 from fusepy.backend.emit import EMITTER_VERSION, KernelSource
-from fusepy.backend.globals import Bound, bound_globals, check_set, reads
+from fusepy.backend.globals import Bound, bound_globals, check_set, reads_of_calls
 from fusepy.backend.marshals.base import BLOCK, Field
 from fusepy.backend.reads import texts_of
 from fusepy.backend.resources import Resources
@@ -193,7 +193,7 @@ class Kernel:
                 device.queue.enter()
                 self._renew(device)
             if self._reads is None:  # told once
-                self._reads = reads(bound.names, self._source.text, self._sources)
+                self._reads = reads_of_calls(bound.names, self._source.calls, self._sources)
             check_set(self._source.name, self._reads, values, "call .set({0}=…) on the function")
             bound.checked = names
         bound.write(values, device, self._source.name)

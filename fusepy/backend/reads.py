@@ -16,6 +16,7 @@ from fusepy.backend.source import ModuleSource, bare
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ATTRIBUTE = re.compile(r"\[[^\]]*\]")
 _SCOPE = re.compile(r"\b(?:struct|class|extension|interface|namespace|enum)\b\s*([\w:]*)")
+_INNER = re.compile(r"<[^<>]*>|\([^()]*\)")
 _GENERIC = re.compile(r"<[^()]*>\s*$")
 # what a mention of a type can call without naming it
 _IMPLICIT = frozenset(["__init", "__subscript", "operator"])
@@ -28,17 +29,31 @@ def reachable(text: str, modules: Iterable[str]) -> set[str]:
         >>> sorted(reachable("void k() { f(); }", ["float f() { return g * 2; } float h() { return other; }"]) & {"g", "other"})
         ['g']
     """
+    starts = _NAME.findall(bare(text))
+    return {*starts, *reached_from(starts, modules)}
+
+
+def reached_from(starts: Iterable[str], modules: Iterable[str]) -> set[str]:
+    """All names in the functions and types of `modules` that are called `starts`, and in what these reach.
+
+    Example:
+        >>> sorted(reached_from(["f"], ["float f(float k) { return g * k; } float g;"]) & {"g", "k", "f"})
+        ['g']
+    """
     bodies: dict[str, set[str]] = {}
     for module in modules:
         for name, names in _definitions(module):
             bodies.setdefault(name, set()).update(names)
     found: set[str] = set()
-    pending = [*_NAME.findall(bare(text)), "operator"]
+    entered: set[str] = set()
+    pending = [*starts, "operator"]
     while pending:
         name = pending.pop()
-        if name not in found:
-            found.add(name)
-            pending += bodies.get(name, ())
+        if name not in entered:
+            entered.add(name)
+            inside = bodies.get(name, ())
+            found.update(inside)
+            pending += inside
     return found
 
 
@@ -66,12 +81,17 @@ def _definitions(text: str) -> Iterator[tuple[str, frozenset[str]]]:
 
 def _blocks(text: str) -> Iterator[tuple[str, frozenset[str]]]:
     """Functions, types and namespaces with the names inside their braces."""
-    for name, body in functions(text):
-        yield name, _IMPLICIT if body is None else frozenset(_NAME.findall(body))
+    for name, head, body in _declared(text):
+        yield name, _IMPLICIT if body is None else frozenset(_NAME.findall(body)) - _parameters(head)
 
 
 def functions(text: str) -> Iterator[tuple[str, str | None]]:
     """Functions, methods and properties of a text without comments, with what is inside their braces; types have ``None``."""
+    return ((name, body) for name, _, body in _declared(text))
+
+
+def _declared(text: str) -> Iterator[tuple[str, str, str | None]]:
+    """The same with what is in front of the braces."""
     start = at = 0
     while (at := _next(text, at)) < len(text):
         if text[at] != "{":
@@ -81,10 +101,10 @@ def functions(text: str) -> Iterator[tuple[str, str | None]]:
         head, body = _ATTRIBUTE.sub(" ", text[start:at]), text[at + 1 : end]
         scope = _SCOPE.search(head)
         if scope is not None:
-            yield scope[1].rpartition("::")[2], None
-            yield from functions(body)
+            yield scope[1].rpartition("::")[2], head, None
+            yield from _declared(body)
         else:
-            yield from ((n, body) for n in _named(head))
+            yield from ((n, head, body) for n in _named(head))
         start = at = end + 1
 
 
@@ -95,6 +115,14 @@ def _named(head: str) -> list[str]:
         return ["operator"]
     names = _NAME.findall(_GENERIC.sub("", before))
     return names[-1:] if bracket else names
+
+
+def _parameters(head: str) -> set[str]:
+    """The names of a function's parameters, which hide globals inside of it."""
+    listed, inner = head.partition("(")[2].rpartition(")")[0], ""
+    while listed != inner:  # commas of generic arguments part no parameters
+        listed, inner = _INNER.sub("", listed), listed
+    return {names[-1] for part in listed.split(",") if len(names := _NAME.findall(re.split("[=:]", part)[0])) > 1}
 
 
 def _next(text: str, at: int) -> int:

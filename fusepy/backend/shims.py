@@ -121,6 +121,14 @@ def _wrapper(node: Node) -> tuple[str, str]:
     return f"{result} @({', '.join(params)})", f"{{ {'return ' if returns else ''}{call}; }}"
 
 
+def called_names(region: Node) -> tuple[str, ...]:
+    """The words in the names of all that a kernel calls of its modules: functions, and structs with their operators."""
+    aliases = dict.fromkeys(n.text("module") for body in region.bodies for n in body.walk() if n.op.name == "slang.call")
+    aliases |= dict.fromkeys(f.module for f in folds_of(region))
+    named = [name for alias in aliases or [""] for name in used_names(region, alias)]
+    return tuple(dict.fromkeys(word for name in named for word in re.findall(r"[A-Za-z_]\w*", name)))
+
+
 def used_names(region: Node, alias: str) -> list[str]:
     """What a kernel may name of one module: the functions that it calls there, and every struct among its values."""
     calls = [n for body in region.bodies for n in body.walk() if n.op.name == "slang.call"]
