@@ -21,8 +21,6 @@ from typing import Any
 
 from fusepy.backend.cachefile import ENTRY, Entry, Files
 
-Payload = Mapping[str, bytes] | Callable[[], Mapping[str, bytes]]
-
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
@@ -105,7 +103,7 @@ class DiskCache:
             self._misses += entry is None
         return entry
 
-    def put(self, key: bytes | str, header: dict[str, Any], payload: Payload) -> None:
+    def put(self, key: bytes | str, header: dict[str, Any], payload: Mapping[str, bytes]) -> None:
         """Writes an entry, over the one that `key` may have, and returns when it is in its place.
 
         Raises:
@@ -114,33 +112,44 @@ class DiskCache:
         self.put_async(key, header, payload)
         self.flush()
 
-    def put_async(self, key: bytes | str, header: dict[str, Any], payload: Payload) -> None:
+    def put_async(self, key: bytes | str, header: dict[str, Any], payload: Mapping[str, bytes]) -> None:
         """As `put`, but a thread writes: 4-35 µs where a `put` of 100 KB takes 160. The arguments may be changed at once.
-
-        A `payload` that is a function is called on that thread. `get` finds the entry once it has returned; where it returns an
-        empty mapping, there is no entry.
 
         Raises:
             TypeError, ValueError: `header` is not JSON data.
         """
         # Through JSON and back, so that an entry in flight equals the one that will be read from the file.
         header = json.loads(json.dumps(header))
+        if self._writable():
+            key = _encoded(key)
+            entry = Entry(header, {name: bytes(blob) for name, blob in payload.items()})
+            with self._lock:
+                self._in_flight[key] = entry
+            self._writer.submit(lambda: self._store(key, entry))
+
+    def put_later(self, key: bytes | str, make: Callable[[], Entry | None]) -> None:
+        """Writes the entry that `make` returns, if any, on a thread that calls it: `get` finds the entry once it is written."""
+        if self._writable():
+            self._writer.submit(lambda: self._store(_encoded(key), made) if (made := make()) is not None else None)
+
+    def has(self, key: bytes | str) -> bool:
+        """Whether there is a file in the place of this entry, good or not."""
+        return self._files is not None and self._files.has(_encoded(key))
+
+    def remove(self, key: bytes | str) -> None:
+        """Removes an entry that turned out to be of no use, so that it is written anew."""
+        if self._files is not None:
+            self._files.remove(_encoded(key))
+
+    def _writable(self) -> bool:
         if self._files is None or not self._files.writable():
-            return
+            return False
         if not self._at_exit:
             # What is in flight at exit is still written. Registered here and not in the constructor, because exit functions run
-            # last to first: those that remove what a payload function reads were registered before the first `put`.
+            # last to first: those that remove what a function given to `put_later` reads were registered before the first `put`.
             self._at_exit = True
             atexit.register(_flush_if_alive, weakref.ref(self))
-        key = _encoded(key)
-        if callable(payload):
-            make = payload
-            self._writer.submit(lambda: self._store(key, Entry(header, made)) if (made := make()) else None)
-            return
-        entry = Entry(header, {name: bytes(blob) for name, blob in payload.items()})
-        with self._lock:
-            self._in_flight[key] = entry
-        self._writer.submit(lambda: self._store(key, entry))
+        return True
 
     def flush(self) -> None:
         """Waits until nothing is in flight."""

@@ -105,6 +105,12 @@ class Files:
                 os.utime(path)
         return entry
 
+    def has(self, key: bytes) -> bool:
+        return self._path(key).is_file()
+
+    def remove(self, key: bytes) -> None:
+        _remove(self._path(key))
+
     def write(self, key: bytes, entry: Entry) -> None:
         parts = _pack(key, entry)
         if self._failure is not None or sum(map(len, parts)) > self.max_bytes:

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import slangpy as spy
 
-from fusepy.backend.reads import texts_of
+from fusepy.backend.lacking import own_texts
 from fusepy.backend.source import ModuleSource
 from fusepy.errors import CompileError
 
@@ -89,7 +89,8 @@ def check_comparisons(kind: spy.DeviceType, sources: Sequence[ModuleSource], arg
     if kind != spy.DeviceType.vulkan:
         return
     called = set(re.findall(r"\w+", text))
-    found = next((s for module in texts_of(sources) if (s := suspicion(module, called)) is not None), None)
+    texts = (text for source in sources for _, text in own_texts(source))  # what comes with libraries is known to compile
+    found = next((s for module in texts if (s := suspicion(module, called)) is not None), None)
     if found is None:
         return
     child = subprocess.run(

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import slangpy as spy
 
 from fusepy.backend.diagnostics import advice, clean
 from fusepy.backend.lacking import CODE, check
+from fusepy.backend.serialised import Binaries, Import, collect, folder_of, unpack
 from fusepy.backend.session import Session, Sessions
 from fusepy.backend.source import ModuleSource, imports, line_directive
 from fusepy.errors import CompileError
@@ -27,11 +28,11 @@ Conformances = Sequence[tuple[str, str, int]]  # interface, type, id
 
 @dataclass(frozen=True)
 class Program:
-    """A linked kernel, ready to become a pipeline, with the files of its serialised modules (written in the background)."""
+    """A linked kernel, ready to become a pipeline; `binaries` waits until its serialised modules are written."""
 
     program: spy.ShaderProgram
     name: str
-    binaries: Callable[[], dict[str, bytes]]
+    binaries: Callable[[], Binaries | None]
 
 
 class Compiler:
@@ -81,9 +82,8 @@ class Compiler:
                 self._attempt(session, shim, content, f"shim {shim}")
             module = self._attempt(session, name, text, f"kernel {name}")
             program = _link(session.sgl, module, entry_point, conformances)
-        return Program(
-            program, module.name, lambda: _collect(session, [module.name, *(n for n, _ in shims), *(s.name for s in sources)])
-        )
+        names = [module.name, *(n for n, _ in shims), *(s.name for s in sources)]
+        return Program(program, module.name, lambda: collect(session, names, sources))
 
     def close(self, cause: str) -> None:
         """Lets go of all that was loaded; every later use raises `DeviceLostError`."""
@@ -116,26 +116,34 @@ class Compiler:
     def load_binary(
         self,
         name: str,
-        binaries: dict[str, bytes],
+        binaries: Mapping[str, bytes],
         sources: Sequence[ModuleSource],
         entry_point: str,
         conformances: Conformances = (),
+        imports: Sequence[tuple[Import, bytes | None]] = (),
     ) -> Program:
         """Links a kernel from serialised modules, skipping Slang's front end.
+
+        Args:
+            imports: what the modules import, serialised too; without its bytes where `in_place` says that it is there.
 
         Raises:
             CompileError: if Slang does not take them; the caller compiles from source then.
         """
         with self._lock:
-            session = self._sessions.loading(sources)
+            session = self._sessions.loading(sources, unpack(self._sessions.loaded, imports))
             for file, content in binaries.items():
-                (self._sessions.binaries / file).write_bytes(content)
+                (self._sessions.loaded / Path(file).name).write_bytes(content)
             session.kernels += 1
             try:
                 module = session.sgl.load_module(name)
             except (RuntimeError, spy.SlangCompileError) as error:
                 raise CompileError(f"a cached kernel does not load: {error}", hint="it is compiled again") from error
-            return Program(_link(session.sgl, module, entry_point, conformances), name, dict)
+            return Program(_link(session.sgl, module, entry_point, conformances), name, lambda: None)
+
+    def in_place(self, imports: Sequence[Import]) -> bool:
+        """Whether what a kernel imports was loaded before."""
+        return folder_of(self._sessions.loaded, imports).is_dir()
 
     def link_existing(
         self, source: ModuleSource, entry_point: str, text: str = "", conformances: Conformances = ()
@@ -247,17 +255,3 @@ def _link(
 def digest_name(prefix: str, text: str) -> str:
     """A module name made from its text: one session cannot hold two sources of one name."""
     return f"{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
-
-
-def _collect(session: Session, modules: Sequence[str]) -> dict[str, bytes]:
-    """The serialised modules behind a kernel, once sgl's background writer has put them down; empty if it does not."""
-    assert session.binaries is not None
-    wanted = [f"{name}.slang-module" for name in modules]
-    for _ in range(500):
-        found = {path.name: path for name in wanted for path in session.binaries.glob(f"*/0/{name}")}
-        if len(found) == len(wanted):
-            return {name: path.read_bytes() for name, path in found.items()}
-        if not session.binaries.exists():  # its device is gone
-            break
-        time.sleep(0.01)
-    return {}

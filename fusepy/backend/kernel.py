@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.cachefile import sealed, unsealed
+from fusepy.backend.cachefile import unsealed
 from fusepy.backend.comparisons import check_comparisons
 from fusepy.backend.compiler import Program, digest_name
 from fusepy.backend.diagnostics import clean, unbuilt
@@ -22,6 +22,7 @@ from fusepy.backend.marshals.base import BLOCK, Field
 from fusepy.backend.reads import texts_of
 from fusepy.backend.resources import Resources
 from fusepy.backend.runtime import Device
+from fusepy.backend.serialised import entry_of, imports_from
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.tuning import GROUPS_PER_ROW
 from fusepy.errors import CompileError
@@ -222,14 +223,16 @@ def build_kernel(
 def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel | None:
     entry = device.cache.get(key) if all(s.cacheable for s in sources) else None
     header = None if entry is None else unsealed(entry.header)
-    if entry is not None and header is not None:
+    imports = None if header is None else imports_from(device.cache, device.compiler.in_place, header)
+    if entry is not None and header is not None and imports is not None:
         try:
             program = device.compiler.load_binary(
-                header["name"], dict(entry.payload), sources, source.entry_point, source.conformances
+                header["name"], entry.payload, sources, source.entry_point, source.conformances, imports
             )
             kernel = Kernel(device, program, source, header["offsets"], header["size"], sources)
-        except CompileError:
-            pass  # an entry that Slang no longer takes is a miss, and is written anew
+        except CompileError:  # an entry that Slang no longer takes is a miss, and is written anew
+            for part, _ in imports:
+                device.cache.remove(part.key)
         else:
             device.counters.disk_hits += 1
             return kernel
@@ -252,7 +255,7 @@ def _from_slang(
         raise
     device.counters.kernels_compiled += 1
     if all(s.cacheable for s in sources):
-        device.cache.put_async(key, sealed(header), program.binaries)
+        device.cache.put_later(key, partial(entry_of, device.cache, device.identity, header, program.binaries, sources))
     return kernel
 
 
@@ -280,7 +283,7 @@ def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSour
     linked = [list(c) for c in source.conformances]
     modules: Mapping[str, str] = {s.name: s.closure for s in sources}
     return json.dumps(
-        ["kernel 2", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked],
+        ["kernel 3", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked],
         sort_keys=True,
     )
 

@@ -43,7 +43,7 @@ CODE = {spy.DeviceType.vulkan: "*.spv", spy.DeviceType.cuda: "*.cu", spy.DeviceT
 @functools.lru_cache(4096)
 def _traits(source: ModuleSource) -> tuple[bool, frozenset[str]]:
     """Whether the user's texts of a module name a type of doubles, and what they call that may be lacking."""
-    texts = [_code(text) for _, text in _texts(source)]
+    texts = [_code(text) for _, text in own_texts(source)]
     return any(_DOUBLE.search(t) for t in texts), frozenset(name for t in texts for name in _CALL.findall(t))
 
 
@@ -60,20 +60,20 @@ def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
     Raises:
         CompileError: with the function that a target lacks and the lines that call it.
     """
-    imported = any("fusepy_double.slang" in imports(text)[0] for source in sources for _, text in _texts(source))
+    imported = any("fusepy_double.slang" in imports(text)[0] for source in sources for _, text in own_texts(source))
     spirv = code.suffix == ".spv"
     if spirv:
         found = lacking(np.fromfile(code, "<u4").tolist())
     else:
         found = [28] if _LOG10.search(code.read_text(errors="replace")) else []
     if imported or all(
-        _OF_FLOAT.match(call) for source in sources for _, text in _texts(source) for call in _EXP2_CALL.findall(text)
+        _OF_FLOAT.match(call) for source in sources for _, text in own_texts(source) for call in _EXP2_CALL.findall(text)
     ):
         found = [n for n in found if n != _EXP2]  # what the user has converted
     if not found:
         return
     names, lines = list(INSTRUCTIONS[found[0]]) if spirv else ["log10"], list[str]()
-    for label, text in (pair for source in sources for pair in _texts(source)):
+    for label, text in (pair for source in sources for pair in own_texts(source)):
         for number, line in enumerate(_code(text).split("\n"), 1):
             if any(match[1] in names for match in _CALL.finditer(line)):
                 lines.append(f"{label}:{number}: {line.strip()[:90]}")
@@ -121,7 +121,7 @@ def lacking(words: Sequence[int]) -> list[int]:
     return found
 
 
-def _texts(source: ModuleSource) -> Iterator[tuple[str, str]]:
+def own_texts(source: ModuleSource) -> Iterator[tuple[str, str]]:
     """The user's own texts of a module: its source and the files that it imports, those that come with libraries apart."""
     yield source.label, source.text
     folders = [Path(folder).resolve() for folder in INCLUDE_DIRS]

@@ -35,6 +35,7 @@ class Session:
     """One Slang session with what was loaded into it."""
 
     def __init__(self, device: spy.Device, key: SessionKey, scratch: Path, binaries: Path | None):
+        """Args: `binaries`, the folder where Slang puts the modules that it has parsed, and finds them again."""
         dirs, defines, options, _ = key
         described = {"include_paths": [scratch, *dirs], "defines": dict(defines), **dict(options)}
         try:
@@ -52,11 +53,6 @@ class Session:
         self.binaries = binaries
         self.kernels = 0
         self.modules: dict[str, spy.SlangModule] = {}
-        self.files: dict[str, str] = {}  # what Slang has read for imports, which it never reads again
-
-    def knows_otherwise(self, sources: Sequence[ModuleSource]) -> bool:
-        """Whether a file that `sources` import has changed since this session read it."""
-        return any(self.files.get(path, digest) != digest for s in sources for path, digest in s.files)
 
     @property
     def searched(self) -> Sequence[Path | str]:
@@ -71,7 +67,7 @@ class Sessions:
     """The open sessions of one device, one for each set of include folders, defines and options.
 
     Attributes:
-        binaries: the folder where serialised modules are put, those that sessions write and those that they load.
+        loaded: the folder where serialised modules are put for sessions to load.
         code: the folder where Slang puts what it has made of programs that are examined.
     """
 
@@ -79,9 +75,11 @@ class Sessions:
         self._device = device
         self._open: dict[SessionKey, Session] = {}
         root = Path(tempfile.mkdtemp(prefix="fusepy-"))
-        self._scratch, self.binaries, self.code = root / "source", root / "binary", root / "code"
-        for folder in (self._scratch, self.binaries, self.code):
+        self._scratch, self._binaries, self.loaded, self.code = (root / n for n in ("source", "binary", "loaded", "code"))
+        for folder in (self._scratch, self._binaries, self.loaded, self.code):
             folder.mkdir()
+        self._files: dict[str, str] = {}  # what Slang has read for imports, which no session reads again
+        self._changes = 0
         # what a target lacks is looked for in what Slang has made
         self._shown = (("dump_intermediates", True), ("dump_intermediates_prefix", f"{self.code}/"))
         self._kind = device.info.type
@@ -100,16 +98,16 @@ class Sessions:
         dirs, defines, options, extends = _session_key(sources)
         if self.examines(sources, text):
             options = (*(pair for pair in options if pair[0] not in dict(self._shown)), *self._shown)
-        return self._rotated((dirs, defines, options, extends), sources, self.binaries)
+        return self._rotated((dirs, defines, options, extends), sources, True)
 
-    def loading(self, sources: Sequence[ModuleSource]) -> Session:
-        """The session that loads serialised modules of these from `binaries`, and writes none.
+    def loading(self, sources: Sequence[ModuleSource], imports: Sequence[Path] = ()) -> Session:
+        """The session that loads serialised modules of these from `loaded`, and what they import from `imports`; it writes none.
 
         Raises:
             CompileError: if two of them want different things of one session.
         """
         dirs, defines, options, extends = _session_key(sources)
-        return self._rotated(((str(self.binaries), *dirs), defines, options, extends), sources, None)
+        return self._rotated(((str(self.loaded), *map(str, imports), *dirs), defines, options, extends), sources, False)
 
     def close(self, cause: str) -> None:
         """Lets all sessions go, and removes the files; asking for one is a `DeviceLostError` from now on."""
@@ -121,14 +119,20 @@ class Sessions:
         """Gives up a session: nothing is compiled in it any more."""
         self._open = {k: s for k, s in self._open.items() if s is not session}
 
-    def _rotated(self, key: SessionKey, sources: Sequence[ModuleSource], binaries: Path | None) -> Session:
+    def _rotated(self, key: SessionKey, sources: Sequence[ModuleSource], writes: bool) -> Session:
+        files = [pair for s in sources for pair in s.files]
+        if any(self._files.get(path, digest) != digest for path, digest in files):
+            # what is serialised of a file that has changed since must never be taken for what it is now
+            self._open.clear()
+            self._files.clear()
+            self._changes += 1
         found = self._open.pop(key, None)
-        if found is None or found.kernels >= KERNELS_PER_SESSION or found.knows_otherwise(sources):
-            found = Session(self._device, key, self._scratch, binaries)
+        if found is None or found.kernels >= KERNELS_PER_SESSION:
+            found = Session(self._device, key, self._scratch, self._binaries / str(self._changes) if writes else None)
         self._open[key] = found  # the last one in order is the last one used
         if len(self._open) > SESSIONS:
             del self._open[next(iter(self._open))]
-        found.files.update(pair for s in sources for pair in s.files)
+        self._files.update(files)
         return found
 
 

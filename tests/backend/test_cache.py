@@ -183,17 +183,18 @@ def test_an_entry_in_flight_is_found_and_the_last_one_wins(folder: Path):
     assert cache.get("key") == DiskCache(folder).get("key") == expected
 
 
-def test_a_payload_may_be_made_by_the_writer(folder: Path):
+def test_an_entry_may_be_made_by_the_writer(folder: Path):
     cache = DiskCache(folder)
     seen: list[str] = []
 
-    def make() -> dict[str, bytes]:
+    def make() -> Entry:
         seen.append(threading.current_thread().name)
-        return {"x": b"1"}
+        return Entry({}, {"x": b"1"})
 
-    cache.put_async("key", {}, make)
-    cache.put_async("none", {}, dict)
+    cache.put_later("key", make)
+    cache.put_later("none", lambda: None)
     cache.flush()
+    assert (cache.has("key"), cache.has("none")) == (True, False)
     assert (seen, cache.get("key"), cache.get("none")) == (["fusepy-cache"], Entry({}, {"x": b"1"}), None)
 
 
@@ -202,11 +203,12 @@ def test_what_is_in_flight_at_exit_is_written(folder: Path):
 import atexit, shutil, tempfile, time
 from pathlib import Path
 from fusepy.backend.cache import DiskCache
+from fusepy.backend.cachefile import Entry
 cache = DiskCache(Path({str(folder)!r}))
 scratch = Path(tempfile.mkdtemp())
 atexit.register(shutil.rmtree, scratch)
 (scratch / "binary").write_bytes(b"code")
-cache.put_async("late", {{}}, lambda: time.sleep(0.2) or {{"x": (scratch / "binary").read_bytes()}})
+cache.put_later("late", lambda: time.sleep(0.2) or Entry({{}}, {{"x": (scratch / "binary").read_bytes()}}))
 for i in range(50):
     cache.put_async(str(i), {{"i": i}}, {{"x": bytes(100_000)}})
 """
