@@ -11,6 +11,7 @@ import numpy as np
 from fusepy.backend.marshals import MARSHALS
 from fusepy.backend.marshals.array import check_narrower
 from fusepy.backend.marshals.constant import array_components
+from fusepy.backend.marshals.number import is_cast
 from fusepy.errors import FusepyError, PrecisionWarning
 from fusepy.ir.graph import Value
 from fusepy.ir.types import Type
@@ -50,7 +51,7 @@ def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequ
     if isinstance(inner, Tensor):
         place(inner)  # checks the device; the key of a tensor holds it, so once is enough
         return (lambda v: v.value) if isinstance(value, Mapped) else None
-    if inner.__class__ in (float, int, bool) and not isinstance(value, Mapped):
+    if inner.__class__ in (float, int, bool) and not isinstance(value, Mapped) and not is_cast(inner, type):
         return None
     return place
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ WIDER = "use a wider type in Slang, or a number in range"
 
 
 def check_range(value: Any, type: Type, what: str, place: str | None = None, hint: str = WIDER) -> None:
-    """Raises `RangeError` if a number, or one of an array, is not representable in the integers of `type`.
+    """Raises `RangeError` if a number, or one of an array, without its fraction is not representable in the integers of `type`.
 
     Example:
         >>> check_range(255, Type.parse("uint8_t"), "k")
@@ -34,6 +35,7 @@ def check_range(value: Any, type: Type, what: str, place: str | None = None, hin
         if not value.size:
             return
         low, high = value.min().item(), value.max().item()  # NumPy's integers do not compare with all of Python's
+    low, high = (int(n) if isinstance(n, float) and math.isfinite(n) else n for n in (low, high))
     if not info.min <= low <= high <= info.max:  # nor is what is not a number
         saw: Any = high if info.min <= low else low
         raise RangeError(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fusepy.backend.marshals.base import BLOCK, Description, Field, Operand, Variant, convert, from_storage, storage
+from fusepy.errors import RangeError
 from fusepy.ir.types import BOOL, FLOAT, INT, Type
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class NumberMarshal:
         return Description(self.type, (), "", weak=True)
 
     def place(self, value: Any, type: Type, device: Device) -> Any:
-        return value
+        return cast_number(value, type)
 
 
 class IntMarshal(NumberMarshal):
@@ -67,7 +69,30 @@ class NumPyScalarMarshal:
         return self._plain.describe(value.item())
 
     def place(self, value: Any, type: Type, device: Device) -> Any:
-        return value.item()
+        return cast_number(value.item(), type)
+
+
+def is_cast(value: Any, type: Type) -> bool:
+    """Whether a number is converted to be stored in `type`: only ``vcast`` makes a float an integer, and a number a bool."""
+    kind = "" if type.dtype is None else type.dtype.kind
+    return (kind == "b" and not isinstance(value, bool)) or (kind in ("i", "u") and isinstance(value, float))
+
+
+def cast_number(value: float, type: Type) -> float:
+    """A number as a kernel converts those of an array: floats lose their fraction, and all but 0 is true.
+
+    Raises:
+        RangeError: for what is no number, of which there is no integer.
+    """
+    if not is_cast(value, type):
+        return value
+    if type.dtype is not None and type.dtype.kind == "b":
+        return bool(value)
+    if not math.isfinite(value):
+        raise RangeError(
+            f"{value} cannot become {type}", saw=value, expected="a finite number", hint="check it with math.isfinite"
+        )
+    return int(value)
 
 
 class NumberAccess:
