@@ -16,7 +16,7 @@ from fusepy.extents import NoExtents, SizedByResult
 from fusepy.handout import container_named
 from fusepy.inspected import Inspected
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.mapping import cast_numbers, is_struct, plain_spec, spec_of, unmapped
+from fusepy.mapping import Mapped, cast_numbers, is_struct, plain_spec, spec_of, unmapped
 from fusepy.nested import flat, too_deep
 from fusepy.nodes import Node, Use
 from fusepy.pending import PENDING, RECORDER
@@ -291,4 +291,8 @@ def _wanted(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, Any]:
         return container_named(result), None
     if isinstance(result, Tensor):  # one that `lazy` has made
         return None, result.compute()
-    return into(result, list(map(unmapped, flat(args)))), result
+    several = isinstance(result, (tuple, list))
+    given: Sequence[Any] = cast("Sequence[Any]", result) if several else [result]
+    maps = [r.map if isinstance(r, Mapped) else UNSAID for r in given]
+    plain = tuple(map(unmapped, given)) if several else unmapped(result)
+    return into(plain, list(map(unmapped, flat(args))), maps), plain

@@ -112,6 +112,7 @@ class Program(Delivery):
         self.writes = self.acts or self.outs is not None
         self.recorded: Any = None  # what `lazy` knows of it, once it has recorded a call of it
         self.targets: dict[int, Target] = {}
+        self.settle(outs, returns)
         self.plan = self._planned()
         if self.plan is not None and (self.plan.open or self._all_open(values)):
             raise NoExtents(self)
@@ -125,6 +126,7 @@ class Program(Delivery):
         self.simple = (
             self.plan is not None
             and self.outs is None
+            and not self.said
             and self.returns == "tensor"
             and recording.rebuild is hand_back
             and len(self.elements) == 1
@@ -355,10 +357,6 @@ class Program(Delivery):
             for j in free:
                 found[j] = Target.made_for(results[j], self.graph.inputs, [args[p] for p in self.recording.inputs], name)
         return found
-
-    def shapes(self, args: Sequence[Any]) -> list[tuple[int, ...]]:
-        """The shapes that the arguments, and what was captured, have on the device."""
-        return [shape_of(unmapped(v)) for v in self.values(args)]
 
     def _detours(self, values: Sequence[Any]) -> Detours | None:
         """Of arguments that user code takes as whole arrays, those that may have to lie elsewhere."""

@@ -13,13 +13,15 @@ from fusepy.backend.marshals.torch_tensor import in_cuda
 from fusepy.backend.overlap import overlap
 from fusepy.backend.recorder import Written
 from fusepy.backend.runtime import Device
-from fusepy.backend.targets import Target
+from fusepy.backend.targets import Into, Target
 from fusepy.detours import Detours
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.generators import Generator, Grid, Linspace
-from fusepy.handout import HAND_OUT, MAKE, target_of
+from fusepy.handout import HAND_OUT, MAKE, check_type, dimensions, in_grid_order, target_of
+from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
+from fusepy.ir.oracle import Oracle
 from fusepy.mapping import unmapped
 from fusepy.nested import flat
 from fusepy.pending import before_effects, before_results
@@ -40,6 +42,9 @@ class Delivery:
     recording: Recording
     elements: list[Element]
     outs: list[int | None] | None
+    oracle: Oracle
+    asked: str | Into | None
+    said: dict[int, ArgMap]
     targets: dict[int, Target]
     returns: str
     captures: list[Any]
@@ -56,6 +61,25 @@ class Delivery:
 
     def out_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         raise NotImplementedError
+
+    def settle(self, outs: Sequence[int | None], asked: str | Into | None) -> None:
+        """Takes what was said of destinations: of ``out`` arguments, and of what ``_result=`` gives.
+
+        Raises:
+            UnsupportedArgumentError: for one under `vcast` to another type than it receives.
+        """
+        self.asked = asked
+        free = [j for j, position in enumerate(outs) if position is None]
+        given = zip(free, asked.maps) if isinstance(asked, Into) else ()
+        self.said = {**self.recording.said, **{j: map for j, map in given if map != UNSAID}}
+        for j, said in self.said.items():
+            type = self.graph.outputs[j].type
+            if said.type not in (None, type) and self.oracle.conforming(type) is None:
+                check_type(said, type, self.named(j))
+
+    def shapes(self, args: Sequence[Any]) -> list[tuple[int, ...]]:
+        """The shapes that the arguments, and what was captured, have on the device."""
+        return [shape_of(unmapped(v)) for v in self.values(args)]
 
     def before(self, args: Sequence[Any], result: Any) -> None:
         """Runs the recorded calls of `lazy` that read what a call is about to write."""
@@ -79,8 +103,11 @@ class Delivery:
             values = list(map(unmapped, args))
             given = [make(self.device, s, e, values) if g is None else g for g, s, e in zip(given, shapes, self.elements)]
         targets: list[Any] = [
-            g if g is None or j in self.targets else target_of(g, self.device, self._named(j)) for j, g in enumerate(given)
+            g if g is None or j in self.targets else target_of(g, self.device, self.named(j)) for j, g in enumerate(given)
         ]
+        for j, said in self.said.items():
+            if targets[j] is not None:
+                targets[j] = self._turned(j, said, targets[j], placed)
         outs: list[Any] = [
             self._destination(t, e, self._target(j)) if j not in self.targets else self._texture(j, t, placed)
             for j, (t, e) in enumerate(zip(targets, self.elements))
@@ -135,12 +162,28 @@ class Delivery:
             given[j] = target
         return given
 
+    def _turned(self, j: int, said: ArgMap, target: Any, placed: Sequence[Any]) -> Any:
+        """What was given for result `j`, with its axes in the order of the grid."""
+        rank = self.graph.outputs[j].rank
+        if j not in self.targets:
+            shape = self.out_shapes([shape_of(v) for v in placed])[j]
+            return in_grid_order(target, dimensions(said, rank, target.ndim, self.named(j)), shape, self.named(j))
+        if dimensions(said, rank, rank, self.named(j)) != tuple(range(rank)):
+            raise ShapeError(
+                f"{self.named(j)} is a texture, which is written in the order of the grid",
+                saw=ArgMap(said.dims),
+                expected=ArgMap(tuple(range(rank))),
+                hint="map the arguments along the axes of the texture instead, or write to a tensor",
+            )
+        return target
+
     def _target(self, j: int) -> str:
         """What result `j` is written to, for messages."""
         position = self.outs[j] if self.outs else None
         return "_result" if position is None else f"argument {self.recording.names[position]!r}"
 
-    def _named(self, j: int) -> str:
+    def named(self, j: int) -> str:
+        """The function, and what result `j` is written to, for messages."""
         return f"{self.graph.name}: {self._target(j)}"
 
     def _check_target(self, target: Array, batch: tuple[int, ...], element: Element, name: str) -> None:

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from fusepy.backend.targets import Into
 from fusepy.backend.texture import is_texture, kind_of
 from fusepy.element import Element
 from fusepy.errors import ShapeError
 from fusepy.generators import Generator, Grid
+from fusepy.handout import dimensions
+from fusepy.ir.argmap import UNSAID
 from fusepy.ir.types import Kind
 from fusepy.mapping import Mapped, unmapped
 from fusepy.nested import flat
@@ -87,13 +90,23 @@ class SizedByResult:
             ShapeError: if it is written to nothing that has extents.
         """
         given, named = self._sized(args, result)
-        return self._caller._run(given[: len(given) - len(named)], named, result)  # pyright: ignore[reportPrivateUsage]
+        mapped = self._mapped(result)
+        return self._caller._run(given[: len(given) - len(named)], named, mapped)  # pyright: ignore[reportPrivateUsage]
 
     def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
         """The same for a call that is recorded."""
         given, named = self._sized(args, result)
-        program = self._caller._compile(given, named, None)  # pyright: ignore[reportPrivateUsage]
+        program = self._caller._compile(given, named, self._cause.program.asked)  # pyright: ignore[reportPrivateUsage]
         return program.record(flat(given) if program.nested else given, result, keep)
+
+    def _mapped(self, result: Any) -> Any:
+        """What was given as ``_result=``, under the mappings that it came with."""
+        asked = self._cause.program.asked
+        if not isinstance(asked, Into) or all(m == UNSAID for m in asked.maps):
+            return result
+        if not isinstance(result, tuple):
+            return Mapped(result, asked.maps[0])
+        return tuple(Mapped(r, m) for r, m in zip(cast("Sequence[Any]", result), asked.maps))
 
     def _sized(self, args: Sequence[Any], result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """All arguments with the extents of the result, and those of them that have names."""
@@ -106,12 +119,14 @@ class SizedByResult:
     def _extents(self, args: Sequence[Any], result: Any) -> tuple[int, ...]:
         program = self._cause.program
         several = cast("Sequence[Any]", result) if isinstance(result, (tuple, list)) else [result]
-        given: list[tuple[Any, Element]] = list(zip(several, program.elements))
-        leaves = flat(args)
-        given += [(leaves[o], e) for o, e in zip(program.recording.outs, program.elements) if o is not None]
-        for target, element in given:
+        outs, leaves = program.recording.outs or [None] * len(program.elements), flat(args)
+        free = iter(several)
+        for j, (place, element) in enumerate(zip(outs, program.elements)):
+            target: Any = next(free, None) if place is None else unmapped(leaves[place])
             if isinstance(target, (Tensor, np.ndarray)):
-                return _batch(target, element)
+                shape = _batch(target, element)
+                dims = dimensions(program.said.get(j, UNSAID), len(shape), len(shape), program.named(j))
+                return tuple(shape[dims.index(d)] for d in range(len(shape)))
             if is_texture(target):
                 return kind_of(target).shape(target)
         raise self._cause.error("generators and single values")

@@ -124,6 +124,7 @@ class Function(Caller):
             [o.target is None for o in outputs],
             [path for found in leaves for path, _ in found],
             any(map(is_nested, given)),
+            {j: o.said for j, o in enumerate(outputs) if o.said != UNSAID},
             [j for j, o in enumerate(outputs) if o.grad],
         )
 

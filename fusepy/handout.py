@@ -15,8 +15,10 @@ from fusepy.backend.marshals import torch_tensor
 from fusepy.backend.marshals.foreign import SlangpyResults, slangpy_tensor_class
 from fusepy.backend.runtime import Device
 from fusepy.element import Element
-from fusepy.errors import ArgumentError
+from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
 from fusepy.host_arrays import mask_error
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.types import Type
 from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -121,6 +123,57 @@ def target_of(given: Any, device: Device, name: str) -> Tensor | Array:
 
 
 _WRITABLE: dict[type, Callable[[Any, Device, str], Any]] = {}
+
+
+def in_grid_order(given: Tensor | Array, dims: tuple[int, ...], shape: tuple[int, ...], name: str) -> Tensor | Array:
+    """A destination whose leading axes run along these dimensions of its result as a view in the order of the grid.
+
+    Raises:
+        ShapeError: if its extents are not those of the result.
+    """
+    wanted = tuple(shape[d] for d in dims)
+    if dims == tuple(range(len(dims))):
+        return given
+    if given.shape[: len(dims)] != wanted:
+        raise ShapeError(
+            f"{name} under {ArgMap(dims)} does not fit the result",
+            saw=list(given.shape),
+            expected=list(wanted),
+            hint=f"give a destination of that shape: the result is {list(shape)} in the order of the grid",
+        )
+    order = [dims.index(d) for d in range(len(dims))] + list(range(len(dims), given.ndim))
+    return given.transpose(order) if isinstance(given, Tensor) else np.transpose(given, order)
+
+
+def dimensions(said: ArgMap, rank: int, axes: int, name: str) -> tuple[int, ...]:
+    """The dimensions of a result of `rank` axes that the leading of the axes of its destination run along.
+
+    Raises:
+        ShapeError: unless each is named once.
+    """
+    dims = tuple(range(rank)) if said.dims is None else said.dims
+    if sorted(dims) != list(range(rank)) or len(dims) > axes:
+        many = len(dims) > axes
+        raise ShapeError(
+            f"{name} is written to, and vmap names {len(dims)} of its {axes} axes for a result over {rank}",
+            saw=ArgMap(dims),
+            expected=f"{len(dims)} axes or more" if many else f"each of the dimensions {tuple(range(rank))} once",
+            hint="give a destination with an axis for each dimension of the grid"
+            if many
+            else "name every dimension of the grid, in the order of the axes; sums over one are fp.sum of what is returned",
+        )
+    return dims
+
+
+def check_type(said: ArgMap, result: Type, name: str) -> None:
+    """Raises `UnsupportedArgumentError` for a destination under `vcast` to another type than it receives."""
+    if said.type is not None and said.type is not result:
+        raise UnsupportedArgumentError(
+            f"{name} is cast to {said.type}, and receives {result}",
+            saw=f"vcast({said.type})",
+            expected=f"vcast({result}), or no cast",
+            hint="what is written is not converted; take the result and convert that",
+        )
 
 
 def is_writable(value: Any) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
+from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph
 from fusepy.trace import Trace
+
+NOTHING_SAID: Mapping[int, ArgMap] = MappingProxyType({})
 
 
 @dataclass
@@ -22,6 +26,7 @@ class Recording:
         outs: for each result the argument that it is written to, or ``None``; eager calls with ``out`` and ``inout`` arguments.
         keep: for each result whether it is returned.
         names: what the arguments are called, for messages about those that are written to.
+        said: for results that are written to arguments what was said about the mapping and type of these.
         grads: the results that are written to the gradient of their argument.
         classes: the Python classes of the arguments, kept when these are gone.
     """
@@ -35,5 +40,6 @@ class Recording:
     keep: Sequence[bool] = ()
     names: Sequence[str] = ()
     nested: bool = False
+    said: Mapping[int, ArgMap] = field(default_factory=lambda: NOTHING_SAID)
     grads: Sequence[int] = ()
     classes: Sequence[str] = ()

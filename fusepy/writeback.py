@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusepy.backend.texture import is_texture
-from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError, did_you_mean
+from fusepy.errors import ArgumentError, UnsupportedArgumentError, did_you_mean
 from fusepy.handout import is_writable
-from fusepy.ir.argmap import ArgMap
+from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import OUT, Param
 from fusepy.ir.types import Type, pair_of
 from fusepy.mapping import Mapped
@@ -34,12 +34,13 @@ class Written:
 class Output:
     """A result of the program, and the position of the argument that it is written to; ``None`` returns it.
 
-    `grad` says that it is written to the gradient of that argument.
+    `grad` says that it is written to the gradient of that argument, `said` what was said about its mapping and type.
     """
 
     value: Traced
     target: int | None = None
     grad: bool = False
+    said: ArgMap = UNSAID
 
 
 def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> list[Output]:
@@ -47,22 +48,23 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
 
     Raises:
         UnsupportedArgumentError: where an `out` argument cannot be written to.
-        ShapeError: where it is mapped otherwise than in the order of the grid.
     """
     tree = Tree.of(slot.value, slot.param.name)
     if tree is not None:
         _check_fields(trace, function, tree, result.type, slot.param.name)
     outputs: list[Output] = []
+    declared = slot.said or UNSAID
+    declared = declared if tree is None else ArgMap(declared.dims)  # its type is that of the whole
     for k, (path, leaf) in enumerate(slot.leaves):
-        inner, said = (leaf.value, leaf.map) if isinstance(leaf, Mapped) else (leaf, slot.said)
+        inner, said = (leaf.value, leaf.map) if isinstance(leaf, Mapped) else (leaf, declared)
         if is_writable(inner) or is_texture(inner):
-            _check_order(function, path, said)
             part = result if tree is None else _part(trace, result, path)
             if isinstance(inner, Tensor) and inner.grads is not None and is_pair(part):
-                outputs.append(Output(trace.record("member", [part], {"name": "p"}), slot.start + k))
-                outputs.append(Output(trace.record("member", [part], {"name": "d"}), slot.start + k, grad=True))
+                dims = ArgMap(said.dims)
+                outputs.append(Output(trace.record("member", [part], {"name": "p"}), slot.start + k, said=dims))
+                outputs.append(Output(trace.record("member", [part], {"name": "d"}), slot.start + k, grad=True, said=dims))
             else:
-                outputs.append(Output(part, slot.start + k))
+                outputs.append(Output(part, slot.start + k, said=said))
         elif slot.param.direction == OUT:
             raise UnsupportedArgumentError(
                 f"{function}: out argument {path!r} cannot be written to a {type(inner).__name__}",
@@ -106,13 +108,3 @@ def _part(trace: Trace, result: Traced, path: str) -> Traced:
             )
         result = trace.record("member", [result], {"name": name})
     return result
-
-
-def _check_order(function: str, path: str, said: ArgMap | None) -> None:
-    if said is not None and said.dims is not None and said.dims != tuple(range(len(said.dims))):
-        raise ShapeError(
-            f"{function}: argument {path!r} is written to, in the order of the grid",
-            saw=said,
-            expected=f"vmap{tuple(range(len(said.dims)))}",
-            hint="leave it away and transpose what is returned",
-        )

@@ -490,7 +490,10 @@ def test_what_cannot_be_written_to(m: Any) -> None:
         ({"position": zeros(4, 3), "direction": {"y": tensor(zeros(1))}}, r"'ray\.direction\.y' does not fit the result"),
         ({"position": zeros(4, 3).astype(np.float64), "direction": zeros(4, 3)}, r"'ray\.position' does not fit the result"),
         ({"position": frozen, "direction": zeros(4, 3)}, r"'ray\.position' is read-only"),
-        ({"position": fp.vmap(zeros(4, 3), (1,)), "direction": zeros(4, 3)}, r"'ray\.position' is written to, in the order"),
+        (
+            {"position": fp.vmap(zeros(4, 3), (1,)), "direction": zeros(4, 3)},
+            r"'ray\.position' is written to, and vmap names 1 of its 2 axes",
+        ),
         ({"position": zeros(4, 3), "directoin": zeros(4, 3)}, "make: ray has no member 'directoin'"),
         ({"position": {"a": zeros(4)}}, r"make: ray\.position has no member 'a'"),
         ({"position": {"x": {"y": zeros(4)}}}, r"make: ray\.position\.x has no member 'y'"),

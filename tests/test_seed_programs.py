@@ -706,7 +706,6 @@ def test_000_layouts_of_rays_declared_and_fused(device: Any, shape: tuple[int, .
 
 
 @pytest.mark.req("V5")
-@pytest.mark.xfail(strict=True, reason="outputs are not mapped yet")
 def test_001_outputs_are_mapped(device: Any) -> None:
     f = load(device, "seed_out", "void f(float x, out float r) { r = 2 * x; }").f
     out = Tensor((4, 3))

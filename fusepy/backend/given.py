@@ -95,9 +95,9 @@ class Given:
                 tensor = args[position]
                 if not isinstance(tensor, Tensor) or not overlap(tensor, out):
                     continue
-                alike = operand.dims == self._dims[j] and not operand.is_whole and not operand.is_resource
+                alike = sorted(operand.dims) == sorted(self._dims[j]) and not operand.is_whole and not operand.is_resource
                 stretched = grid and any(n == 1 != grid[d] for n, d in zip(tensor.shape, operand.dims))
-                if not alike or stretched or not _same_places(tensor, out):
+                if not alike or stretched or not _same_places(tensor, operand.dims, out, self._dims[j]):
                     raise ShapeError(
                         f"{self._name}: the result overlaps argument {operand.label!r}, which other threads still read",
                         saw="shared memory at different positions",
@@ -125,13 +125,15 @@ class Given:
                 )
 
 
-def _same_places(tensor: Tensor, out: Tensor) -> bool:
-    """Whether the elements of both lie at the same addresses, axis by axis; further axes of `tensor` are components."""
+def _same_places(tensor: Tensor, dims: Sequence[int], out: Tensor, out_dims: Sequence[int]) -> bool:
+    """Whether each thread finds its elements of both at one address; further axes of `tensor` are components."""
     if tensor.address != out.address or tensor.size * tensor.element.nbytes != out.size * out.element.nbytes:
         return False
-    return (tensor.linear and out.linear) or _steps(tensor, out) == _steps(out, out)
+    if tensor.linear and out.linear and tuple(dims) == tuple(out_dims):
+        return True
+    return _steps(tensor, dims) == _steps(out, out_dims)
 
 
-def _steps(tensor: Tensor, like: Tensor) -> list[int]:
-    """Bytes from element to element along the axes that both have."""
-    return [s * tensor.element.nbytes for s in tensor.strides[: len(like.shape)]]
+def _steps(tensor: Tensor, dims: Sequence[int]) -> dict[int, int]:
+    """Bytes from element to element along each dimension of the grid that has any."""
+    return {d: s * tensor.element.nbytes for d, s, n in zip(dims, tensor.strides, tensor.shape) if n != 1}

@@ -15,6 +15,7 @@ from fusepy.backend.runtime import Device
 from fusepy.backend.sinks import Sink, sink_type
 from fusepy.backend.texture import TextureKind, create, format_for, is_texture, kind_for, kind_of
 from fusepy.errors import UnsupportedArgumentError
+from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.types import Type
@@ -24,19 +25,20 @@ _PLAIN = {1: spy.TextureType.texture_1d, 2: spy.TextureType.texture_2d, 3: spy.T
 
 @dataclass(frozen=True)
 class Into:
-    """What the textures among ``_result=`` say about the program: per result a kind, and the argument that it is as well."""
+    """What ``_result=`` says about the program: per result a kind of texture, the argument that it is as well, its mapping."""
 
     kinds: tuple[TextureKind | None, ...]
     shared: tuple[int | None, ...]
+    maps: tuple[ArgMap, ...]
 
 
-def into(result: Any, args: Sequence[Any]) -> Into | None:
-    """What ``_result=`` says beside being memory; ``None`` where there is no texture in it."""
+def into(result: Any, args: Sequence[Any], maps: Sequence[ArgMap]) -> Into | None:
+    """What ``_result=`` says beside being memory; ``None`` where there is no texture in it, and nothing under `vmap`."""
     given: Sequence[Any] = cast("Sequence[Any]", result) if isinstance(result, (tuple, list)) else [result]
-    if not any(map(is_texture, given)):
+    if not any(map(is_texture, given)) and all(m is UNSAID for m in maps):
         return None
     shared = [next((i for i, a in enumerate(args) if a is r), None) if is_texture(r) else None for r in given]
-    return Into(tuple(kind_of(r) if is_texture(r) else None for r in given), tuple(shared))
+    return Into(tuple(kind_of(r) if is_texture(r) else None for r in given), tuple(shared), tuple(maps))
 
 
 @dataclass(frozen=True)
