@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -73,10 +74,8 @@ def _holding(given: Sequence[Any], dtype: Any, device: Device) -> Tensor:
 
 def _structs(array: Array, element: Element, device: Device) -> Tensor:
     """Structs from rows of plain numbers, whose last axis is one struct."""
-    from fusepy.tensor import Tensor
-
-    made = Tensor(device, element, array.shape[:-1])
-    copy_from_numpy(made, array.astype(np.dtype(element.dtype[0].base)))
+    made, idle = fresh(device, element, array.shape[:-1])
+    copy_from_numpy(made, array.astype(np.dtype(element.dtype[0].base)), idle)
     return made
 
 
@@ -119,8 +118,21 @@ def _told(stored: Array, dtype: np.dtype[Any]) -> Array:
     return told
 
 
-def copy_from_numpy(tensor: Tensor, array: Array) -> None:
+def fresh(device: Device, element: Element, shape: tuple[int, ...]) -> tuple[Tensor, bool]:
+    """A tensor for the host to write, and whether no work uses its memory any more, so that it can be written at once."""
+    from fusepy.tensor import Tensor
+
+    block = None
+    if device.transfer.host_addressable:
+        block = device.pool.allocate_idle(math.prod(shape) * element.nbytes)
+    return Tensor(device, element, shape, block=block), block is not None
+
+
+def copy_from_numpy(tensor: Tensor, array: Array, idle: bool = False) -> None:
     """Overwrites the contents; a tensor of structs takes plain numbers too, one struct behind the other.
+
+    Args:
+        idle: no work uses the memory.
 
     Raises:
         ShapeError: unless the array has the tensor's shape with the components behind it, or if elements are repeated.
@@ -153,19 +165,19 @@ def copy_from_numpy(tensor: Tensor, array: Array) -> None:
         copy_elements(staged, tensor)
     else:
         stored = np.ascontiguousarray(array).astype(element.stored, copy=False)
-        tensor.device.transfer.upload(tensor.block.buffer, tensor.offset, stored)
+        tensor.device.transfer.upload(tensor.block.buffer, tensor.offset, stored, idle=idle)
 
 
-def clear(tensor: Tensor) -> None:
+def clear(tensor: Tensor, idle: bool = False) -> None:
     """Sets every byte to zero."""
     tensor.device.check()
     if tensor.block.buffer is not None and _is_plain(tensor):
-        tensor.device.transfer.zero(tensor.block.buffer, tensor.offset, tensor.size * tensor.element.nbytes)
+        tensor.device.transfer.zero(tensor.block.buffer, tensor.offset, tensor.size * tensor.element.nbytes, idle=idle)
     elif tensor.size:
         copy_from_numpy(tensor, np.zeros(tensor.shape + tensor.element.shape, tensor.element.dtype))
 
 
-def fill(tensor: Tensor, value: Any) -> Tensor:
+def fill(tensor: Tensor, value: Any, idle: bool = False) -> Tensor:
     """`value` in every element.
 
     Raises:
@@ -177,7 +189,7 @@ def fill(tensor: Tensor, value: Any) -> Tensor:
     else:
         value = as_array(value)
     if tensor.size:
-        copy_from_numpy(tensor, np.full(tensor.shape + element.shape, value, element.dtype))
+        copy_from_numpy(tensor, np.full(tensor.shape + element.shape, value, element.dtype), idle)
     return tensor
 
 

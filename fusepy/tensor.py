@@ -122,7 +122,9 @@ class Tensor:
     @staticmethod
     def zeros(device: Any, shape: int | Sequence[int], dtype: Any = FLOAT) -> Tensor:
         """A tensor of zeros."""
-        return Tensor.empty(device, shape, dtype).clear()
+        made, idle = contents.fresh(device_of(device), element_of(dtype), views.as_shape(shape))
+        contents.clear(made, idle)
+        return made
 
     @staticmethod
     def empty_like(other: Tensor) -> Tensor:
@@ -132,12 +134,15 @@ class Tensor:
     @staticmethod
     def zeros_like(other: Tensor) -> Tensor:
         """A tensor of zeros with the shape, dtype and device of another one."""
-        return Tensor.empty_like(other).clear()
+        made, idle = contents.fresh(other.device, other.element, other.shape)
+        contents.clear(made, idle)
+        return made
 
     @staticmethod
     def full(device: Any, shape: int | Sequence[int], value: Any, dtype: Any = FLOAT) -> Tensor:
         """A tensor with `value` in every element; a sequence gives one number per component."""
-        return contents.fill(Tensor.empty(device, shape, dtype), value)
+        made, idle = contents.fresh(device_of(device), element_of(dtype), views.as_shape(shape))
+        return contents.fill(made, value, idle)
 
     @staticmethod
     def arange(device: Any, stop: int, dtype: Any = INT) -> Tensor:
@@ -168,8 +173,8 @@ class Tensor:
         """
         array = as_array(array)
         element, shape = recast.element_in(array.shape, scalar_type(array.dtype) if dtype is None else dtype)
-        made = Tensor(device_of(device), element, shape)
-        contents.copy_from_numpy(made, array)
+        made, idle = contents.fresh(device_of(device), element, shape)
+        contents.copy_from_numpy(made, array, idle)
         return made
 
     @staticmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 import slangpy as spy
 
@@ -31,10 +31,27 @@ def size_class(nbytes: int) -> int:
     return (((nbytes - 1) >> shift) + 1) << shift
 
 
-class Slab:
-    """One sgl buffer; `cursor` is the first byte that was never handed out."""
+class Clock(Protocol):
+    """What the queue tells of the work that goes through it."""
 
-    __slots__ = ("buffer", "cursor", "dedicated", "end", "start")
+    @property
+    def alone(self) -> bool:
+        """Whether all work that uses the pool's blocks goes through it."""
+        ...
+
+    def now(self) -> int:
+        """The time of what was recorded last."""
+        ...
+
+    def finished(self, time: int) -> bool:
+        """Whether all that was recorded until then is finished."""
+        ...
+
+
+class Slab:
+    """One sgl buffer; `cursor` is the first byte that was never handed out, or not since the queue's time `used`."""
+
+    __slots__ = ("buffer", "cursor", "dedicated", "end", "start", "used")
 
     def __init__(self, buffer: spy.Buffer, dedicated: bool):
         self.buffer = buffer
@@ -42,18 +59,23 @@ class Slab:
         # CUDA's heap aligns to 128 bytes only and the cpu device to 16, hence the ALIGNMENT bytes that `Pool._create` adds.
         self.start = self.cursor = -buffer.device_address % ALIGNMENT
         self.end = buffer.size
+        self.used = 0
 
 
 class Span:
-    """A piece carved from a slab; it outlives the blocks that use it one after the other."""
+    """A piece carved from a slab; it outlives the blocks that use it one after the other.
 
-    __slots__ = ("address", "capacity", "offset", "slab")
+    While it is free, what used it is over with all that was recorded until the queue's time `used`.
+    """
+
+    __slots__ = ("address", "capacity", "offset", "slab", "used")
 
     def __init__(self, slab: Slab, capacity: int):
         self.slab = slab
         self.offset = slab.cursor
         self.capacity = capacity
         self.address = slab.buffer.device_address + slab.cursor
+        self.used = slab.used
         slab.cursor += capacity
 
 

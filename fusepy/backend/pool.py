@@ -5,7 +5,8 @@ so the pool creates a few large buffers (slabs), and a block is ``Buffer.device_
 
 **Why a freed block can be handed out at once.** All work goes to one queue, and a barrier stands between dependent dispatches.
 The next owner's kernels therefore start after the last owner's have ended, though the host frees the block long before they run.
-Only memory that goes back to the driver has to wait for the queue (`Pool.trim`).
+Only memory that goes back to the driver has to wait for the queue (`Pool.trim`), and memory that the host writes by itself:
+`allocate_idle` finds blocks whose last use is over, by the time on the queue's clock at which they were found dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, cast
 
 import slangpy as spy
 
-from fusepy.backend.block import ALIGNMENT, Block, Slab, Span, size_class
+from fusepy.backend.block import ALIGNMENT, Block, Clock, Slab, Span, size_class
 from fusepy.backend.idle import Lost
 from fusepy.errors import OutOfDeviceMemory
 
@@ -25,6 +26,7 @@ MAX_BUFFER_BYTES = 2**32 - 1  # The drivers refuse a buffer of 2**32 bytes (Vulk
 _Usage = spy.BufferUsage
 BUFFER_USAGE = _Usage.shader_resource | _Usage.unordered_access | _Usage.copy_source | _Usage.copy_destination
 _ALL_ONES = 2**64 - 1
+SPARE_BYTES = 128 << 20  # what `allocate_idle` takes at most while free blocks of the size are still read
 
 
 class Pool:
@@ -40,6 +42,7 @@ class Pool:
             and wait until the queue is idle. The default, ``device.wait``, is enough where all that is recorded is submitted too.
         lock: the pool's lock. Where `before_release` takes a lock that other threads hold while they allocate, pass that one: two
             locks taken in both orders would deadlock.
+        clock: of the queue, for `allocate_idle`.
 
     Example:
         >>> pool = Pool(spy.Device(type=spy.DeviceType.cpu, enable_hot_reload=False))
@@ -60,6 +63,7 @@ class Pool:
         cache_bytes: int = 512 << 20,
         before_release: Callable[[], object] | None = None,
         lock: threading.RLock | None = None,
+        clock: Clock | None = None,
     ):
         self._device = device
         self._slab_bytes = slab_bytes
@@ -72,6 +76,8 @@ class Pool:
         self._freed: list[Span] = []
         self._slabs: list[Slab] = []
         self._live = self._peak = self._reserved = 0
+        self._clock = clock
+        self._spare = 0  # what `allocate_idle` has taken though there were free blocks
 
     def allocate(self, nbytes: int) -> Block:
         """A block of at least `nbytes` bytes, uninitialised.
@@ -90,6 +96,38 @@ class Pool:
                     freed.append(span)
                 span = self._take(capacity, nbytes)
         return Block(span, nbytes, freed)
+
+    def allocate_idle(self, nbytes: int) -> Block | None:
+        """A block that no work uses any more, for the host to write without waiting.
+
+        ``None`` where all free ones of the size are still in use and `SPARE_BYTES` are taken, or others submit work too: then
+        `allocate` and wait.
+
+        Raises:
+            OutOfDeviceMemory, ShapeError: as `allocate`.
+        """
+        clock = self._clock
+        if clock is None:
+            return None
+        capacity = size_class(nbytes)
+        with self._lock:
+            if not clock.alone:
+                return None
+            self._collect()
+            spans = self._free.get(capacity)
+            if spans and clock.finished(spans[0].used):  # the one that was found dropped first
+                span = spans.pop(0)
+            elif spans and self._spare + capacity > SPARE_BYTES:
+                return None
+            else:
+                self._spare += capacity * bool(spans)
+                span = self._grow(capacity, nbytes)
+                if not clock.finished(span.used):  # carved from memory that was in use before
+                    self._free[capacity].append(span)
+                    return None
+            self._live += capacity
+            self._peak = max(self._peak, self._live)
+        return Block(span, nbytes, self._freed)
 
     def _take(self, capacity: int, nbytes: int) -> Span:
         spans = self._free.get(capacity)
@@ -142,8 +180,10 @@ class Pool:
     def _collect(self) -> None:
         """Moves the spans of dropped blocks to the free lists, and settles the count of live bytes."""
         freed = self._freed
+        now = self._clock.now() if self._clock is not None else 0
         while freed:
             span = freed.pop()
+            span.used = now
             self._live -= span.capacity
             self._free.setdefault(span.capacity, []).append(span)
 
@@ -216,6 +256,8 @@ class Pool:
         self._forget_spans(idle)
         for slab in idle:
             slab.cursor = slab.start
+            slab.used = self._clock.now() if self._clock is not None else 0
+            self._spare = 0
 
     def _bound_cache(self) -> None:
         """Gives back free dedicated buffers, the sizes that came first before others, until at most `cache_bytes` are kept."""
@@ -236,6 +278,7 @@ class Pool:
         self._forget_spans(slabs)
         self._slabs = [slab for slab in self._slabs if slab not in slabs]
         nbytes = sum(slab.buffer.size for slab in slabs)
+        self._spare = 0
         self._reserved -= nbytes
         for slab in slabs:
             del slab.buffer

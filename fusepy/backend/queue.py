@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ import slangpy as spy
 from fusepy.backend.idle import Lost, lost_error
 
 LIMIT = 32
+REMEMBERED = 1024  # submissions; whether one before them is finished, the oldest of them tells
 IDLE_LOOKS = 20  # before it sleeps: waking it costs a call that waits for its result 10-20 µs, where every one did
 DELAY_S = 0.5e-3  # the background thread looks this often; what it finds unchanged since its last look, it submits
 
@@ -50,7 +52,9 @@ class Queue:
         _here.queue = None  # whoever opened the device has left its context current here
         self._limit = LIMIT if deferred else 1
         self._last: int | None = None
-        self._alone = deferred  # whether nobody else submits to this queue, so that `_last` is the last submission
+        self._submitted = 0
+        self._ids: deque[int] = deque(maxlen=REMEMBERED)  # of the last submissions, in order
+        self.alone = deferred  # whether nobody else submits to this queue, so that `_last` is the last submission
         self._wake = threading.Event()
         self._asleep = False
         self._idle = 0  # looks in a row that found nothing recorded
@@ -119,7 +123,7 @@ class Queue:
             if self._cuda:
                 self._enter()  # for what the caller does with the device next
             self._submit()
-            return self._last if self._alone else None
+            return self._last if self.alone else None
 
     def copy_out(self, to: spy.Buffer, source: spy.Buffer, offset: int, nbytes: int) -> int:
         """Copies bytes to the start of `to` behind all that is recorded, submits both together and returns their id."""
@@ -148,7 +152,20 @@ class Queue:
                 self._pass = None
             self._encoder = None
             self._count = 0
-            self._last = self._device.submit_command_buffer(encoder.finish())
+            self._last = last = self._device.submit_command_buffer(encoder.finish())
+            self._submitted += 1
+            self._ids.append(last)
+
+    def now(self) -> int:
+        """The time of what was recorded last: the count of submissions that it is in."""
+        return self._submitted + (self._encoder is not None)
+
+    def finished(self, time: int) -> bool:
+        """Whether all that was recorded until this time is finished."""
+        if time == 0 or time > self._submitted:
+            return time == 0
+        ids = self._ids
+        return self._device.is_submit_finished(ids[max(time - self._submitted + len(ids) - 1, 0)])
 
     def enter(self) -> None:
         """Makes the device's CUDA context that of this thread, unless it is: the driver aborts without one."""
@@ -168,12 +185,12 @@ class Queue:
         with self._lock:
             self._check()
             self._limit = 1
-            self._alone = False
+            self.alone = False
             self._submit()
 
     def expect_others(self) -> None:
         """From now on others may submit to this queue as well: waiting for our own last submission is no longer enough."""
-        self._alone = False
+        self.alone = False
 
     def close(self, cause: str = "it was closed") -> None:
         """Submits what is left and lets the background thread go; every later use raises `DeviceLostError`."""

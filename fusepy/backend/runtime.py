@@ -75,7 +75,7 @@ class Device(Spellings):
         self.lock = threading.RLock()
         self.queue = Queue(sgl, self.lock, deferred=deferred)
         self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out)
-        self.pool = Pool(sgl, before_release=self.wait, lock=self.lock)
+        self.pool = Pool(sgl, before_release=self.wait, lock=self.lock, clock=self.queue)
         self.compiler = Compiler(sgl, self.lock)
         self.cache = DiskCache.from_environment()
         self.counters = Counters()

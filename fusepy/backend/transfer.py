@@ -33,6 +33,8 @@ from fusepy.errors import OutOfDeviceMemory, ShapeError, UnsupportedArgumentErro
 # 4 pieces of 1 MiB stay in the cache while they are in flight: 4.0 ms for 64 MiB up, 7.5 ms with 4 pieces of 256 KiB or 16 MiB.
 PIECE_BYTES = 1 << 20
 RING_SLOTS = 4
+SMALL_UPLOAD = 16 << 10
+MOST_STAGED = 64 << 20  # while the device is busy with earlier work
 # `Buffer.to_numpy` copies a whole buffer, 20 µs for 1 MiB: small readbacks, scalar results first of all, use smaller ones.
 SMALL_READBACKS = (256, 16 << 10, 128 << 10)
 
@@ -90,12 +92,19 @@ class Transfer:
         self._copy = copy
         self.host_addressable = is_host_addressable(device) if host_addressable is None else host_addressable
         self._lock = threading.Lock()
-        self._uploads: deque[tuple[spy.Buffer, int]] = deque()  # staging buffers with their last submissions, oldest first
+        # staging buffers with their last submissions, oldest first
+        self._uploads: deque[tuple[spy.Buffer, int]] = deque()
+        self._small: deque[tuple[spy.Buffer, int]] = deque()
         self._readbacks: dict[tuple[int, int], spy.Buffer] = {}
         self.waits: deque[None] = deque()  # one for each thread that waits for the device right now
 
-    def upload(self, buffer: spy.Buffer, offset: int, array: NDArray[Any]) -> None:
+    def upload(self, buffer: spy.Buffer, offset: int, array: NDArray[Any], *, idle: bool = False) -> None:
         """Copies the elements of `array`, in C order, to byte `offset` of `buffer`; `array` may be changed as soon as it returns.
+
+        Where it is staged, it waits for earlier work only if `MOST_STAGED` bytes are on their way.
+
+        Args:
+            idle: no work uses the memory any more, submitted or recorded: the host may write it at once.
 
         Raises:
             ShapeError: the bytes do not fit the buffer.
@@ -105,18 +114,23 @@ class Transfer:
         if array.nbytes == 0:
             return
         if self.host_addressable:
-            self.settle()
+            if not idle:
+                self.settle()
             _copy_by_pointer(buffer.device_address + offset, array, up=True)
             return
-        self._flush()
+        earlier = self._flush()
         data = _flat_bytes(np.ascontiguousarray(array))
+        finished = self._device.is_submit_finished
+        ring = self._small if data.size <= SMALL_UPLOAD else self._uploads
         with self._lock:
+            # while this submission is not finished, the device is behind: busy with earlier work
+            ahead = next((i for i in (earlier, *(i for _, i in list(ring)[-1:])) if i is not None and not finished(i)), None)
             for start in range(0, data.size, PIECE_BYTES):
                 piece = data[start : start + PIECE_BYTES]
-                staging = self._staging()
+                staging = self._staging(ring, ahead is not None and not finished(ahead))
                 staging.copy_from_numpy(_writable(piece))  # pyright: ignore[reportUnknownMemberType]
                 submission = _submit_copy(self._device, buffer, offset + start, staging, 0, piece.size)
-                self._uploads.append((staging, submission))
+                ring.append((staging, submission))
 
     def download(self, buffer: spy.Buffer, offset: int, nbytes: int) -> Bytes:
         """The `nbytes` bytes from byte `offset` of `buffer` on, as a new uint8 array; ``.view(dtype)`` gives them a type.
@@ -129,8 +143,8 @@ class Transfer:
         self.download_into(buffer, offset, array)
         return array
 
-    def zero(self, buffer: spy.Buffer, offset: int, nbytes: int) -> None:
-        """Sets `nbytes` bytes from byte `offset` of `buffer` on to zero.
+    def zero(self, buffer: spy.Buffer, offset: int, nbytes: int, *, idle: bool = False) -> None:
+        """Sets `nbytes` bytes from byte `offset` of `buffer` on to zero; `idle` as in `upload`.
 
         Raises:
             ShapeError: the range does not lie in the buffer.
@@ -139,7 +153,8 @@ class Transfer:
         if nbytes == 0:
             return
         if self.host_addressable:
-            self.settle()
+            if not idle:
+                self.settle()
             ctypes.memset(buffer.device_address + offset, 0, nbytes)
         else:
             self.upload(buffer, offset, np.zeros(nbytes, np.uint8))
@@ -199,13 +214,18 @@ class Transfer:
         finally:
             waits.pop()
 
-    def _staging(self) -> spy.Buffer:
-        """An upload buffer that no copy reads any more; a new one only while fewer than RING_SLOTS exist and all are busy."""
-        if self._uploads and (len(self._uploads) == RING_SLOTS or self._device.is_submit_finished(self._uploads[0][1])):
-            staging, submission = self._uploads.popleft()
+    def _staging(self, ring: deque[tuple[spy.Buffer, int]], behind: bool) -> spy.Buffer:
+        """An upload buffer that no copy reads any more.
+
+        Past `RING_SLOTS` a new one only where the device is `behind`, and while the ring holds less than `MOST_STAGED` bytes.
+        """
+        size = SMALL_UPLOAD if ring is self._small else PIECE_BYTES
+        full = len(ring) >= MOST_STAGED // size
+        if ring and (full or (len(ring) >= RING_SLOTS and not behind) or self._device.is_submit_finished(ring[0][1])):
+            staging, submission = ring.popleft()
             self._wait(submission)
             return staging
-        return self._create(PIECE_BYTES, spy.MemoryType.upload)
+        return self._create(size, spy.MemoryType.upload)
 
     def _read_staged(self, buffer: spy.Buffer, offset: int, data: Bytes) -> None:
         self._flush()

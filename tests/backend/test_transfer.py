@@ -11,7 +11,7 @@ import pytest
 import slangpy as spy
 
 from fusepy.backend.pool import BUFFER_USAGE
-from fusepy.backend.transfer import PIECE_BYTES, RING_SLOTS, Transfer, is_host_addressable
+from fusepy.backend.transfer import PIECE_BYTES, RING_SLOTS, SMALL_UPLOAD, Transfer, is_host_addressable
 from fusepy.backend.waiting import wait_for_submission
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 
@@ -232,15 +232,15 @@ def test_staging_buffers_are_few_and_kept(device: spy.Device):
     for _ in range(50):
         transfer.upload(buffer, 0, noise(100))
         device.wait()
-    assert created == [PIECE_BYTES]
+    assert created == [SMALL_UPLOAD]
     for _ in range(50):
         assert np.array_equal(transfer.download(buffer, 96, 4), noise(100)[96:])
-    assert created == [PIECE_BYTES, 256]
+    assert created == [SMALL_UPLOAD, 256]
     for _ in range(3):
         transfer.upload(buffer, 0, noise(20 * PIECE_BYTES))
         transfer.download(buffer, 0, 20 * PIECE_BYTES)
-    assert sorted(created) == [256] + [PIECE_BYTES] * len(created[1:])
-    assert len(created) <= 1 + 2 * RING_SLOTS
+    assert sorted(created) == [256, SMALL_UPLOAD] + [PIECE_BYTES] * len(created[2:])
+    assert len(created) <= 2 + 2 * RING_SLOTS
 
 
 def test_threads_share_a_transfer(vulkan: Transfer):
