@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fusepy.element import Element, element_of
-from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
+from fusepy.errors import ArgumentError, ShapeError, TraceError, UnsupportedArgumentError
 from fusepy.host_arrays import as_array
 from fusepy.ir.ranges import check_range
 from fusepy.ir.strides import span
 from fusepy.ir.types import BOOL, FLOAT
+from fusepy.pending import PENDING, before_write
 from fusepy.recast import words
 
 if TYPE_CHECKING:
@@ -198,6 +199,53 @@ def item(tensor: Tensor) -> Any:
     if tensor.size != 1:
         raise ShapeError(f"a tensor of {tensor.size} elements is not one number", saw=tensor.shape, hint="index it, or reduce it")
     return tensor.to_numpy().reshape(tensor.element.shape).tolist()
+
+
+def number(tensor: Tensor, what: str) -> Any:
+    """The one number of a tensor of size 1, where Python wants a number.
+
+    Raises:
+        ShapeError: for any other size, and for elements with components.
+        TraceError: in a fused function, whose program would keep the number of today.
+    """
+    check_read(tensor, what)
+    if tensor.size != 1 or not tensor.element.scalar:
+        raise ShapeError(
+            f"{what} of a tensor of {tensor.size} {tensor.dtype}",
+            saw=f"shape {tensor.shape}",
+            expected="one number",
+            hint="ask fp.any(t) or fp.all(t) about it" if what == "the truth" else "index it, or reduce it",
+        )
+    return item(tensor)
+
+
+def check_read(tensor: Tensor, what: str) -> None:
+    """Raises `TraceError` where a fused function is traced: what is read there would be a constant of its program."""
+    from fusepy.trace import current_trace  # which captures tensors
+
+    if current_trace() is not None:
+        raise TraceError(
+            f"{what} of a tensor that a fused function uses",
+            saw=f"{tensor.dtype}{list(tensor.shape)}",
+            hint="compute with operators and fusepy's functions, e.g. fp.where, or read it before the call, as t.to_numpy()",
+        )
+
+
+def assign(view: Tensor, value: Any) -> None:
+    """Writes a tensor, an array, or a number for each element over the elements of a view."""
+    from fusepy.tensor import Tensor  # whose contents these are
+
+    check_read(view, "writing an element")
+    if isinstance(value, Tensor):
+        if (value.address, value.shape, value.strides) != (view.address, view.shape, view.strides):  # `t[0] += 1` has written
+            copy_elements(value.broadcast_to(view.shape), view)
+        return
+    if PENDING:
+        before_write(view)
+    if isinstance(value, (int, float)):
+        fill(view, value)
+    else:
+        copy_from_numpy(view, np.broadcast_to(as_array(value), view.shape + view.element.shape))
 
 
 def copy(tensor: Tensor) -> Tensor:

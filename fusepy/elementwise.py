@@ -1,4 +1,5 @@
-"""Elementwise operations by their names in the IR: recorded in a trace, else run at once; and the operators of mapped values."""
+"""Elementwise operations by their names in the IR: recorded in a trace, else run at once; and the operators of tensors,
+mapped values and generators."""
 
 from __future__ import annotations
 
@@ -6,18 +7,28 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.fuse import FusedFunction
-from fusepy.mapping import Mapped
+from fusepy.generators import Generator, Grid, Linspace
+from fusepy.ir.ops import OPS
+from fusepy.mapping import Mapped, unmapped
 from fusepy.nodes import GraphValue, Use
 from fusepy.place import user_line
+from fusepy.tensor import Tensor
 from fusepy.trace import current_trace
-from fusepy.traced import BINARY, COMPARISONS, UNARY, no_array, ufunc_name
+from fusepy.traced import BINARY, COMPARISONS, UFUNCS, UNARY, no_array, ufunc_name
 
 _eager: dict[str, FusedFunction] = {}
+_OPERATORS = {*BINARY.values(), *COMPARISONS}
 
 
-def apply(op: str, names: str, *args: Any) -> Any:
-    """The operation `op` of arguments, which messages and generated code call by `names`."""
+def apply(op: str, names: str, *args: Any, _result: Any = None) -> Any:
+    """The operation `op` of arguments, which messages and generated code call by `names`.
+
+    What runs at once is written to `_result`, where that is given.
+    """
     trace = current_trace()
     if trace is not None:
         return trace.record(op, args)
@@ -28,26 +39,50 @@ def apply(op: str, names: str, *args: Any) -> Any:
         # a function with the right parameter names, so that messages and generated code speak of them
         exec(f"def {op}({', '.join(parameters)}): return apply({op!r}, {names!r}, {', '.join(parameters)})", scope)
         found = _eager[op] = FusedFunction(scope[op])
-    return found(*args)
+    return found(*args) if _result is None else found(*args, _result=_result)
+
+
+def _symbol(op: str) -> str:
+    return str(getattr(OPS[op], "symbol", op))
 
 
 def _operate(op: str, function: Callable[..., Any], *args: Any) -> Any:
-    """An operator of which an operand is mapped; with a value of a graph among them it becomes a node."""
+    """An operator of which an operand is mapped, a tensor or a generator; with a value of a graph among them it is a node."""
     if any(isinstance(a.value if isinstance(a, Mapped) else a, GraphValue) for a in args):
         return Use(function, op, args, {}, user_line()).returning(0)
+    if any(a is None for a in args):
+        raise ArgumentError(f"operator {_symbol(op)} with None", place=user_line(), hint="ask `x is None`; operators take values")
     return apply(op, "a b"[: 2 * len(args) - 1], *args)
 
 
-def _forward(op: str, function: Callable[..., Any]) -> Callable[[Mapped, Any], Any]:
+def _forward(op: str, function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return lambda self, other: _operate(op, function, self, other)
 
 
-def _backward(op: str, function: Callable[..., Any]) -> Callable[[Mapped, Any], Any]:
+def _backward(op: str, function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return lambda self, other: _operate(op, function, other, self)
 
 
-def _unary(op: str, function: Callable[..., Any]) -> Callable[[Mapped], Any]:
+def _unary(op: str, function: Callable[..., Any]) -> Callable[[Any], Any]:
     return lambda self: _operate(op, function, self)
+
+
+def _in_place(op: str, function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
+    """``t += x`` of a tensor: written into its memory, which views see, as NumPy has it."""
+    symbol = _symbol(op)
+
+    def write(self: Tensor, other: Any) -> Tensor:
+        if current_trace() is not None or isinstance(unmapped(other), GraphValue):
+            raise TraceError(
+                f"{symbol}= of a tensor in a program that is recorded",
+                place=user_line(),
+                saw=f"{self.dtype}{list(self.shape)}",
+                hint=f"write t = t {symbol} x, return it, and pass the tensor as _result= to the call",
+            )
+        apply(op, "a b", self, other, _result=self)
+        return self
+
+    return write
 
 
 def _array_ufunc(self: Mapped, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -55,23 +90,72 @@ def _array_ufunc(self: Mapped, ufunc: Any, method: str, *inputs: Any, **kwargs: 
     return _operate(ufunc_name(ufunc, method, kwargs), ufunc, *inputs)
 
 
-def _divmod(self: Mapped, other: Any) -> tuple[Any, Any]:
-    return self // other, self % other  # type: ignore[operator]  # these are added below
+def _tensor_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Operators between arrays and tensors come this way; other functions of NumPy's compute with the contents, on the host."""
+    if ufunc is np.divmod and method == "__call__" and not kwargs:
+        both: tuple[tuple[str, Any], ...] = (("floordiv", operator.floordiv), ("mod", operator.mod))
+        return tuple(_operate(op, function, *inputs) for op, function in both)
+    operates = method == "__call__" and not kwargs and UFUNCS.get(ufunc.__name__) in _OPERATORS
+    if operates or current_trace() is not None or any(isinstance(i, GraphValue) for i in inputs):
+        return _operate(ufunc_name(ufunc, method, kwargs), ufunc, *inputs)
+    if any(isinstance(o, Tensor) for o in kwargs.get("out", ())):
+        raise ArgumentError(
+            f"numpy.{ufunc.__name__}() cannot write to a tensor",
+            place=user_line(),
+            hint="write t.copy_from_numpy(…) with what it gives",
+        )
+    return getattr(ufunc, method)(*(i.to_numpy() if isinstance(i, Tensor) else i for i in inputs), **kwargs)
 
 
-def _rdivmod(self: Mapped, other: Any) -> tuple[Any, Any]:
+def _divmod(self: Any, other: Any) -> tuple[Any, Any]:
+    return self // other, self % other
+
+
+def _rdivmod(self: Any, other: Any) -> tuple[Any, Any]:
     return other // self, other % self
 
 
-setattr(Mapped, "__divmod__", _divmod)  # noqa: B010
-setattr(Mapped, "__rdivmod__", _rdivmod)  # noqa: B010
+def _itself(self: Any) -> Any:
+    return self
+
+
+def _copy(self: Tensor) -> Any:
+    """``+t``, which NumPy copies."""
+    trace = current_trace()
+    return self.copy() if trace is None else trace.captured(self, "captured")
+
+
+def _contains(self: Tensor, item: Any) -> bool:
+    """``x in t``: whether any element is equal to `x`, as NumPy has it."""
+    from fusepy.reductions import any as some  # which reduces what functions of this module make
+
+    return bool(some(self == item))
+
+
+def _no_truth(self: Any) -> bool:
+    raise ShapeError(f"the truth of {self!r}", place=user_line(), hint="it has a value for each thread: compare and use fp.where")
+
+
+for _class in (Mapped, Tensor, Grid, Linspace, Generator):
+    for _name, _op in BINARY.items():
+        _function = getattr(operator, f"__{_name}__")
+        setattr(_class, f"__{_name}__", _forward(_op, _function))
+        setattr(_class, f"__r{_name}__", _backward(_op, _function))
+    for _name in COMPARISONS:
+        setattr(_class, f"__{_name}__", _forward(_name, getattr(operator, f"__{_name}__")))
+    for _name, _op in UNARY.items():
+        setattr(_class, f"__{_name}__", _unary(_op, getattr(operator, f"__{_name}__")))
+    setattr(_class, "__divmod__", _divmod)  # noqa: B010
+    setattr(_class, "__rdivmod__", _rdivmod)  # noqa: B010
+    setattr(_class, "__pos__", _itself)  # noqa: B010
 for _name, _op in BINARY.items():
-    _function = getattr(operator, f"__{_name}__")
-    setattr(Mapped, f"__{_name}__", _forward(_op, _function))
-    setattr(Mapped, f"__r{_name}__", _backward(_op, _function))
-for _name in COMPARISONS:
-    setattr(Mapped, f"__{_name}__", _forward(_name, getattr(operator, f"__{_name}__")))
-for _name, _op in UNARY.items():
-    setattr(Mapped, f"__{_name}__", _unary(_op, getattr(operator, f"__{_name}__")))
+    setattr(Tensor, f"__i{_name}__", _in_place(_op, getattr(operator, f"__{_name}__")))
+setattr(Tensor, "__array_ufunc__", _tensor_ufunc)  # noqa: B010
+setattr(Tensor, "__pos__", _copy)  # noqa: B010
+setattr(Tensor, "__contains__", _contains)  # noqa: B010
+for _class in (Grid, Linspace, Generator):
+    setattr(_class, "__bool__", _no_truth)  # noqa: B010
+    setattr(_class, "__array__", no_array)  # noqa: B010
+    setattr(_class, "__array_ufunc__", _array_ufunc)  # noqa: B010
 setattr(Mapped, "__array__", no_array)  # noqa: B010
 setattr(Mapped, "__array_ufunc__", _array_ufunc)  # noqa: B010

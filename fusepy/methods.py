@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fusepy.errors import NoMatchError, TraceError, UnknownNameError, did_you_mean
 from fusepy.ir.names import is_identifier
@@ -11,6 +11,7 @@ from fusepy.ir.ops.structure import swizzle
 from fusepy.ir.oracle import member_types
 from fusepy.ir.types import Kind, Type
 from fusepy.place import user_line
+from fusepy.traced import BINARY, COMPARISONS, UNARY
 
 if TYPE_CHECKING:
     from fusepy.trace import Trace
@@ -46,6 +47,18 @@ class BoundMethod:
 
     def __repr__(self) -> str:
         return f"<Slang method {self.__name__} of {self._this!r}>"
+
+
+def _uncalled(self: BoundMethod, *others: Any) -> NoReturn:
+    """What operators of a method are: Python would compare it by identity, and the answer would be part of the program."""
+    name = self.__name__.rpartition("::")[2]
+    raise TraceError(f"the method {name} is not called", place=user_line(), saw=repr(self), hint=f"write .{name}(…)")
+
+
+for _name in (*BINARY, *COMPARISONS, *UNARY, "bool"):
+    setattr(BoundMethod, f"__{_name}__", _uncalled)
+    if _name in BINARY:
+        setattr(BoundMethod, f"__r{_name}__", _uncalled)
 
 
 def method_of(trace: Trace, value: Traced, name: str) -> BoundMethod | None:

@@ -44,7 +44,8 @@ class Tensor:
         strides: distances between neighbours along each axis, in elements; 0 repeats, negative runs backwards.
         device: where it lies.
 
-    Slices, transposes and broadcasts are views that share memory, and so do their gradients.
+    Slices, transposes and broadcasts are views that share memory, and so do their gradients. Operators work element by element,
+    as fusepy's functions do (`elementwise` adds them): ``t + 1`` and ``t == u`` are new tensors, ``t += 1`` writes into `t`.
 
     Example:
         >>> import fusepy as fp
@@ -53,6 +54,8 @@ class Tensor:
         ((2, 3), 'float')
         >>> t[1, ::2].to_numpy(), t.T[0].to_numpy()
         (array([3., 5.], dtype=float32), array([0., 3.], dtype=float32))
+        >>> (t > 3).tolist()
+        [[False, False, False], [False, True, True]]
         >>> Tensor([1, 2, 3], needs_grads=True).grad.tolist()
         [0.0, 0.0, 0.0]
     """
@@ -263,13 +266,13 @@ class Tensor:
         return self.to_numpy().tolist()
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(contents.number(self, "float()"))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(contents.number(self, "int()"))
 
     def __bool__(self) -> bool:
-        return bool(self.item())
+        return bool(contents.number(self, "the truth"))
 
     # ---- shape --------------------------------------------------------------------------------------------------
 
@@ -296,6 +299,9 @@ class Tensor:
 
     def __getitem__(self, index: Any) -> Tensor:
         return self._seen(views.indexed, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        contents.assign(self[index], value)
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
         """A view of a contiguous tensor with other extents; one may be -1.
@@ -449,6 +455,7 @@ class Tensor:
         return sharing.cuda_array_interface(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        contents.check_read(self, "a NumPy array")
         found = sharing.host_array(self) if copy is False else self.to_numpy()
         return found if dtype is None else found.astype(dtype, copy=copy is not False)
 

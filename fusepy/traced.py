@@ -199,7 +199,7 @@ def ufunc_name(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> str:
     Raises:
         TraceError: for one that has no traced form.
     """
-    name = _UFUNCS.get(ufunc.__name__)
+    name = UFUNCS.get(ufunc.__name__)
     if name is None or method != "__call__" or kwargs:
         raise TraceError(
             f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}() of a traced value",
@@ -227,7 +227,7 @@ BINARY = {
 }  # fmt: skip
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 UNARY = {"neg": "neg", "invert": "invert", "abs": "abs"}
-_UFUNCS = {
+UFUNCS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv", "remainder": "mod",
     "power": "pow", "matmul": "matmul", "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor",
     "left_shift": "shl", "right_shift": "shr", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
