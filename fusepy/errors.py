@@ -35,7 +35,8 @@ and a hint that says what to do next.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 
 class FusepyError(Exception):
@@ -43,31 +44,35 @@ class FusepyError(Exception):
 
     Args:
         what: one sentence that names the function, the argument's path and what is wrong.
-        place: the user's ``file:line``, where known.
+        place: the user's ``file:line`` that is to blame; without a word it is the line whose call made the error.
         saw: the offending value, type or shape.
         expected: what would have been accepted.
         hint: what to do next; every error of this package has one.
 
     Example:
-        >>> print(FusepyError("add: argument 'b' is bad", saw="(4,)", expected="(3,)", hint="slice it"))
-        add: argument 'b' is bad
+        >>> print(FusepyError("argument 'b' is bad", place="scene.py:3", saw="(4,)", expected="(3,)", hint="slice it"))
+        scene.py:3: argument 'b' is bad
           saw:      (4,)
           expected: (3,)
           hint:     slice it
     """
 
+    user_line: ClassVar[Callable[[], str | None]] = staticmethod(lambda: None)  # see `fusepy/place.py`, which sets it
+    is_placed: ClassVar[bool] = True  # whether it says where in the user's program it was made, if nobody says more
     below: str = ""  # where inside a nested argument it happened, ``.position.z``, while it travels up to the argument's name
 
     def __init__(self, what: str, *, place: str | None = None, saw: object = None, expected: object = None, hint: str = ""):
         self.what = what
         self.place = place
+        self._made = FusepyError.user_line() if place is None and self.is_placed else None
         self.saw = saw
         self.expected = expected
         self.hint = hint
         super().__init__(self._render())
 
     def _render(self) -> str:
-        lines = [f"{self.place}: {self.what}" if self.place else self.what]
+        place = self.place or self._made
+        lines = [f"{place}: {self.what}" if place else self.what]
         if self.saw is not None:
             lines.append(f"  saw:      {self.saw}")
         if self.expected is not None:
@@ -77,7 +82,7 @@ class FusepyError(Exception):
         return "\n".join(lines)
 
     def at(self, place: str | None) -> FusepyError:
-        """Fills in the user's ``file:line`` where it is not known yet, and returns the error itself."""
+        """Fills in the user's ``file:line`` where nobody has said it yet, and returns the error itself."""
         if self.place is None and place is not None:
             self.place = place
             self.args = (self._render(),)
@@ -138,6 +143,8 @@ class InvalidNameError(FusepyError, ValueError):
 class CompileError(FusepyError, RuntimeError):
     """Slang could not compile a source; the message carries the compiler's own diagnostics."""
 
+    is_placed = False  # remembered, and raised again from other lines; its lines are those of the Slang source
+
 
 class GraphError(FusepyError, ValueError):
     """A `Graph` that is built or used wrongly: values of two graphs, outputs set twice or never, another number of results."""
@@ -174,9 +181,13 @@ class DeviceLostError(DeviceError):
 class IRSyntaxError(FusepyError, SyntaxError):
     """Text that is not textual IR; points at the line and column."""
 
+    is_placed = False  # its lines are those of the text
+
 
 class VerifyError(FusepyError, ValueError):
     """A graph that breaks a rule of its stage."""
+
+    is_placed = False  # it is no line of the user's that is to blame
 
 
 class CacheWarning(UserWarning):

@@ -22,6 +22,7 @@ from fusepy.ir.oracle import THIS
 from fusepy.ir.types import Kind, Type
 from fusepy.namespace import Namespace
 from fusepy.nodes import Node, Use, several, wrong_count
+from fusepy.place import user_line
 from fusepy.reload import Loaded, forget_programs, reread
 from fusepy.trace import current_trace
 from fusepy.traced import Traced
@@ -423,8 +424,9 @@ def _find(path: Path, include_paths: tuple[str, ...]) -> Path:
     near = [p.name for folder in {c.parent for c in searched} if folder.is_dir() for p in folder.glob("*.slang")]
     raise CompileError(
         f"there is no file {str(path)!r}",
-        saw="; ".join(str(p) for p in searched),
-        hint=did_you_mean(path.name, near) + " (paths searched are listed above; add others with init_device(include_paths=[…]))",
+        place=user_line(),
+        saw="paths searched: " + ", ".join(str(p) for p in searched),
+        hint=(did_you_mean(path.name, near) + " " if near else "") + "Folders are added with init_device(include_paths=[…])",
     )
 
 

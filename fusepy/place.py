@@ -11,6 +11,8 @@ from types import FrameType
 
 import numpy as np
 
+from fusepy.errors import FusepyError
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _APPLICATION = os.path.join(_PACKAGE, "cli", "")  # the demo uses the library as anybody would
 _NUMPY = os.path.join(os.path.dirname(os.path.abspath(np.__file__)), "")  # its functions call the methods of traced values
@@ -79,3 +81,6 @@ def at_line(loc: str | None) -> Generator[None, None, None]:
         yield
     finally:
         _said.reset(token)
+
+
+FusepyError.user_line = staticmethod(user_line)

@@ -33,7 +33,7 @@ G = fp.grid((3, 5))
 
 def misuse(call: Callable[[], Any], *expected: Any) -> fp.FusepyError:
     """As that of `test_misuse`, with this file as the place."""
-    raised = _misuse(call, *expected, placed=False)
+    raised = _misuse(call, *expected)
     assert str(raised).startswith("test_array_misuse.py:")
     return raised
 
