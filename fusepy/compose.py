@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from fusepy.aos import StructView, as_structs
 from fusepy.element import Element
-from fusepy.errors import FusepyError, ShapeError, UnsupportedArgumentError
+from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.hints import components_hint, is_scalar_array
 from fusepy.ir.ops import OPS
-from fusepy.ir.oracle import Param
+from fusepy.ir.oracle import Param, parts
 from fusepy.ir.refusals import wrong_members
 from fusepy.ir.resolve import member_offer
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import Mapped
 from fusepy.nested import Tree, check_finite, is_nested, naming
 from fusepy.place import user_line
-from fusepy.struct_choice import struct_type
+from fusepy.struct_choice import list_type, struct_type
 from fusepy.traced import Traced
 
 if TYPE_CHECKING:
@@ -44,23 +44,14 @@ def operand(trace: Trace, value: Any, path: str, candidates: Sequence[Type | Non
     tree = Tree.of(value, path)
     if tree is not None:
         named = trace.named.get(id(value))
+        if tree.listed:
+            return listed(trace, tree, path, candidates)
         return struct(trace, tree if named is None else Tree(named[1].name, tree.fields), path, candidates)
     inner, map = (value.value, value.map) if isinstance(value, Mapped) else (value, UNSAID)
     if isinstance(inner, Traced) and map.type is not None and map.type.kind is Kind.NAMED:
         seen = as_struct_input(trace, trace.lift(inner), map.type)
         if seen is not None:
             return seen, ArgMap(map.dims)
-    parts = cast("Sequence[Any]", inner) if isinstance(inner, (list, tuple)) else ()
-    if map is UNSAID and any(isinstance(p, Traced) for p in parts):  # [x, y, 1.0]: a list has numbers only, a struct any leaves
-        vectors = [c for c in candidates if c is not None and c.kind is Kind.VECTOR and c.shape == (len(parts),)]
-        if not vectors:
-            raise UnsupportedArgumentError(
-                f"{path} is a list of traced values, and its parameter is no vector of {len(parts)}",
-                place=user_line(),
-                expected=" or ".join(str(c) for c in candidates if c is not None) or "a value whose type is known",
-                hint="build the value by its type, e.g. m.float3(x, y, z), or compute over an array instead of a list",
-            )
-        return struct(trace, Tree(None, dict(zip("xyzw", parts))), path, vectors)
     return trace.lift(inner, path), map
 
 
@@ -111,8 +102,20 @@ def _struct_element(trace: Trace, type: Type) -> Element | None:
 def struct(trace: Trace, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
     """One level of a nested argument."""
     loc = user_line()
-    type = struct_type(trace.oracle, tree, path, candidates, loc)
-    members = {p.name: p for p in trace.oracle.fields(type) or ()}
+    return composed(trace, tree, struct_type(trace.oracle, tree, path, candidates, loc), path)
+
+
+def listed(trace: Trace, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
+    """A list of leaves, which is an array of fixed size or a vector."""
+    type = list_type(tree, path, candidates, user_line())
+    names = [p.name for p in parts(trace.oracle, type) or ()]
+    return composed(trace, Tree(None, dict(zip(names, tree.fields.values()))), type, path)
+
+
+def composed(trace: Trace, tree: Tree, type: Type, path: str) -> tuple[Value, ArgMap]:
+    """A value of this type from its members, over the leaves below them."""
+    loc = user_line()
+    members = {p.name: p for p in parts(trace.oracle, type) or ()}
     if set(members) != set(tree.fields):
         raise wrong_members(type, list(members), list(tree.fields), path, loc)
     operands: list[Value] = []

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.backend.marshals import marshal_of
+from fusepy.backend.marshals import marshal_of, torch_tensor
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.mapping import Mapped
 from fusepy.nodes import GraphValue
+from fusepy.tensor import Tensor
 from fusepy.traced import Traced
 
 Fields = Mapping[str, Any]
@@ -45,6 +46,39 @@ def _under_name(accessor: Callable[[Any], Fields], name: str) -> Callable[[Any],
     return lambda value: {TYPE: name, **accessor(value)}
 
 
+def of_items(value: Sequence[Any]) -> Fields:
+    """The items of a list that stands for an array of fixed size, or for a vector, under their numbers."""
+    return {str(i): item for i, item in enumerate(value)}
+
+
+ITEMS = 64  # a list of more is numbers
+
+
+LEVELS = 8  # of lists in lists; one that contains itself has more
+
+
+def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
+    """Whether a list is a tree of its items: where one has fields, is a tensor or traced, or is an array beside a number.
+
+    Other lists are values: numbers, and arrays of one shape, which are stacked.
+    """
+    if len(value) > ITEMS or level > LEVELS:
+        return False
+    arrays = numbers = False
+    for item in value:
+        cls = item.__class__
+        if cls is float or cls is int or cls is bool:
+            numbers = True
+        elif cls is list or cls is tuple:
+            if has_leaves(item, level + 1):
+                return True
+        elif isinstance(item, (np.ndarray, np.generic)):
+            arrays, numbers = arrays or bool(item.ndim), numbers or not item.ndim
+        elif isinstance(item, (Mapped, Traced, Tensor)) or torch_tensor.is_class(cls) or fields_of(item) is not None:
+            return True
+    return arrays and numbers
+
+
 ACCESSORS: dict[type, Callable[[Any], Fields]] = {dict: of_dict}
 _OPAQUE = (str, bytes, type, ModuleType, np.ndarray, np.generic, BaseException, Mapped, Traced, GraphValue)
 
@@ -52,6 +86,8 @@ _OPAQUE = (str, bytes, type, ModuleType, np.ndarray, np.generic, BaseException, 
 def fields_of(value: Any) -> Callable[[Any], Fields] | None:
     """What reads the fields of a value's class; ``None`` if the class has none, and its values are leaves."""
     cls = value.__class__
+    if cls is list or cls is tuple:
+        return of_items if has_leaves(value) else None
     found = ACCESSORS.get(cls)
     if found is None:
         found = _accessor(value, cls)

@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Any, cast
 
 from fusepy.errors import ArgumentError, FusepyError
-from fusepy.fields import ACCESSORS, TYPE, fields_of, of_dict
+from fusepy.fields import ACCESSORS, TYPE, fields_of, of_dict, of_items
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.types import Type
 from fusepy.mapping import Mapped
@@ -47,9 +47,12 @@ def check_finite(value: Any, path: str, above: tuple[int, ...] = ()) -> None:
 
 def collect(value: Any, leaves: list[Any]) -> None:
     """Appends the leaves of a tree, in order; a leaf is its own tree."""
-    accessor = ACCESSORS.get(value.__class__)
+    cls = value.__class__
+    accessor = ACCESSORS.get(cls)
+    if accessor is None and (cls is list or cls is tuple):
+        accessor = fields_of(value)
     if accessor is None:
-        if value.__class__ is Mapped and value.value.__class__ in ACCESSORS:
+        if cls is Mapped and is_nested(value):
             below: list[Any] = []
             collect(value.value, below)
             leaves.extend([spread(leaf, value.map) for leaf in below])
@@ -115,6 +118,7 @@ class Tree:
 
     type: str | None
     fields: dict[str, Any]
+    listed: bool = False  # a list, whose fields are numbered: an array of fixed size, or a vector
 
     @staticmethod
     def of(value: Any, path: str) -> Tree | None:
@@ -141,7 +145,7 @@ class Tree:
                 expected="the name of a struct, or a type of a module",
                 hint=f"'{TYPE}' is no field; write '{TYPE}': 'Name'",
             )
-        wrong = [k for k in read if not (isinstance(cast("Any", k), str) and k.isidentifier())]
+        wrong = [k for k in read if accessor is not of_items and not (isinstance(cast("Any", k), str) and k.isidentifier())]
         if wrong or not (read or (named and accessor is not of_dict)):  # an object is told which fields it misses
             raise ArgumentError(
                 f"{path} is a {type(value).__name__} that names no field" if not read else f"{path} has a field {wrong[0]!r}",
@@ -152,7 +156,7 @@ class Tree:
         fields = {k: v if said is None or is_nested(v) else spread(v, said) for k, v in read.items()}
         if said is not None and said.dims is not None:
             fields = {k: Mapped(v, ArgMap(said.dims)) if is_nested(v) else v for k, v in fields.items()}
-        return Tree(None if named is None else str(named), fields)
+        return Tree(None if named is None else str(named), fields, accessor is of_items)
 
     def leaves(self, path: str) -> Iterator[tuple[str, Any]]:
         """Paths and leaves, in the order of `collect`."""
@@ -188,6 +192,8 @@ def rebuilt(value: Any, leaves: Iterator[Any], said: Callable[[Any, Type], None]
     fresh = {k: v if k == TYPE else rebuilt(v, leaves, said) for k, v in read.items()}
     if isinstance(value, Mapping):
         return fresh
+    if accessor is of_items:
+        return cast("Any", list if isinstance(value, list) else tuple)(fresh.values())
     if isinstance(value, tuple):
         return cast("Any", type(cast("Any", value)))(*fresh.values())
     made = copy.copy(value)

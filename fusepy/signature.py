@@ -35,11 +35,18 @@ def _of_graph_value(value: GraphValue) -> Hashable:
     raise misplaced(value)
 
 
+def _of_list(value: Any) -> Hashable:
+    accessor = fields_of(value)
+    return MARSHALS[value.__class__].key(value) if accessor is None else _of_fields(accessor)(value)
+
+
 KEYS: dict[type, Callable[[Any], Hashable]] = {
     Tensor: _of_tensor,
     Mapped: _of_mapped,
     Traced: _of_traced,
     GraphValue: _of_graph_value,
+    list: _of_list,
+    tuple: _of_list,
 }
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, UnknownNameError, did_you_mean
+from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.refusals import implementing, say_struct
-from fusepy.ir.types import Type
+from fusepy.ir.types import Kind, Type
 from fusepy.nested import Tree
 
 
@@ -62,12 +62,17 @@ def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type
             expected="the name of a struct",
             hint=say_struct(()),
         )
+    arrays = [c.shape[0] for c in structs if c.kind is Kind.ARRAY]
     raise ArgumentError(
         f"{path} is given by fields" + (", and no overload has these" if open_ones else ", where Slang takes no struct"),
         place=place,
         saw=", ".join(tree.fields),
         expected=" or ".join(f"{c} {{ {', '.join(structs[c])} }}" for c in open_ones) or " or ".join(str(c) for c in structs),
-        hint=_nearest_field(names, structs) if open_ones else "pass a value instead of fields",
+        hint=_nearest_field(names, structs)
+        if open_ones
+        else f"pass a list of {arrays[0]} of them"
+        if arrays
+        else "pass a value instead of fields",
     )
 
 
@@ -76,3 +81,39 @@ def _nearest_field(names: Iterable[str], structs: Mapping[Type, Sequence[str]]) 
     known = {field for fields in structs.values() for field in fields}
     unknown = sorted(set(names) - known)
     return did_you_mean(unknown[0], known) if unknown else "give every field of one of them"
+
+
+def list_type(tree: Tree, path: str, candidates: Sequence[Type | None], place: str | None) -> Type:
+    """What a list of leaves is to become: the only candidate that is an array of fixed size, or a vector, of its length.
+
+    Raises:
+        UnsupportedArgumentError: if no candidate is.
+        AmbiguousCallError: if several are.
+    """
+    count = len(tree.fields)
+    takes = [c for c in dict.fromkeys(candidates) if c is not None and c.kind in (Kind.VECTOR, Kind.ARRAY)]
+    fits = [c for c in takes if c.shape[0] == count]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        raise AmbiguousCallError(
+            f"{path}: a list of {count} fits several types",
+            place=place,
+            saw=f"a list of {count} values",
+            expected=" or ".join(map(str, fits)),
+            hint="build the value by its type: " + " or ".join(f"m.{c}(…)" for c in fits if c.kind is Kind.VECTOR)
+            if any(c.kind is Kind.VECTOR for c in fits)
+            else "call a function that has one of them",
+        )
+    known = " or ".join(dict.fromkeys(str(c) for c in candidates if c is not None)) or "a value whose type is known"
+    raise UnsupportedArgumentError(
+        f"{path} is a list of {count}, and its parameter takes {takes[0].shape[0]}"
+        if takes
+        else f"{path} is a list of values, and its parameter is no vector of {count}",
+        place=place,
+        saw=f"a list of {count} values",
+        expected=known,
+        hint="give one value for each element, or build the value by its type, e.g. m.float3(x, y, z)"
+        if takes
+        else "build the value by its type, e.g. m.float3(x, y, z), or compute over an array instead of a list",
+    )

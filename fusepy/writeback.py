@@ -10,8 +10,8 @@ from fusepy.backend.texture import is_texture
 from fusepy.errors import ArgumentError, UnsupportedArgumentError, did_you_mean
 from fusepy.handout import is_writable
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.oracle import OUT, Param
-from fusepy.ir.types import Type, pair_of
+from fusepy.ir.oracle import OUT, Param, parts
+from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import Mapped
 from fusepy.nested import Tree
 from fusepy.tensor import Tensor
@@ -82,7 +82,9 @@ def is_pair(value: Traced) -> bool:
 
 def _check_fields(trace: Trace, function: str, tree: Tree, type: Type, path: str) -> None:
     """Raises `ArgumentError` where what is to be written has no such field. Fields that are left away are not written."""
-    members = {p.name: p.type for p in trace.oracle.fields(type) or ()}
+    members = {p.name: p.type for p in parts(trace.oracle, type) or ()}
+    if tree.listed and type.kind is Kind.VECTOR:
+        members = {str(i): t for i, t in enumerate(members.values())}
     unknown = [name for name in tree.fields if name not in members]
     if unknown or tree.type not in (None, type.name):
         raise ArgumentError(
@@ -106,5 +108,5 @@ def _part(trace: Trace, result: Traced, path: str) -> Traced:
                 expected="arrays in members of known types",
                 hint="pass what is only read as a broadcast number, or return from Slang what has changed",
             )
-        result = trace.record("member", [result], {"name": name})
+        result = result[int(name)] if name.isdigit() else trace.record("member", [result], {"name": name})
     return result

@@ -714,7 +714,6 @@ def test_001_outputs_are_mapped(device: Any) -> None:
 
 
 @pytest.mark.req("T7")
-@pytest.mark.xfail(strict=True, reason="lists of dicts for fixed arrays are not taken yet")
 def test_003_fixed_arrays_of_structs_and_of_leaves(device: Any) -> None:
     source = """
     struct Ray { float3 pos; float3 dir; };

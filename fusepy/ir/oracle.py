@@ -82,6 +82,13 @@ def number_type(oracle: Oracle, type: Type) -> Type:
     return enum_scalar(oracle, inner) or inner
 
 
+def parts(oracle: Oracle, type: Type) -> Sequence[Param] | None:
+    """What a value is made of, by name: the members of a struct, the components of a vector, the numbered elements of arrays."""
+    if type.kind is Kind.ARRAY and type.element is not None:
+        return [Param(str(i), type.element) for i in range(type.shape[0])]
+    return oracle.fields(type)
+
+
 def member_types(oracle: Oracle | None, type: Type) -> dict[str, Type | None] | None:
     """The types of a struct's members by name, whether or not it can live in memory; ``None`` if `type` is none."""
     if oracle is None or type.kind is not Kind.NAMED:

@@ -16,7 +16,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.narrowing import is_default, narrowed
 from fusepy.ir.offers import Offer, exact, fill, fitting, named_offers, offers_of, whole_offers
-from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param
+from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, parts
 from fusepy.ir.questions import bindings
 from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
 from fusepy.ir.types import VOID, Kind, Type, pair_of
@@ -171,7 +171,7 @@ def resolve_members(
         NoMatchError: an operand that is not what its member is; names the path of the member.
         ShapeError: a mapping that does not fit its operand.
     """
-    known = {p.name: p for p in oracle.fields(type) or ()}
+    known = {p.name: p for p in parts(oracle, type) or ()}
     if set(names) != set(known):
         raise wrong_members(type, list(known), names, path, place)
     params = [known[name] for name in names]

@@ -12,13 +12,13 @@ from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Array, Op, declare
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve import Resolution, resolve_members
-from fusepy.ir.types import Type, pair_of
+from fusepy.ir.types import Kind, Type, pair_of
 
 T = TypeVar("T")
 
 
 class Struct(Op):
-    """Puts one operand into each member named by the attribute ``fields``.
+    """Puts one operand into each member named by the attribute ``fields``; elements of an array are named by their numbers.
 
     ``type`` is what is made; ``path`` is where the user wrote it (``ray.position``), for messages. Operands are bound to their
     members as arguments to parameters: a tensor of scalars fills a vector, a Python number becomes what the member is.
@@ -42,8 +42,10 @@ class Struct(Op):
         type = node.results[0].type
         shapes = [m.type.shape if m.type else v.type.shape for v, m in zip(node.operands, node.maps)]
         grid = np.broadcast_shapes(*(a.shape[: a.ndim - len(s)] for a, s in zip(args, shapes)))
-        if type.dtype is not None:
-            return [np.stack([np.broadcast_to(a, grid).astype(type.dtype) for a in _components(node, args)], axis=-1)]
+        if type.kind in (Kind.VECTOR, Kind.ARRAY):
+            whole = [np.broadcast_to(a, grid + type.shape[1:]) for a in _components(node, args)]
+            made = np.stack(whole, axis=len(grid))
+            return [made if type.dtype is None else made.astype(type.dtype)]
         dtype = np.dtype([(name, a.dtype, s) for name, a, s in zip(members(node), args, shapes)])
         made = np.empty(grid, dtype)
         for name, a in zip(members(node), args):
@@ -52,6 +54,8 @@ class Struct(Op):
 
     def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
         type = node.results[0].type
+        if type.kind is Kind.ARRAY:
+            return [f"{declare(type, results[0])};", *(f"{results[0]}[{m}] = {a};" for m, a in zip(members(node), args))]
         if type.dtype is not None:
             return [f"{type} {results[0]} = {type}({', '.join(_components(node, args))});"]
         if pair_of(type) is not None:
@@ -68,8 +72,10 @@ class Struct(Op):
 
 
 def _components(node: Node, args: Sequence[T]) -> list[T]:
-    """The operands of a vector from ``x`` to ``w``, in whatever order its components were named."""
+    """The operands of a vector or array in order, in whatever order its components were named."""
     named = dict(zip(members(node), args))
+    if node.results[0].type.kind is Kind.ARRAY:
+        return [named[str(i)] for i in range(len(args))]
     return [named[name] for name in "xyzw"[: len(args)]]
 
 
