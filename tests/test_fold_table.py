@@ -62,3 +62,35 @@ def test_folds_of_nothing(device: Any, name: str) -> None:
     for f in (fp.max, fp.min, fp.argmax, fp.argmin):
         with pytest.raises(fp.ShapeError, match="no elements"):
             f(empty, 1)
+
+
+@pytest.mark.req("C5")
+@pytest.mark.parametrize("name", SCALARS)
+def test_every_scan_of_every_scalar(device: Any, name: str) -> None:
+    """Each along both axes, with and without the element itself, and beside a sum with its axes kept."""
+    dtype = Type.parse(name).dtype
+    assert dtype is not None
+    x = numbers(dtype)
+    total = np.dtype(WIDER[dtype.kind]) if dtype.kind in "biu" and dtype.itemsize < 4 else dtype
+    ways = [(kind, axis, exclusive) for kind in ("sum", "prod", "max", "min") for axis in (0, 1) for exclusive in (False, True)]
+
+    @fp.fuse
+    def program(x: Any) -> Any:
+        return tuple(fp.scan(kind, x, axis=axis, exclusive=exclusive) for kind, axis, exclusive in ways), fp.max(x, 1, True)
+
+    found, kept = program(x)
+    low, high = (False, True) if dtype.kind == "b" else (-np.inf, np.inf)
+    if dtype.kind in "iu":
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    start = {"sum": 0, "prod": 1, "max": low, "min": high}
+    meaning = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(kept, np.max(x, 1, keepdims=True))
+        for (kind, axis, exclusive), result in zip(ways, found, strict=True):
+            type = total if kind in ("sum", "prod") else dtype
+            wanted = meaning[kind].accumulate(x.astype(type), axis, type)
+            if exclusive:
+                first = np.full_like(np.take(wanted, [0], axis), start[kind])
+                wanted = np.concatenate([first, np.delete(wanted, -1, axis)], axis)
+            assert result.dtype == type, kind
+            np.testing.assert_array_equal(result, wanted, err_msg=f"{kind} along {axis}, exclusive {exclusive}")

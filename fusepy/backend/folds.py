@@ -81,7 +81,9 @@ class Accumulator:
             return f"{type}({int(kind == 'all')}u)"
         if kind in ("sum", "mean", "prod"):
             return f"{type}({int(kind == 'prod')})"
-        return f"{type}({_extreme('max' if 'max' in kind else 'min', type.scalar or type)})"
+        scalar, have = type.scalar or type, self.have.scalar
+        narrow = self.fold.scans and have is not None and have.dtype is not None and have.dtype.kind in "iu"
+        return f"{type}({_extreme('max' if 'max' in kind else 'min', have if narrow and have is not None else scalar)})"
 
     # ---- statements, over the names of variables ----------------------------------------------------------------
 
