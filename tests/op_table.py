@@ -153,4 +153,21 @@ ROWS = [
 _LONG = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "exp2", "log", "log2", "log10", "atan2"]
 SHORT = [r for r in ROWS if r.name not in _LONG]  # half and double spend seconds on compiling the others
 
-APART = {"pow": "tests/test_powers.py", "power": "tests/test_powers.py"}  # operators and functions with tables of their own
+# operations with tables of their own, each over all scalars: the test that holds it
+APART = {
+    "pow": "test_powers.test_powers_of_floats",
+    "power": "test_powers.test_powers_of_floats",
+    "cast": "test_cast_table.test_every_cast_of_scalars",
+    **dict.fromkeys(("dot", "cross", "length", "normalize", "reflect"), "test_structure_table.test_vector_functions"),
+    "matmul": "test_structure_table.test_products",
+    **dict.fromkeys(("construct", "member", "index"), "test_structure_table.test_components"),
+    "struct": "test_structure_table.test_structs",
+    "const": "test_structure_table.test_numbers_of_the_program",
+    **dict.fromkeys(("cond", "fori_loop", "while_loop"), "test_structure_table.test_control_flow"),
+    "reduce": "test_fold_table.test_every_fold_of_every_scalar",
+    "scan": "test_fold_table.test_every_scan_of_every_scalar",
+    "expand": "test_fold_table.test_every_scan_of_every_scalar",
+    "slang.call": "test_kinds_table.test_there_and_back",
+}
+# no operations of programs: what fusion makes of them, and a note of which extents a generator follows
+EXEMPT = ("region", "along")
