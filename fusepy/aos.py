@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,15 +36,29 @@ def as_structs(value: Any, element: Element) -> Any:
     return _of_array(array, element)
 
 
-class StructView(NamedTuple):
-    """An argument of a fused function that is read as structs inside: for each call its array is taken so once more.
+@dataclass(frozen=True)
+class ArgumentView:
+    """An argument of a fused function that is read as something else inside, which every call makes of it once more.
 
     Attributes:
         place: the input of the graph whose argument it is.
-        rank: how many axes of structs it has; the extents of an array decide, and they are no part of a program.
     """
 
     place: int
+
+    def of(self, value: Any) -> Any:
+        """What the argument is read as."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class StructView(ArgumentView):
+    """An argument of a fused function that is read as structs inside: for each call its array is taken so once more.
+
+    Attributes:
+        rank: how many axes of structs it has; the extents of an array decide, and they are no part of a program.
+    """
+
     element: Element
     rank: int
 

@@ -147,6 +147,13 @@ class BodyTrace(Trace):
         inner = value._value  # pyright: ignore[reportPrivateUsage]
         return inner if value._trace is self else self._stand_in(self.parent.own(value))  # pyright: ignore[reportPrivateUsage]
 
+    def behind(self, value: Value) -> tuple[Trace, Value] | None:
+        found = self._behind.get(value)
+        return None if found is None else (self.parent, found)
+
+    def standing_in(self, value: Value) -> Value:
+        return self._stand_in(value)
+
     def capture(self, value: Any, name: str) -> Value:
         return self._stand_in(self.parent.capture(value, name))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.aos import StructView
+from fusepy.aos import ArgumentView
 from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.emit_reduce import emit_fold
 from fusepy.backend.fold_variant import FoldVariant
@@ -85,7 +85,7 @@ class Program(Delivery):
         self.captures = recording.trace.captures
         first = len(recording.arguments)
         self.positions = [*recording.inputs, *range(first, first + len(self.captures))]
-        self.views = any(isinstance(c, StructView) for c in self.captures)
+        self.views = any(isinstance(c, ArgumentView) for c in self.captures)
         values = self.values(recording.arguments)
         self.narrows = self._narrowed()
         self.places: list[Place | None] = [None] * len(values)
@@ -165,7 +165,7 @@ class Program(Delivery):
     def values(self, args: Sequence[Any]) -> list[Any]:
         """The arguments, and what was captured."""
         at = self.positions if self.views else ()
-        return [*args, *(c.of(unmapped(args[at[c.place]])) if at and isinstance(c, StructView) else c for c in self.captures)]
+        return [*args, *(c.of(unmapped(args[at[c.place]])) if at and isinstance(c, ArgumentView) else c for c in self.captures)]
 
     def placed(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments, and what was captured, as they are passed to the plan."""

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusepy.aos import StructView, as_structs
+from fusepy.buffers import member_elements
 from fusepy.element import Element
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.containers import BUFFER
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.hints import components_hint, is_scalar_array
 from fusepy.ir.ops import OPS
@@ -123,8 +125,11 @@ def composed(trace: Trace, tree: Tree, type: Type, path: str) -> tuple[Value, Ar
     explicit = False
     for name, inner in tree.fields.items():
         value, map = operand(trace, inner, f"{path}.{name}", [members[name].type])
+        said = map if map is not UNSAID else trace.maps.get(value, UNSAID)
+        if value.container == BUFFER:
+            value, said = member_elements(trace, value, said, members[name].type)
         operands.append(value)
-        maps.append(map if map is not UNSAID else trace.maps.get(value, UNSAID))
+        maps.append(said)
         explicit |= map.dims is not None
     maps, outer, loose = placed(trace, [members[n] for n in tree.fields], operands, maps, path, loc)
     attrs: dict[str, Attr] = {"type": type.name, "fields": tuple(tree.fields), "path": path}

@@ -103,7 +103,8 @@ class Delivery:
             values = list(map(unmapped, args))
             given = [make(self.device, s, e, values) if g is None else g for g, s, e in zip(given, shapes, self.elements)]
         targets: list[Any] = [
-            g if g is None or j in self.targets else target_of(g, self.device, self.named(j)) for j, g in enumerate(given)
+            g if g is None or j in self.targets else target_of(g, self.device, self.named(j), self.elements[j])
+            for j, g in enumerate(given)
         ]
         for j, said in self.said.items():
             if targets[j] is not None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from fusepy.backend.marshals import torch_tensor
 from fusepy.backend.marshals.foreign import SlangpyResults, slangpy_tensor_class
+from fusepy.backend.marshals.resource import adopt_buffer, is_buffer
 from fusepy.backend.runtime import Device
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
@@ -91,8 +92,11 @@ MAKE: dict[str, Callable[[Device, tuple[int, ...], Element, Sequence[Any]], Any]
 }
 
 
-def target_of(given: Any, device: Device, name: str) -> Tensor | Array:
+def target_of(given: Any, device: Device, name: str, element: Element) -> Tensor | Array:
     """What a kernel, or a copy behind it, writes for a destination that the caller gave: its memory.
+
+    Args:
+        element: what is written, as which the memory of a buffer is seen.
 
     Raises:
         ArgumentError: for what cannot receive a result.
@@ -104,6 +108,8 @@ def target_of(given: Any, device: Device, name: str) -> Tensor | Array:
         raise error
     if isinstance(given, (Tensor, np.ndarray)):
         return cast("Tensor | Array", given)
+    if is_buffer(given):
+        return adopt_buffer(given, element, device, name, writes=True)
     cls = cast("type[Any]", type(given))
     found = _WRITABLE.get(cls)
     if found is None:
@@ -115,7 +121,7 @@ def target_of(given: Any, device: Device, name: str) -> Tensor | Array:
             raise ArgumentError(
                 f"{name}: a {type(given).__name__} cannot receive a result",
                 saw=repr(given)[:60],
-                expected="a Tensor, a NumPy array, a torch tensor or a slangpy tensor",
+                expected="a Tensor, a NumPy array, a torch tensor, or a tensor or buffer of slangpy",
                 hint="leave the out argument away to have it returned",
             )
         _WRITABLE[cls] = found
@@ -178,6 +184,5 @@ def check_type(said: ArgMap, result: Type, name: str) -> None:
 
 def is_writable(value: Any) -> bool:
     """Whether `out` and `inout` arguments of this class are written back to."""
-    return isinstance(value, (Tensor, np.ndarray, slangpy_tensor_class())) or torch_tensor.is_class(
-        cast("type[Any]", type(value))
-    )
+    known = isinstance(value, (Tensor, np.ndarray, slangpy_tensor_class())) or is_buffer(value)
+    return known or torch_tensor.is_class(cast("type[Any]", type(value)))

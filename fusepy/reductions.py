@@ -13,6 +13,7 @@ from typing import Any, cast, overload
 import numpy as np
 
 from fusepy.axes import Axis, axes_from, integers
+from fusepy.buffers import check_elements
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.function import Function
 from fusepy.fuse import FusedFunction
@@ -216,6 +217,7 @@ def _record(trace: Trace, x: Any, way: _Way) -> Traced:
     """Records the node, and the axes of extent 1 that are kept."""
     loc = user_line()
     value, said = trace.operand(x, "x", loc)
+    check_elements(way.name, value, loc)
     attrs: dict[str, Attr] = {"kind": way.kind}
     if way.function is not None:
         module, function = way.function._named_in(trace)  # pyright: ignore[reportPrivateUsage]

@@ -11,6 +11,7 @@ import numpy as np
 
 from fusepy.backend.marshals import marshal_of
 from fusepy.backend.options import NO_OPTIONS
+from fusepy.buffers import check_elements, chosen, elements_of
 from fusepy.compose import as_struct_input, check_axes, check_loose, passed
 from fusepy.device import default_device
 from fusepy.errors import (
@@ -22,7 +23,7 @@ from fusepy.errors import (
     did_you_mean,
 )
 from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
-from fusepy.ir.containers import is_spread
+from fusepy.ir.containers import BUFFER, is_spread
 from fusepy.ir.graph import Attr, Builder, Graph, Value
 from fusepy.ir.offers import describe
 from fusepy.ir.ops import OPS
@@ -74,6 +75,7 @@ class Trace:
         self.captures: list[Any] = []
         self.given: dict[Value, tuple[int, Any]] = {}  # arguments of the first call, with their places among the inputs
         self.struct_inputs: dict[tuple[Value, Type], Value] = {}  # arguments of numbers that are read as structs
+        self.buffers: dict[Value, Any] = {}  # captured buffers of the graphics layer
         self.setup: Setup | None = None  # what the functions that are called have set, and how they want to be compiled
         self.options: Options = NO_OPTIONS
         self.maps: dict[Value, ArgMap] = {}
@@ -202,6 +204,14 @@ class Trace:
             return self.constant(number if plain else int(number) if isinstance(number, int) else float(number))
         return self.capture(cast("Any", value), name)
 
+    def behind(self, value: Value) -> tuple[Trace, Value] | None:
+        """What a value of a body stands in for, and the trace around that has it; ``None`` where it stands in for nothing."""
+        return None
+
+    def standing_in(self, value: Value) -> Value:
+        """A value of the trace around a body as one of the body."""
+        return value
+
     def own(self, value: Traced) -> Value:
         """The value behind a traced one that this trace has made."""
         return value._value  # pyright: ignore[reportPrivateUsage]
@@ -214,6 +224,8 @@ class Trace:
                 value.compute()
             found = self._captured[id(value)] = self._input(name, value)
             self.captures.append(value)
+            if found.container == BUFFER:
+                self.buffers[found] = value
         return found
 
     def captured(self, value: Any, name: str) -> Traced:
@@ -237,6 +249,8 @@ class Trace:
         """One operation with one result."""
         loc = user_line()
         values, said = self.operands(operands, loc)
+        for value in values:
+            check_elements(op, value, loc)
         if any(v.type.kind is Kind.NAMED for v in values):
             assert self.oracle is self.builder.oracle  # asking for it tells the builder what the structs look like
             if op in SLANG_OPERATORS:
@@ -304,6 +318,10 @@ class Trace:
     def cast(self, value: Value, type: Type, said: ArgMap, loc: str | None) -> Value:
         """`value` converted to a type, over its own axes; the result runs along what it was said to run along."""
         known = ArgMap(self.maps.get(value, UNSAID).dims if said.dims is None else said.dims, type)
+        if value.container == BUFFER:
+            seen = elements_of(self, value, type)
+            if seen is not None:
+                return seen
         if not value.container:  # axes of what is computed become no components
             check_axes("vcast", value, known, loc)
         (map,), inherited = self._common_map([value], [known])
@@ -383,6 +401,9 @@ class Trace:
             operands.append(operand)
             maps.append(map if map is not UNSAID else self.maps.get(operand, UNSAID))
             explicit |= map.dims is not None
+        if any(v.container == BUFFER for v in operands):
+            slots = [[params[i].type for params in declared if i < len(params)] for i in range(len(operands))]
+            operands, maps = chosen(self, alias, function, operands, maps, slots, dirs)
         loc = user_line()
         attrs: dict[str, Attr] = {"module": alias, "function": function}
         if self.oracle.writes(alias, function):

@@ -760,7 +760,6 @@ def test_001_resolution_without_signatures(device: Any, monkeypatch: pytest.Monk
 
 
 @pytest.mark.req("T22")
-@pytest.mark.xfail(strict=True, reason="buffers of the graphics layer are passed whole only")
 def test_000_structured_buffers_of_rays(device: Any) -> None:
     m = load(device, "seed_ray", RAY)
     array = np.concatenate([POS, DIR], -1)

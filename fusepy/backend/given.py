@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fusepy.backend.marshals.base import Bound, Operand
-from fusepy.backend.overlap import overlap
+from fusepy.backend.overlap import shares
 from fusepy.backend.runtime import Device
 from fusepy.element import Element
 from fusepy.errors import ShapeError
@@ -93,11 +93,12 @@ class Given:
                 continue
             for operand, position in zip(self._operands, self._positions):
                 tensor = args[position]
-                if not isinstance(tensor, Tensor) or not overlap(tensor, out):
+                if not shares(tensor, out):
                     continue
                 alike = sorted(operand.dims) == sorted(self._dims[j]) and not operand.is_whole and not operand.is_resource
                 stretched = grid and any(n == 1 != grid[d] for n, d in zip(tensor.shape, operand.dims))
-                if not alike or stretched or not _same_places(tensor, operand.dims, out, self._dims[j]):
+                found = isinstance(tensor, Tensor) and _same_places(tensor, operand.dims, out, self._dims[j])
+                if not alike or stretched or not found:
                     raise ShapeError(
                         f"{self._name}: the result overlaps argument {operand.label!r}, which other threads still read",
                         saw="shared memory at different positions",

@@ -27,7 +27,7 @@ from fusepy.backend.squares import squares_of
 from fusepy.backend.tiles import covered
 from fusepy.element import Element
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
-from fusepy.ir.containers import GENERATORS, TEXTURES
+from fusepy.ir.containers import BUFFER, GENERATORS, TEXTURES
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import result_dims
 from fusepy.ir.strides import contiguous_strides
@@ -102,7 +102,7 @@ class Plan:
         kinds = [reach(ACCESSES[o.container], o) for o in self._operands]
         self._memory = [o for o, kind in zip(self._operands, kinds) if kind == "memory"]
         mapped = [o for o in self._memory if not o.is_whole]
-        self._whole = len(mapped) != len(self._memory)
+        self._whole = len(mapped) != len(self._memory) or any(o.container == BUFFER for o in self._operands)
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self._out_dims)
         self.linear = self.linear and not tile and not self._sinks and "computed" not in kinds
         self.linear = self.linear and all(_follows(o, identity) for o, kind in zip(self._operands, kinds) if kind == "index")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fusepy.backend.block import size_class
+from fusepy.backend.overlap import span_of
 from fusepy.errors import FusepyError
 from fusepy.tensor import Tensor
 
@@ -252,7 +253,7 @@ def likeness(args: Sequence[Any], outs: Sequence[Any] | None) -> Likeness:
     )
     if outs is None:
         return Likeness(like)
-    tensors = [(i, a) for i, a in enumerate(args) if isinstance(a, Tensor)]
+    spans = [(i, s) for i, a in enumerate(args) if (s := span_of(a)) is not None]
     described: list[Any] = []
     shared: list[tuple[int, int, int]] = []
     for j, out in enumerate(outs):
@@ -260,5 +261,5 @@ def likeness(args: Sequence[Any], outs: Sequence[Any] | None) -> Likeness:
             described.append(None if out is None else (None, out.shape))
             continue
         described.append((out.key, out.shape, out.strides, out.base, out.low & 15))
-        shared += [(j, i, out.low - a.low) for i, a in tensors if a.low < out.high and out.low < a.high]
+        shared += [(j, i, out.low - low) for i, (low, high) in spans if low < out.high and out.low < high]
     return Likeness(like, tuple(described), tuple(shared))

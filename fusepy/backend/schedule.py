@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.marshals.base import Bound
-from fusepy.backend.overlap import overlap
+from fusepy.backend.overlap import shares
 from fusepy.backend.replay import Likeness, Replay, likeness
 from fusepy.backend.steps import Step, place_barriers
 from fusepy.errors import ShapeError
@@ -174,7 +174,7 @@ class Schedule:
         """Whether steps behind the one that fills `slot` read arguments in the memory of `target`."""
         made = next(i for i, step in enumerate(self.steps) if slot in step.results)
         read = {p for step in self.steps[made + 1 :] for p in step.reads if p < self.count}
-        return any(isinstance(args[p], Tensor) and overlap(args[p], target) for p in read)
+        return any(shares(args[p], target) for p in read)
 
     # ---- shapes -------------------------------------------------------------------------------------------------
 

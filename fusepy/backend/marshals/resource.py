@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import slangpy as spy
 
 from fusepy.backend.marshals.base import BLOCK, Bound, Description, Field, Operand, Variant
-from fusepy.errors import ShapeError
+from fusepy.element import Element
+from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.foreign_memory import Foreign
 from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE
 from fusepy.ir.resources import BYTES
 from fusepy.ir.types import Kind, Type
+from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
@@ -74,12 +77,12 @@ class AccelerationStructureMarshal:
 
 
 class BufferMarshal:
-    """slangpy's ``Buffer``: raw bytes, whatever the parameter says that they hold."""
+    """slangpy's ``Buffer``: raw bytes, whatever the parameter says that they hold; or elements, see `fusepy.buffers`."""
 
     returns = "tensor"
 
     def key(self, value: spy.Buffer) -> Hashable:
-        return BUFFER
+        return (BUFFER, value.struct_size)
 
     def describe(self, value: spy.Buffer) -> Description:
         return Description(BYTES, (), BUFFER)
@@ -90,6 +93,48 @@ class BufferMarshal:
     def place(self, value: spy.Buffer, type: Type, device: Device) -> Bound:
         check_device(value, "buffer", device)
         return Bound(value, ())
+
+
+def is_buffer(value: Any) -> bool:
+    """Whether a value is a buffer of the graphics layer."""
+    return isinstance(value, spy.Buffer)
+
+
+def adopt_buffer(value: spy.Buffer, element: Element, device: Device, what: str, writes: bool = False) -> Tensor:
+    """The memory of a buffer as a tensor of its elements, as many as it has room for.
+
+    Raises:
+        ShapeError: if it lies on another device.
+        UnsupportedArgumentError: if its elements have another size, or it cannot be read or written.
+    """
+    check_device(value, "buffer", device)
+    if value.struct_size != element.nbytes:
+        raise wrong_size(what, value.struct_size, element.type, element.nbytes, writes)
+    flags = spy.BufferUsage
+    needed = flags.unordered_access if writes else flags.unordered_access | flags.shader_resource
+    if not value.desc.usage & needed:
+        raise UnsupportedArgumentError(
+            f"{what}: a buffer that kernels cannot {'write to' if writes else 'read'}",
+            saw=" | ".join(name for name, flag in flags.__members__.items() if flag and flag & value.desc.usage) or "no usage",
+            expected="unordered_access" if writes else "shader_resource or unordered_access",
+            hint="create it with usage=BufferUsage.unordered_access | …",
+        )
+    device.queue.share()  # whoever made it submits to the same queue, and must find there what was called before
+    device.release_retired()
+    block = Foreign(device, value.device_address, value, value)
+    return Tensor(device, element, (value.size // element.nbytes,), block=block)
+
+
+def wrong_size(what: str, size: int, type: Type, stride: int, writes: bool = False) -> UnsupportedArgumentError:
+    """The error for a buffer whose elements are not as large as those of `type`."""
+    return UnsupportedArgumentError(
+        f"{what}: a buffer with elements of {size} bytes holds no {type}, which takes {stride}"
+        if size
+        else f"{what}: a buffer that does not say how large its elements are holds no {type}, which takes {stride}",
+        saw=f"struct_size={size}",
+        expected=f"struct_size={stride}",
+        hint=f"create it with struct_size={stride}" + ("" if writes else ", or pass it to a parameter that takes a whole buffer"),
+    )
 
 
 class HandleMarshal:

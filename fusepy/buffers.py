@@ -1,0 +1,270 @@
+"""Buffers of the graphics layer as arrays of elements: one thread an element, where a parameter wants one and not the buffer.
+
+A buffer says how large its elements are (``struct_size``) and never what they are. So each type of that size that a parameter
+has, or could have, is tried as the element, beside the buffer as a whole, and Slang says which of these it takes. What is chosen
+becomes an input of its own over the same memory, as an array of numbers does that is read as structs (`fusepy.aos`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fusepy.aos import ArgumentView
+from fusepy.backend.marshals.resource import adopt_buffer, wrong_size
+from fusepy.element import Element
+from fusepy.errors import AmbiguousCallError, FusepyError, UnsupportedArgumentError
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.containers import BUFFER
+from fusepy.ir.graph import Value
+from fusepy.ir.oracle import OUT
+from fusepy.ir.refusals import MOST_SHOWN, python_name, python_type
+from fusepy.ir.resolve import resolve_call
+from fusepy.ir.types import SCALARS, Kind, Type
+from fusepy.place import user_line
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+    from fusepy.tensor import Tensor
+    from fusepy.trace import Trace
+
+_WHOLE = (Kind.RESOURCE, Kind.POINTER)
+_WRITTEN_BYTES = Type.parse("RWByteAddressBuffer")
+_MOST = 4096  # combinations for several buffers that are tried
+
+
+@dataclass(frozen=True)
+class _Way:
+    """What a buffer may be passed as: elements of a type, the whole of it as a type, or the whole as the parameter says."""
+
+    type: Type | None
+    whole: bool
+
+
+_PLAIN = _Way(None, True)
+
+
+@dataclass(frozen=True)
+class BufferView(ArgumentView):
+    """An argument that is a buffer, as an array of elements."""
+
+    device: Device
+    element: Element
+    name: str
+
+    def of(self, value: Any) -> Tensor:
+        """The elements of a buffer.
+
+        Raises:
+            UnsupportedArgumentError: for a buffer with elements of another size, or that cannot be read.
+        """
+        return adopt_buffer(value, self.element, self.device, f"argument {self.name!r}")
+
+
+def elements_of(trace: Trace, value: Value, type: Type) -> Value | None:
+    """A buffer as an input of elements of `type`; ``None`` for what is no buffer.
+
+    Raises:
+        UnsupportedArgumentError: for a type that does not lie in memory, or of another size than the buffer says.
+    """
+    behind = trace.behind(value)
+    if behind is not None:  # in the body of a loop or branch
+        found = elements_of(*behind, type)
+        return None if found is None else trace.standing_in(found)
+    owner, given = _origin(trace, value)
+    if owner is None:
+        return None
+    known = owner.struct_inputs.get((value, type))
+    if known is not None:
+        return known
+    try:
+        element = Element.of(type, trace.oracle)
+        made = adopt_buffer(given, element, owner.device, f"argument {value.name!r}")
+    except FusepyError as error:
+        raise error.at(user_line()) from None
+    if value in owner.given:
+        found = owner._input(value.name or "", made)  # pyright: ignore[reportPrivateUsage]
+        found.name, value.name = value.name, found.name  # messages tell of the elements
+        owner.captures.append(BufferView(owner.given[value][0], owner.device, element, found.name or ""))
+    else:
+        found = owner.capture(made, value.name or "")
+    owner.struct_inputs[value, type] = found
+    if value in owner.maps:
+        owner.maps[found] = ArgMap(owner.maps[value].dims)
+    return found
+
+
+def chosen(
+    trace: Trace,
+    module: str,
+    function: str,
+    operands: Sequence[Value],
+    maps: Sequence[ArgMap],
+    slots: Sequence[Sequence[Type | None]],
+    dirs: tuple[str, ...] | None,
+) -> tuple[list[Value], list[ArgMap]]:
+    """The operands of a call with each buffer as what the call takes: the whole of it, or elements.
+
+    Args:
+        slots: the types of the parameter that each operand is for, one of each overload.
+
+    Raises:
+        AmbiguousCallError: if Slang takes it in several ways.
+        UnsupportedArgumentError: if an element would have another size than the buffer says.
+    """
+    values, said = list(operands), list(maps)
+    free: dict[int, list[_Way]] = {}
+    for i, (value, map) in enumerate(zip(operands, maps)):
+        if _origin(trace, value)[0] is None:
+            continue
+        if map.type is None:
+            free[i] = list(_ways(trace, slots[i], _size(trace, value), map))
+        elif map.type.kind not in _WHOLE:
+            values[i] = elements_of(trace, value, map.type) or value
+    if not any(ways != [_PLAIN] for ways in free.values()):
+        _refuse_sizes(trace, function, operands, slots, free)
+        return values, said
+    found: dict[tuple[_Way, ...], list[Type | None]] = {}
+    for choice in itertools.islice(itertools.product(*free.values()), _MOST):
+        tried, typed = list(values), list(said)
+        for i, way in zip(free, choice):
+            if not way.whole and way.type is not None:
+                tried[i] = Value(way.type, (None,), container="Tensor", name=values[i].name)
+            if way.type is not None:
+                typed[i] = ArgMap(said[i].dims, way.type)
+        try:
+            answer = resolve_call(trace.oracle, module, function, tried, typed, None, dirs, trace.strict)
+        except AmbiguousCallError:
+            raise
+        except FusepyError:  # Slang takes it not as this
+            continue
+        taken = [p.type for p in answer.params if p.direction != OUT]
+        # an element that is taken as a pointer or structured buffer is the whole buffer, which is a way of its own
+        if all(way.whole or (t := taken[i]) is None or t.kind not in _WHOLE for i, way in zip(free, choice)):
+            found[choice] = taken
+    if len(found) > 1:
+        raise _ambiguous(function, values, list(free), found)
+    if not found:
+        _refuse_sizes(trace, function, operands, slots, free)
+    for choice in found:
+        for i, way in zip(free, choice):
+            if not way.whole and way.type is not None:
+                values[i] = elements_of(trace, values[i], way.type) or values[i]
+            if way.type is not None:
+                said[i] = ArgMap(said[i].dims, way.type)
+    return values, said
+
+
+def member_elements(trace: Trace, value: Value, said: ArgMap, member: Type | None) -> tuple[Value, ArgMap]:
+    """A buffer for a member of a struct: elements of the member's type, unless that holds a whole buffer."""
+    type = member if said.type is None else said.type
+    if type is None or type.kind in _WHOLE:
+        return value, said
+    return elements_of(trace, value, type) or value, ArgMap(said.dims)
+
+
+def check_elements(what: str, value: Value, loc: str | None) -> None:
+    """Raises `UnsupportedArgumentError` for a buffer where elements are computed with that no parameter tells the type of."""
+    if value.container == BUFFER:
+        raise UnsupportedArgumentError(
+            f"{what}: {value.name!r} is a buffer, which does not say what its elements are",
+            place=loc,
+            hint=f"say it: fp.vcast({value.name}, type), with the type that one element has, such as m.float",
+        )
+
+
+def _origin(trace: Trace, value: Value) -> tuple[Trace | None, Any]:
+    """The trace that has a buffer among its inputs, and the buffer itself."""
+    if value.container != BUFFER:
+        return None, None
+    behind = trace.behind(value)
+    if behind is not None:
+        return _origin(*behind)
+    for owner in trace.chain:
+        if value in owner.given:
+            return owner, owner.given[value][1]
+        if value in owner.buffers:
+            return owner, owner.buffers[value]
+    return None, None
+
+
+def _size(trace: Trace, value: Value) -> int:
+    return int(getattr(_origin(trace, value)[1], "struct_size", 0))  # a type stands for a buffer in `resolve`
+
+
+def _ways(trace: Trace, types: Sequence[Type | None], size: int, said: ArgMap) -> Iterator[_Way]:
+    """What a buffer whose elements have `size` bytes, or 0, may be passed as to parameters of these types."""
+    known = list(dict.fromkeys(t for type in types for t in _elements(trace, type)))
+    fitting = [t for t in known if not size or _stride(trace, t) == size]
+    if not said.dims:
+        yield _PLAIN
+        if None in types:  # Slang alone knows the parameter
+            for type in (_WRITTEN_BYTES, *(w for t in fitting for w in _wholes(t))):
+                yield _Way(type, True)
+    yield from (_Way(t, False) for t in fitting if size)
+
+
+def _wholes(element: Type) -> tuple[Type, ...]:
+    buffers = (Type.resource(head, element) for head in ("StructuredBuffer", "RWStructuredBuffer"))
+    return (*buffers, Type.pointer(element))
+
+
+def _elements(trace: Trace, type: Type | None) -> Iterator[Type]:
+    """The elements that a parameter could want: its own type, or any where that is not known before the call."""
+    if type is not None and type.kind is Kind.WHOLE and type.element is not None:
+        yield type.element
+    elif type is not None and type.kind in _WHOLE:
+        return
+    elif type is not None and _stride(trace, type) is not None:
+        yield type
+    else:
+        for scalar in map(Type.parse, SCALARS):
+            yield from (Type.vector(scalar, n) for n in range(1, 5))
+        names = dict.fromkeys(n for alias in trace.sources for n in trace.oracle.symbols(alias)["types"])
+        yield from (t for name in names if _stride(trace, t := Type.parse(name)) is not None)
+
+
+def _stride(trace: Trace, type: Type) -> int | None:
+    try:
+        return Element.of(type, trace.oracle).nbytes
+    except UnsupportedArgumentError:  # an interface, say
+        return None
+
+
+def _refuse_sizes(
+    trace: Trace, function: str, operands: Sequence[Value], slots: Sequence[Sequence[Type | None]], free: Iterable[int]
+) -> None:
+    """Raises `UnsupportedArgumentError` where every overload wants an element of another size than a buffer says."""
+    for i in free:
+        wanted = [(t, s) for t in slots[i] if t is not None and (s := _stride(trace, t)) is not None]
+        size = _size(trace, operands[i])
+        if wanted and len(wanted) == len(slots[i]) and all(size != s for _, s in wanted):
+            what = f"{function}: argument {operands[i].name!r}"
+            raise wrong_size(what, size, *wanted[0]).at(user_line())
+
+
+def _ambiguous(
+    function: str, operands: Sequence[Value], free: Sequence[int], found: Mapping[tuple[_Way, ...], Sequence[Type | None]]
+) -> AmbiguousCallError:
+    """Several ways; the hint has a call for each of them, as it is written in Python."""
+    differ = [i for k, i in enumerate(free) if len({choice[k] for choice in found}) > 1]
+    names = [v.name or f"arg{i}" for i, v in enumerate(operands)]
+    shown: list[str] = []
+    for taken in list(found.values())[:MOST_SHOWN]:
+        typed = [
+            f"fp.vcast({n}, {_python(t)})" if i in differ and t is not None else n for i, (n, t) in enumerate(zip(names, taken))
+        ]
+        shown.append(f"{python_name(function)}({', '.join(typed)})")
+    return AmbiguousCallError(
+        f"{function}: a buffer can be passed in {len(found)} ways",
+        place=user_line(),
+        saw=" or ".join(", ".join(str(taken[i]) for i in differ) for taken in list(found.values())[:MOST_SHOWN]),
+        expected="one",
+        hint="\n            ".join(["choose:", *shown]),
+    )
+
+
+def _python(type: Type) -> str:
+    return python_type(type.name) if type.kind is not Kind.RESOURCE else f'm["{type.name}"]'
