@@ -1,17 +1,53 @@
-"""How many arguments and results a Slang function has as a node, before it is known what they are."""
+"""Which parameters the arguments of a call fill, and how many results a node has, before it is known what they are."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from fusepy.errors import ArgumentError
+from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.oracle import IN, OUT, Signature
 from fusepy.ir.types import Kind
-from fusepy.trace import bind
+from fusepy.place import user_line
 
 if TYPE_CHECKING:
     from fusepy.backend.oracle import SlangOracle
     from fusepy.nodes import Use
+
+
+def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """Positional and named arguments in the order of the input parameters.
+
+    Raises:
+        ArgumentError: for an unknown, doubled or missing argument.
+    """
+    if not kwargs:
+        return list(args)
+    errors: list[ArgumentError] = []
+    for signature in oracle.declared(alias, function):
+        names = [p.name for p in signature.params if p.direction != OUT]
+        unknown = [k for k in kwargs if k not in names]
+        doubled = [k for k in kwargs if k in names[: len(args)]]
+        wanted = names[len(args) :]
+        filled = [n for n in wanted if n in kwargs]
+        holes = wanted[: wanted.index(filled[-1]) + 1] if filled else []
+        skipped = {n: oracle.default(alias, function, signature, n) for n in holes if n not in kwargs}
+        missing = [n for n, default in skipped.items() if default is None]
+        if unknown:
+            known = [p.name for p in signature.params]
+            errors.append(ArgumentError(f"{function}() has no parameter {unknown[0]!r}", hint=did_you_mean(unknown[0], known)))
+        elif doubled:
+            errors.append(ArgumentError(f"{function}() got {doubled[0]!r} twice", hint="pass it by position or by name"))
+        elif missing:
+            errors.append(
+                ArgumentError(
+                    f"{function}() misses the argument {missing[0]!r}",
+                    hint=f"pass {missing[0]}=…: Slang fills in trailing defaults only",
+                )
+            )
+        else:
+            return [*args, *(kwargs[n] if n in kwargs else skipped[n] for n in holes)]
+    raise errors[0].at(user_line())
 
 
 def result_counts(oracle: SlangOracle, alias: str, use: Use) -> list[int]:

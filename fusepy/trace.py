@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from fusepy.arity import bind
 from fusepy.backend.marshals import marshal_of
 from fusepy.backend.options import NO_OPTIONS
 from fusepy.buffers import check_elements, chosen, elements_of
@@ -20,7 +21,6 @@ from fusepy.errors import (
     ShapeError,
     TraceRecursionError,
     UnsupportedArgumentError,
-    did_you_mean,
 )
 from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
 from fusepy.ir.containers import BUFFER, is_spread
@@ -434,41 +434,6 @@ class Trace:
 
     def finish(self, outputs: Sequence[Traced]) -> Graph:
         return self.builder.finish([o._value for o in outputs])  # pyright: ignore[reportPrivateUsage]
-
-
-def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """Positional and named arguments in the order of the input parameters.
-
-    Raises:
-        ArgumentError: for an unknown, doubled or missing argument.
-    """
-    if not kwargs:
-        return list(args)
-    errors: list[ArgumentError] = []
-    for signature in oracle.declared(alias, function):
-        names = [p.name for p in signature.params if p.direction != OUT]
-        unknown = [k for k in kwargs if k not in names]
-        doubled = [k for k in kwargs if k in names[: len(args)]]
-        wanted = names[len(args) :]
-        filled = [n for n in wanted if n in kwargs]
-        holes = wanted[: wanted.index(filled[-1]) + 1] if filled else []
-        skipped = {n: oracle.default(alias, function, signature, n) for n in holes if n not in kwargs}
-        missing = [n for n, default in skipped.items() if default is None]
-        if unknown:
-            known = [p.name for p in signature.params]
-            errors.append(ArgumentError(f"{function}() has no parameter {unknown[0]!r}", hint=did_you_mean(unknown[0], known)))
-        elif doubled:
-            errors.append(ArgumentError(f"{function}() got {doubled[0]!r} twice", hint="pass it by position or by name"))
-        elif missing:
-            errors.append(
-                ArgumentError(
-                    f"{function}() misses the argument {missing[0]!r}",
-                    hint=f"pass {missing[0]}=…: Slang fills in trailing defaults only",
-                )
-            )
-        else:
-            return [*args, *(kwargs[n] if n in kwargs else skipped[n] for n in holes)]
-    raise errors[0].at(user_line())
 
 
 _tracing: ContextVar[tuple[Any, ...]] = ContextVar("fusepy_tracing", default=())

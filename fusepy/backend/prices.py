@@ -195,7 +195,7 @@ def _whole(node: ast.expr) -> int | None:
         a, b = _whole(node.left), _whole(node.right)
         if a is None or b is None:
             return None
-        known = {ast.Add: a + b, ast.Sub: a - b, ast.Mult: a * b}
+        known: dict[type[ast.operator], int] = {ast.Add: a + b, ast.Sub: a - b, ast.Mult: a * b}
         return a // b if isinstance(node.op, ast.Div) else known.get(type(node.op))
     return None
 
