@@ -144,6 +144,9 @@ def test_elements_in_every_mode(m: Any, buffer: Any, device: Any) -> None:
 def test_whole_buffers_stay_whole_and_ambiguity_is_told(m: Any, buffer: Any) -> None:
     x = ramp(6)
     held = buffer(x, 4)
+    for whole in (m.item, m.behind):
+        for given in (held, fp.Tensor(x), x, held):  # one kernel, which finds each of them elsewhere
+            assert list(map(float, whole(given, [1, 2]))) == x[1:3].tolist()
     assert m.item(held, [1, 2]).tolist() == m.behind(held, [1, 2]).tolist() == x[1:3].tolist()
     m.put(held, [0, 2])
     assert floats(held)[:3] == [7, x[1], 7]

@@ -217,7 +217,14 @@ def build_kernel(
     if found is None:
         found = _from_disk(device, source, sources, key) or _from_slang(device, source, sources, key, told)
         device.kernels[key] = found
-    return found if found.names == (source.name, source.labels) else found.twin(device, source)
+    # one text may read a buffer that is passed whole, and a tensor in its place: what differs is where the host finds them
+    alike = found.names == (source.name, source.labels) and _readers(found) == _readers(source)
+    return found if alike else found.twin(device, source)
+
+
+def _readers(kernel: Kernel | KernelSource) -> list[object]:
+    """How the host reads the resources and addresses of a kernel from its arguments."""
+    return [f.read for f in kernel.resources] + [(f.role, f.read) for f in kernel.fields if f.role in ("address", "pointer")]
 
 
 def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel | None:
