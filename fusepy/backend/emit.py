@@ -38,7 +38,7 @@ from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.control import block
-from fusepy.ir.ops.region import result_dims, result_types
+from fusepy.ir.ops.region import near_of, result_dims, result_types
 from fusepy.ir.printer import value_type
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
@@ -93,7 +93,8 @@ def region_operands(region: Node, cuda: bool = False, plain: bool = False) -> li
         count = 0 if shared is None else channels(sinks[shared].element)
         said = (label, region.body.name, shared, count)
         container = value.container if value.name is not None else _lying(inner.type)
-        found.append(Operand(i, names[i], container, value.type, inner.type, dims, value.rank, cuda, *said, value.name is None))
+        said = (*said, value.name is None, near_of(region, i))
+        found.append(Operand(i, names[i], container, value.type, inner.type, dims, value.rank, cuda, *said))
     return found
 
 

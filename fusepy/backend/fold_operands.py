@@ -10,7 +10,7 @@ from fusepy.backend.marshals.base import Operand
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.region import fold_at
+from fusepy.ir.ops.region import fold_at, near_of
 
 
 def accumulators_of(region: Node) -> list[Accumulator]:
@@ -37,9 +37,10 @@ def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False
     found: list[Operand] = []
     for i, (value, map, read) in enumerate(zip(region.operands[count:], region.maps[count:], inner)):
         container = value.container if value.name is not None else "Tensor"
-        said, made = (labels[i], region.bodies[0].name), value.name is None
+        said, made, near = (labels[i], region.bodies[0].name), value.name is None, near_of(region, count + i)
         dims, rank = map.dims or (), value.rank
-        found.append(Operand(count + i, names[i], container, value.type, read.type, dims, rank, cuda, *said, made=made))
+        types = (value.type, read.type)
+        found.append(Operand(count + i, names[i], container, *types, dims, rank, cuda, *said, made=made, near=near))
     return found
 
 

@@ -21,7 +21,7 @@ from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.whole import check_written, written
 from fusepy.backend.rows import SLACK, walk_for
 from fusepy.backend.runtime import Device
-from fusepy.backend.shapes import Recipe, make_recipe, output_feeds
+from fusepy.backend.shapes import Recipe, make_recipe
 from fusepy.backend.sinks import sinks_of
 from fusepy.backend.squares import squares_of
 from fusepy.backend.tiles import covered
@@ -29,7 +29,7 @@ from fusepy.element import Element
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
 from fusepy.ir.containers import BUFFER, GENERATORS, TEXTURES
 from fusepy.ir.graph import Node
-from fusepy.ir.ops.region import result_dims
+from fusepy.ir.ops.region import output_feeds, result_dims
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind
 from fusepy.tensor import Tensor
@@ -375,7 +375,7 @@ class Plan:
 
 def _follows(operand: Operand, identity: tuple[int, ...]) -> bool:
     """Whether a generator is the index of the thread and no more."""
-    return operand.spread and operand.dims == identity
+    return operand.spread and operand.dims == identity and operand.near is None
 
 
 def _alignment(operand: Operand) -> int:

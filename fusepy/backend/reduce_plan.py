@@ -22,12 +22,12 @@ from fusepy.backend.marshals.base import Field, Operand, Variant, reach
 from fusepy.backend.matrices import check_matrices
 from fusepy.backend.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.runtime import Device
-from fusepy.backend.shapes import Recipe, output_feeds
+from fusepy.backend.shapes import Recipe
 from fusepy.element import Element
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.folds import check_count, folds_of
-from fusepy.ir.ops.region import fold_at, over_dims
+from fusepy.ir.ops.region import fold_at, output_feeds, over_dims
 from fusepy.ir.strides import is_contiguous
 from fusepy.tensor import Tensor
 
@@ -110,7 +110,7 @@ class ReducePlan(Plan):
         for o in self._operands:
             kind = reach(ACCESSES[o.container], o)
             along = identity if o.position < first else self._kept
-            if (kind == "computed" and o.position >= first) or (kind == "index" and o.dims != identity):
+            if (kind == "computed" and o.position >= first) or (kind == "index" and o.dims != identity) or o.near is not None:
                 return False
             if (
                 kind == "memory"

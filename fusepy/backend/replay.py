@@ -55,7 +55,7 @@ def frame_of(step: Step, launches: Sequence[Launch], args: Sequence[Any]) -> Fra
         if field.role == "out":
             addresses.append((i, step.results[field.source]))
             continue
-        if field.role in ("count", "extent", "walk", "out_base", "out_stride"):
+        if field.role in ("count", "extent", "walk", "stride", "out_base", "out_stride"):
             continue
         position = step.plan.positions[field.source]
         if field.role == "pointer":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fusepy.backend.marshals.base import Operand
 from fusepy.errors import ShapeError
-from fusepy.ir.graph import Node, Value
+from fusepy.ir.strides import contiguous_strides
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ def make_recipe(
             owner[d] = o
     steps = tuple(
         tuple(0 if axis < len(o.dims) and shapes[o.position][axis] == 1 else s for axis, s in enumerate(strides[o.position]))
+        if o.near is None
+        else _followed(o, operands, shapes)
         for o in operands
     )
     out_shapes = tuple(tuple(_extent(d, operands, shapes, feeds[j], grid) for d in dims) for j, dims in enumerate(out_dims))
@@ -76,20 +78,26 @@ def _extent(
     A generator has none of its own: where it is the only one, the result is spread over the grid of the others.
     """
     along = [o for o in operands if o.position in feeding and d in o.dims]
-    extents = [shapes[o.position][o.dims.index(d)] for o in along if not o.spread]
+    extents = [
+        _near(o, d, operands, shapes) if o.near is not None else shapes[o.position][o.dims.index(d)]
+        for o in along
+        if not o.spread or o.near is not None
+    ]
     if along and not extents:
         return grid[d]
     return next((n for n in extents if n != 1), 1)
 
 
-def output_feeds(region: Node) -> list[frozenset[int]]:
-    """For each result of a region, the operands that it is computed from."""
-    assert region.body is not None
-    sources: dict[Value, frozenset[int]] = {v: frozenset([i]) for i, v in enumerate(region.body.inputs)}
-    for node in region.body.nodes:
-        found = frozenset(i for v in node.operands for i in sources[v])
-        sources.update(dict.fromkeys(node.results, found))
-    return [sources[v] for v in region.body.outputs]
+def _followed(o: Operand, operands: Sequence[Operand], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """What the place of a generator grows by along each of its dimensions, in C order over the extents that it follows."""
+    extents = tuple(_near(o, d, operands, shapes) for d in o.dims)
+    return tuple(0 if n == 1 else s for n, s in zip(extents, contiguous_strides(extents)))
+
+
+def _near(o: Operand, d: int, operands: Sequence[Operand], shapes: Sequence[tuple[int, ...]]) -> int:
+    """The extent along a dimension of what a generator follows."""
+    near = [operands[i] for i in o.near or () if d in operands[i].dims]
+    return next((n for n in (shapes[x.position][x.dims.index(d)] for x in near) if n != 1), 1)
 
 
 def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], rank: int, name: str, strict: bool) -> ShapeError:

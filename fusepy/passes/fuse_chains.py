@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
+from fusepy.ir.ops.region import output_feeds
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resources import texture_of
 from fusepy.ir.types import Kind, Type
 from fusepy.passes.effects import check_writes, is_pure
+from fusepy.passes.following import Near, mapped, near_attrs
 from fusepy.passes.partition import Part, Partition, base, partition
 from fusepy.passes.regions import RegionBuilder
 
@@ -130,17 +132,23 @@ class _Fuser:
         kept = tuple(f"d{d}" for d in range(folding.rank) if folding.scans or f"d{d}" not in folding.over)
         attrs |= {f"out_{j}": kept for j, _ in enumerate(results, len(part.stored))}
         operands, maps, bodies = [*plain.operands], [*plain.maps], [*plain.bodies]
+        followed = [builder.followed.get(v) for v in bodies[0].inputs]
+        given: dict[Value, frozenset[int]] = {}
         if not simple:
-            body, further = self.epilogue(part, folds)
+            body, further, near = self.epilogue(part, folds)
+            feeds = output_feeds(plain)[len(part.stored) :]
+            given.update(zip(folds, feeds))
             bodies.append(body)
             operands += [v for v, _ in further]
-            left = [int(d.removeprefix("d")) for d in kept]
+            left = tuple(int(d.removeprefix("d")) for d in kept)
             maps += [m.compose(left) for _, m in further]
+            followed += [None if n is None else mapped(n, left) for n in near]
+        attrs = {k: v for k, v in attrs.items() if not k.startswith("near_")} | near_attrs(followed, operands, maps, given)
         values = [*plain.results, *(Value(v.type, v.dims) for v in results)]
         self.add(Node(plain.op, operands, maps, values, attrs, None, bodies), [*part.stored, *results])
 
-    def epilogue(self, part: Part, folds: Sequence[Value]) -> tuple[Graph, list[tuple[Value, ArgMap]]]:
-        """What follows the reductions on their small grid, and what it takes beside them."""
+    def epilogue(self, part: Part, folds: Sequence[Value]) -> tuple[Graph, list[tuple[Value, ArgMap]], list[Near | None]]:
+        """What follows the reductions on their small grid, what it takes beside them, and what of that generators follow."""
         graph = self.cut(part, part.after, folds)
         names = {v: f"{self.producer[v].text('kind')}" for v in folds} | self.names(graph)
         builder = RegionBuilder(graph, part.after, {}, names=names, given=folds)
@@ -154,7 +162,8 @@ class _Fuser:
             taken.add(name)
         further = [(v, m, inner) for (v, m), inner in zip(builder.operands, body.inputs) if v not in folds]
         inputs = [*first, *(inner for *_, inner in further)]
-        return Graph(body.name, inputs, body.nodes, body.outputs), [(v, m) for v, m, _ in further]
+        near = [builder.followed.get(inner) for *_, inner in further]
+        return Graph(body.name, inputs, body.nodes, body.outputs), [(v, m) for v, m, _ in further], near
 
     def cut(self, part: Part, roots: Sequence[Value], ends: Sequence[Value] = ()) -> Graph:
         """The nodes that compute `roots`, and run what acts, from what the part loads; what it loads are inputs."""

@@ -13,9 +13,8 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.types import Type
+from fusepy.passes.following import Dims, Following, Near, Way, all_leaves, dims_of, mapped, near_attrs
 from fusepy.passes.levels import reads_whole, spread_values
-
-Dims = tuple[int, ...]
 
 
 class RegionBuilder:
@@ -48,15 +47,20 @@ class RegionBuilder:
         ranks = [v.rank for v in outputs] + [n.grid_rank for n in effects] + [n.grid_rank for n in folds]
         self.rank = max(ranks, default=0)
         # the ways, as dimensions of the region's grid, in which each value is needed; dicts for their order
-        self.needed: dict[Value, dict[Dims, None]] = {v: {} for v in graph.values()}
+        self.needed: dict[Value, dict[Way, None]] = {v: {} for v in graph.values()}
         self.out_dims: list[Dims] = [()] * len(outputs)
-        self.instances: dict[tuple[Value, Dims], Value] = {}
+        self.instances: dict[tuple[Value, Way], Value] = {}
         self.body_nodes: list[Node] = []
         self.body_inputs: list[Value] = []
         self.operands: list[tuple[Value, ArgMap]] = []
-        self.loads: dict[tuple[Value, Dims, Type], Value] = {}
+        self.loads: dict[tuple[Value, Way, Type], Value] = {}
+        self.followed: dict[Value, Near] = {}  # what generators that are loaded follow, by the inputs of the body
         self.computed = {v for n in graph.nodes for v in n.results}
         self.spread = spread_values(graph)
+        self.grids = {
+            v for v in graph.inputs if v.container == "Grid"
+        }  # which may be open: of the extents of what is beside them
+        self.leaves = all_leaves(graph, self.spread) if self.spread or self.grids else {}
 
     def region(self) -> Node:
         """The region, without what is special about reductions."""
@@ -65,15 +69,17 @@ class RegionBuilder:
         values = [v for v, _ in self.operands]
         maps = [m for _, m in self.operands]
         outs = [Value(v.type, (None,) * len(dims)) for v, dims in zip(self.outputs, self.out_dims)]
-        return Node(OPS["region"], values, maps, outs, attrs, None, [body])
+        followed = [self.followed.get(v) for v in body.inputs]
+        return Node(OPS["region"], values, maps, outs, attrs | near_attrs(followed, values, maps), None, [body])
 
     def body(self) -> Graph:
         """The nodes on single elements; `operands` says afterwards what each of its inputs is."""
         self.collect()
         for node in self.graph.nodes:
-            for dims in self.node_dims(node):
-                self.instantiate(node, dims)
-        results = [self.instance(v, d, v.type) for v, d in zip(self.outputs, self.out_dims)]
+            for way in self.node_ways(node):
+                self.instantiate(node, way)
+        ways = [self.everywhere() if v in self.spread else d for v, d in zip(self.outputs, self.out_dims)]
+        results = [self.instance(v, way, v.type) for v, way in zip(self.outputs, ways)]
         for node in self.folds:
             value, map = node.operands[0], node.maps[0]
             results.append(self.instance(value, self.inner(value, map, self.whole()), map.type or value.type))
@@ -93,31 +99,51 @@ class RegionBuilder:
             self.needed[value][self.inner(value, node.maps[0], self.whole())] = None
         for node in reversed(self.graph.nodes):
             self.place_outputs(node.results)
-            for dims in self.node_dims(node):
+            for way in self.node_ways(node):
                 for value, map in zip(node.operands, node.maps):
                     if not reads_whole(map, value):
-                        self.needed[value][self.inner(value, map, dims)] = None
+                        self.needed[value][self.inner(value, map, way, node)] = None
         self.place_outputs(self.graph.inputs)
         for j, value in enumerate(self.outputs):
             ways = self.needed[value]
             whole = value.rank == self.rank or value in self.spread
-            self.out_dims[j] = self.whole() if whole else next(iter(ways))
+            self.out_dims[j] = self.whole() if whole else dims_of(next(iter(ways)))
 
     def place_outputs(self, values: Sequence[Value]) -> None:
         """A result of smaller rank runs along the dimensions in which a larger one reads it, else along the last ones."""
         for value in values:
             if value in self.outputs and value in self.spread:
-                self.needed[value][self.whole()] = None
+                self.needed[value][self.everywhere()] = None
             elif value in self.outputs and not self.needed[value]:
                 self.needed[value][tuple(range(self.rank - value.rank, self.rank))] = None
 
-    def inner(self, value: Value, map: ArgMap, dims: Dims) -> Dims:
-        """How an operand runs along the region's grid where its reader runs along `dims`: a generator follows its reader."""
-        return dims if value in self.spread else map.compose(dims).dims or ()
+    def everywhere(self) -> Following:
+        """How a generator is needed that is read beside nothing with extents."""
+        return Following(self.whole(), None)
 
-    def node_dims(self, node: Node) -> dict[Dims, None]:
+    def inner(self, value: Value, map: ArgMap, way: Way, reader: Node | None = None) -> Way:
+        """How an operand runs along the region's grid where its reader runs along `way`: a generator follows its reader."""
+        if value not in self.spread:
+            dims = map.compose(dims_of(way)).dims or ()
+            if reader is None or value not in self.grids:
+                return dims
+            near = self.near(reader, dims_of(way))
+            return Following(dims, near) if any(v is not value for v, _ in near) else dims
+        if isinstance(way, Following):
+            return way
+        return Following(way, self.near(reader, way) if reader is not None and reader.grid_rank else None)
+
+    def near(self, reader: Node, dims: Dims) -> Near:
+        """What gives `reader` its extents where it runs along `dims`."""
+        found: set[tuple[Value, Dims]] = set()
+        for value, map in zip(reader.operands, reader.maps):
+            if value not in self.spread and not reads_whole(map, value):
+                found |= mapped(mapped(self.leaves[value], map.dims or ()), dims)
+        return frozenset(found)
+
+    def node_ways(self, node: Node) -> dict[Way, None]:
         """The ways in which any result of `node` is needed; one that is called for its effect runs over its own grid."""
-        wanted = {dims: None for v in node.results for dims in self.needed[v]}
+        wanted = {way: None for v in node.results for way in self.needed[v]}
         return wanted if wanted or node not in self.effects else {self.effect_dims(node): None}
 
     def effect_dims(self, node: Node) -> Dims:
@@ -127,38 +153,39 @@ class RegionBuilder:
             rank = self.rank
         return tuple(range(self.rank - rank, self.rank))
 
-    def instantiate(self, node: Node, dims: Dims) -> None:
+    def instantiate(self, node: Node, way: Way) -> None:
         """One copy of `node` for one way of being needed, inside the body."""
         args: list[Value] = []
         for value, map in zip(node.operands, node.maps):
             whole = reads_whole(map, value)  # it lies in memory, also where its elements are computed here
-            at, type = () if whole else self.inner(value, map, dims), map.type or value.type
+            at, type = () if whole else self.inner(value, map, way, node), map.type or value.type
             args.append(self.load(value, at, type) if whole else self.instance(value, at, type))
         converted = node.op.name == "cast" and node.maps[0].type is node.results[0].type and args[0].type is node.results[0].type
+        converted = converted and args[0].weak <= node.results[0].weak  # a Python number keeps its cast: that is not weak any more
         if converted or node.op.name == "expand":
-            self.instances[node.results[0], dims] = args[0]  # the load has converted already; a view is what it shows
+            self.instances[node.results[0], way] = args[0]  # the load has converted already; a view is what it shows
             return
         results = [Value(v.type, (), weak=v.weak) for v in node.results]
         bodies = [without_maps(body) for body in node.bodies]
         self.body_nodes.append(Node(node.op, args, [ArgMap(())] * len(args), results, node.attrs, node.loc, bodies))
         for old, fresh in zip(node.results, results):
-            self.instances[old, dims] = fresh
+            self.instances[old, way] = fresh
 
-    def instance(self, value: Value, dims: Dims, type: Type) -> Value:
+    def instance(self, value: Value, way: Way, type: Type) -> Value:
         """`value` as one element of `type` inside the body."""
         if value in self.given:
-            found = self.load(value, dims, value.type)
+            found = self.load(value, way, value.type)
         elif value not in self.computed:
-            return self.load(value, dims, type)
+            return self.load(value, way, type)
         else:
-            found = self.instances[value, dims]
+            found = self.instances[value, way]
         if found.type is type:
             return found
         return _converted(found, type, self.body_nodes)
 
-    def load(self, value: Value, dims: Dims, type: Type) -> Value:
-        """An input of the body: `value` read through these dimensions as `type`."""
-        found = self.loads.get((value, dims, type))
+    def load(self, value: Value, way: Way, type: Type) -> Value:
+        """An input of the body: `value` read in this way as `type`."""
+        found = self.loads.get((value, way, type))
         if found is None:
             taken = {v.name for v in self.body_inputs}
             plain = name = value.name or self.names[value]
@@ -168,8 +195,10 @@ class RegionBuilder:
                 name = f"{plain}_{count}"
             found = Value(type, (), weak=value.weak, name=name)
             self.body_inputs.append(found)
-            self.operands.append((value, ArgMap(dims, type if type is not value.type else None)))
-            self.loads[value, dims, type] = found
+            self.operands.append((value, ArgMap(dims_of(way), type if type is not value.type else None)))
+            self.loads[value, way, type] = found
+            if isinstance(way, Following) and way.near is not None:
+                self.followed[found] = way.near
         return found
 
 

@@ -11,15 +11,16 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.effects import is_pure
-from fusepy.passes.levels import reads_whole
+from fusepy.passes.levels import reads_whole, spread_values
 
 
 def views(graph: Graph, oracle: Oracle) -> Graph:
     """`graph` with elementwise nodes on views of one kind computed on what these show; views of views are one view."""
     shown: dict[Value, Node] = {}  # views, by what they are called
+    spread = spread_values(graph)
     nodes: list[Node] = []
     for node in graph.nodes:
-        made = _below(node, shown)
+        made = [node] if any(v in spread for v in node.operands) else _below(node, shown)  # a generator counts all axes
         nodes += made
         shown.update((view.results[0], view) for view in made if view.op.name == "expand")
     return graph if len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)) else graph.replace(nodes=nodes)

@@ -143,6 +143,7 @@ class Operand:
     shared: int | None = None  # the result that goes into the same texture
     shared_channels: int = 0
     made: bool = False
+    near: tuple[int, ...] | None = None  # of a generator: the operands whose extents it has, if these are not all
 
     @property
     def is_whole(self) -> bool:

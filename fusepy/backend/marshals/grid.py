@@ -120,11 +120,22 @@ class GridAccess:
                 Field("int", f"{name}_o{axis}", "offset", operand.position, axis, _offset(axis)),
                 Field("int", f"{name}_t{axis}", "step", operand.position, axis, _step(axis)),
             )
-        ]
+        ] + followed_steps(operand, variant)
 
     def load(self, operand: Operand, variant: Variant) -> str:
         name = f"{BLOCK}.a_{operand.name}"
-        return coordinates(operand, [f"int({name}_o{axis} + d{d} * {name}_t{axis})" for axis, d in enumerate(operand.dims)])
+        places = [f"d{d}" for d in operand.dims]
+        if operand.near is not None:
+            places = [f"({name}_s{axis} == 0 ? 0 : {place})" for axis, place in enumerate(places)]
+        return coordinates(operand, [f"int({name}_o{axis} + {place} * {name}_t{axis})" for axis, place in enumerate(places)])
+
+
+def followed_steps(operand: Operand, variant: Variant) -> list[Field]:
+    """How the place of a generator that does not follow the whole grid grows along each dimension: 0 where it stays."""
+    if operand.near is None:
+        return []
+    name = f"a_{operand.name}_s"
+    return [Field(variant.index, f"{name}{axis}", "stride", operand.position, axis) for axis in range(len(operand.dims))]
 
 
 def coordinates(operand: Operand, parts: list[str]) -> str:

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.marshals.base import BLOCK, Description, Field, Operand, Variant, convert
-from fusepy.backend.marshals.grid import coordinates
+from fusepy.backend.marshals.grid import coordinates, followed_steps
 from fusepy.errors import ResolveError
 from fusepy.generators import Generator
 from fusepy.ir.types import FLOAT, INT, UINT, Kind, Type
@@ -42,7 +42,7 @@ class CallIdAccess:
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
-        return []
+        return followed_steps(operand, variant)
 
     def load(self, operand: Operand, variant: Variant) -> str:
         want, rank = operand.want, len(operand.dims)
@@ -56,6 +56,8 @@ class CallIdAccess:
                 hint=f"write the Slang parameter as {Type.vector(INT, max(rank, 1))}, or pass thread_id(), which counts through",
             )
         parts = [f"int(d{d})" for d in operand.dims]
+        if operand.near is not None:
+            parts = [f"({BLOCK}.{step.name} == 0 ? 0 : {part})" for step, part in zip(followed_steps(operand, variant), parts)]
         if padded:
             return f"{want}({', '.join([*reversed(parts), '0'])})"
         return coordinates(operand, parts)
@@ -63,6 +65,9 @@ class CallIdAccess:
 
 def _place(operand: Operand, variant: Variant) -> str:
     """The place of the thread among those that the operand differs over, counted in C order."""
+    if operand.near is not None:
+        steps = " + ".join(f"d{d} * {BLOCK}.{step.name}" for d, step in zip(operand.dims, followed_steps(operand, variant)))
+        return f"uint({steps or '0'})"
     if operand.dims == tuple(range(variant.rank)):
         return "uint(i)"
     index = ""
@@ -78,7 +83,7 @@ class ThreadIdAccess:
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
-        return []
+        return followed_steps(operand, variant)
 
     def load(self, operand: Operand, variant: Variant) -> str:
         place, want = _place(operand, variant), operand.want
@@ -130,7 +135,7 @@ class WangHashAccess:
         return [
             Field("uint" if p in ("seed", "warmup") else "float", f"{name}_{p}", p, operand.position, 0, attrgetter(p))
             for p in self.parameters
-        ]
+        ] + followed_steps(operand, variant)
 
     def hashes(self, operand: Operand, variant: Variant) -> str:
         name, want = f"{BLOCK}.a_{operand.name}", operand.want

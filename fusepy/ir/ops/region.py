@@ -25,6 +25,9 @@ class Region(Op):
     ``exclusive_j``); a fold by a call has ``module_j``, ``function_j`` and ``identity_j``. Outputs that are not stand first. A
     second body, the epilogue, runs once per point of the dimensions that are left, on what was folded and on the operands that
     follow those of the first; its outputs are results in place of the folded values.
+
+    A generator has the extents of the operands that ``near_i`` names, and stays at its first place where these have extent 1;
+    without it those of the whole grid.
     """
 
     name = "region"
@@ -131,3 +134,19 @@ def result_dims(node: Node, j: int) -> tuple[int, ...]:
     dims = node.attrs[f"out_{j}"]
     assert isinstance(dims, tuple)
     return tuple(int(d.removeprefix("d")) for d in dims)
+
+
+def output_feeds(region: Node) -> list[frozenset[int]]:
+    """For each result of a region, the operands that it is computed from."""
+    assert region.body is not None
+    sources: dict[Value, frozenset[int]] = {v: frozenset([i]) for i, v in enumerate(region.body.inputs)}
+    for node in region.body.nodes:
+        found = frozenset(i for v in node.operands for i in sources[v])
+        sources.update(dict.fromkeys(node.results, found))
+    return [sources[v] for v in region.body.outputs]
+
+
+def near_of(region: Node, i: int) -> tuple[int, ...] | None:
+    """The places of the operands whose extents a generator, operand `i`, has; None where these are those of the whole grid."""
+    found = region.attrs.get(f"near_{i}")
+    return tuple(int(str(x).removeprefix("x")) for x in found) if isinstance(found, tuple) else None
