@@ -139,3 +139,23 @@ def test_a_number_out_of_range_is_an_error(device: Any, value: float) -> None:
         assert program(7.5 if isinstance(value, float) else 7) in (7, (7, 8.0 if isinstance(value, float) else 7.5))
     with pytest.raises(fp.RangeError):
         cast([value])
+
+
+@pytest.mark.req("V4")
+@pytest.mark.parametrize("value", [2.5, 2])
+def test_a_number_and_its_cast_in_one_kernel(device: Any, value: float) -> None:
+    """What is cast is not weak any more, and so decides about the type beside the number that it was made of."""
+    types = ["half", "float", "double"] if isinstance(value, float) else ["int16_t", "uint", "int64_t"]
+
+    def program(x: Any, y: Any) -> Any:
+        made = [fp.vcast(x, to) for to in types]
+        return tuple(found for one in made for found in (one, fp.minimum(x * 2, one), one + x, y + one + x * 0))
+
+    f = fp.fuse(program)
+    y = np.arange(3, dtype=np.int16)
+    for _ in range(2):
+        found = f(value, y)
+        for to, (one, least, total, beside) in zip(types, zip(*[iter(found)] * 4)):
+            assert (one, least, total) == (value, value, 2 * value)
+            np.testing.assert_array_equal(beside, y + value)
+            assert beside.dtype == (KINDS[to] if to != "half" else np.float16)

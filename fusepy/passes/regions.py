@@ -161,7 +161,7 @@ class RegionBuilder:
             at, type = () if whole else self.inner(value, map, way, node), map.type or value.type
             args.append(self.load(value, at, type) if whole else self.instance(value, at, type))
         converted = node.op.name == "cast" and node.maps[0].type is node.results[0].type and args[0].type is node.results[0].type
-        converted = converted and args[0].weak <= node.results[0].weak  # a Python number keeps its cast: that is not weak any more
+        converted = converted and args[0].weak <= node.results[0].weak  # a cast is not weak
         if converted or node.op.name == "expand":
             self.instances[node.results[0], way] = args[0]  # the load has converted already; a view is what it shows
             return

@@ -20,6 +20,10 @@ PATIENCE = 120.0  # seconds for one program, beyond which it hangs
 BATCH = 200  # programs of one process
 
 
+class Broken(Exception):
+    """The fuzzer itself has failed: it made no program, or found no meaning of one."""
+
+
 @dataclass
 class Summary:
     """What a campaign has seen."""
@@ -48,10 +52,15 @@ class Campaign:
         self.folder = folder
         self.summary = Summary()
         self._next = seed * 1_000_000
+        self._broken: BaseException | None = None  # a fault of the fuzzer's own, which ends the campaign
         self._lock = threading.Lock()
 
     def run(self) -> Summary:
-        """Runs it; prints a line now and then."""
+        """Runs it; prints a line now and then.
+
+        Raises:
+            Broken: if the fuzzer itself fails.
+        """
         threads = [threading.Thread(target=self._job, daemon=True) for _ in range(self.jobs)]
         for t in threads:
             t.start()
@@ -65,9 +74,18 @@ class Campaign:
                     rate = s.programs / (last - self.started)
                     print(f"{last - self.started:5.0f} s: {s.programs} programs ({rate:.1f} a second), {s.calls} calls, "
                           f"{len(s.findings)} findings", flush=True)  # fmt: skip
+        if self._broken is not None:
+            raise self._broken
         return self.summary
 
     def _job(self) -> None:
+        try:
+            self._batches()
+        except Exception as error:  # noqa: BLE001  # handed to the thread that waits
+            self._broken = error
+            self.until = 0
+
+    def _batches(self) -> None:
         while time.monotonic() < self.until:
             with self._lock:
                 first = self._next
@@ -100,6 +118,8 @@ class Campaign:
                 if "start" in said:
                     running = seen = said["start"]
                     continue
+                if "broken" in said:
+                    raise Broken(f"program {said['broken']}: {said['words']}")
                 running = None
                 self._done(said)
                 if time.monotonic() > self.until:

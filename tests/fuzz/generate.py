@@ -211,7 +211,9 @@ class Draw:
                     return Step("index", [a, at])
             return Step("index", [a], {"at": self.one(range(-x.comp[0], x.comp[0]))})
         if choice == "construct":
-            scalar = self.one(["float", "float", "int", "double", "half", "bool", "uint", x.scalar])
+            scalar = self.one(
+                ["float", "float", "int", "double", "half", "bool", "uint", x.scalar if x.scalar in SCALARS else "int"]
+            )
             comp = self.one([(2,), (3,), (4,), (3,), (2, 2), (2, 3)])
             if len(comp) == 2 and scalar in ("bool", "uint", "int8_t", "uint8_t", "int16_t", "uint16_t", "int64_t", "uint64_t"):
                 return None

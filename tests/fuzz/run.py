@@ -132,6 +132,8 @@ class Runner:
             made = wanted[call][len(program.args) :]
             if lazy and any(v.weak for v in made):  # lazy calls give tensors, which are not weak
                 continue
+            if mode == "eager" and any(v.weak and v.comp for v in made):  # lists, which do not say where components begin
+                continue
             if mode == "given" and not self.takes_destinations(program, wanted[call]):
                 continue
             try:

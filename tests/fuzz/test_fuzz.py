@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import queue
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tests.fuzz import campaign, worker
 from tests.fuzz.generate import program
-from tests.fuzz.program import Program
+from tests.fuzz.meaning import run_step
+from tests.fuzz.program import Program, Step
 from tests.fuzz.run import MODES, Runner
 from tests.fuzz.shrink import cleaned, means, shrink
 from tests.fuzz.text import function_text
+from tests.fuzz.values import Refused, Val, number
 from tests.fuzz.worker import modes_of
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.json"))
@@ -65,3 +70,32 @@ def test_findings_shrink() -> None:
 
 def test_all_modes_are_run() -> None:
     assert {m for seed in range(10) for m in modes_of(seed)} == set(MODES)
+
+
+def test_a_fault_of_the_fuzzer_ends_the_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no finding, and no program to skip."""
+
+    def broken(seed: int, torch: bool) -> Program:
+        raise KeyError("Ray")
+
+    said: list[dict[str, object]] = []
+    monkeypatch.setattr(worker, "program", broken)
+    monkeypatch.setattr(worker, "say", lambda **what: said.append(what))
+    worker.serve([3, 4], False)
+    assert [list(line) for line in said] == [["start"], ["broken", "words"]]
+    assert "KeyError: 'Ray'" in str(said[1]["words"])
+
+    def answers(process: object, lines: queue.Queue[str | None]) -> None:
+        for line in [*map(json.dumps, said), None]:
+            lines.put(line)
+
+    monkeypatch.setattr(campaign, "_read", answers)
+    with pytest.raises(campaign.Broken, match="program 3: "):
+        campaign.Campaign(60, 1, 2).run()
+
+
+def test_structs_are_no_parts() -> None:
+    made = Val("Ray", (4,), np.zeros((2, 4)), np.zeros((2, 4)))
+    for scalar, part in (("float", made), ("Ray", number(1.0))):
+        with pytest.raises(Refused):
+            run_step(Step("construct", [0, 0], {"scalar": scalar, "comp": [2]}), [part])

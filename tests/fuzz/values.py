@@ -107,7 +107,7 @@ def convert(x: Val, scalar: str) -> Val:
     """As an operator converts its operands, and as C casts."""
     if x.scalar == scalar:
         return x
-    if x.scalar not in SCALARS:
+    if x.scalar not in SCALARS or scalar not in SCALARS:
         raise Refused("a struct")
     if is_float(scalar):
         if x.weak and scalar == "half" and np.any(np.abs(x.v.astype(WIDE)) > 65504):

@@ -7,6 +7,7 @@ import faulthandler
 import json
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,8 +38,12 @@ def serve(seeds: Sequence[int], torch: bool) -> None:
     runner = Runner()
     for seed in seeds:
         say(start=seed)
-        made = program(seed, torch)
-        report = runner.check(made, modes_of(seed))
+        try:
+            made = program(seed, torch)
+            report = runner.check(made, modes_of(seed))
+        except Exception:  # noqa: BLE001  # what fusepy raises is in the report: this is a fault of the fuzzer
+            say(broken=seed, words=traceback.format_exc())
+            return
         say(
             done=seed,
             calls=report.calls,
