@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -261,7 +260,6 @@ uint8_t copy1(uint8_t word) { return word; }
 uint16_t copy2(uint16_t word) { return word; }
 uint copy4(uint word) { return word; }
 """
-_modules: weakref.WeakKeyDictionary[Device, Any] = weakref.WeakKeyDictionary()
 
 
 def copy_elements(source: Tensor, target: Tensor) -> None:
@@ -281,11 +279,11 @@ def copy_elements(source: Tensor, target: Tensor) -> None:
     if not source.size:
         return
     device = source.device
-    module = _modules.get(device)
+    module = device.copies
     if module is None:
         from fusepy.module import Module  # a module is made of functions, which take tensors
 
-        module = _modules[device] = Module.load_from_source(device, "fusepy_copies", _SOURCE)
+        module = device.copies = Module.load_from_source(device, "fusepy_copies", _SOURCE)
     size, given, wanted = words(source, target)
     module.find_function(f"copy{size}")(given, _result=wanted)
 

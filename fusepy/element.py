@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.oracle import Layout, Oracle
 from fusepy.ir.types import BOOL, SCALARS, Kind, Type
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
 
 
 class Element:
@@ -22,7 +25,7 @@ class Element:
         dtype: NumPy dtype of a component (of the whole struct for structs); `shape` the components' extents.
     """
 
-    __slots__ = ("_keys", "dtype", "nbytes", "origin", "scalar", "shape", "stored", "type")
+    __slots__ = ("dtype", "nbytes", "origin", "scalar", "shape", "stored", "type")
     _interned: dict[object, Element] = {}
     structs: dict[np.dtype[Any], list[Element]] = {}  # by NumPy dtype, so that structured arrays are recognised
 
@@ -33,17 +36,17 @@ class Element:
         self.stored = stored  # differs for bool, which is four bytes on the device
         self.shape = shape
         self.origin: object = None
-        self._keys: dict[tuple[object, object], object] = {}
         self.scalar = type.kind is Kind.SCALAR
 
     def same(self, other: Element) -> bool:
         """Whether both are one type in one layout; a struct that two modules import from a third has an element in each."""
         return self is other or (self.type is other.type and self.dtype == other.dtype and self.nbytes == other.nbytes)
 
-    def key(self, rank: object, device: object) -> object:
+    def key(self, rank: object, device: Device) -> object:
         """One object per element, rank (or what is told of the shape) and device, cheap to hash: a tensor in a call's key."""
-        found = self._keys.get((rank, device))
-        return self._keys.setdefault((rank, device), object()) if found is None else found
+        keys = device.element_keys  # the device has them, so that they go with it
+        found = keys.get((self, rank))
+        return keys.setdefault((self, rank), object()) if found is None else found
 
     @classmethod
     def structs_named(cls, type: Type) -> list[Element]:

@@ -90,6 +90,12 @@ class Compiler:
         with self._lock:
             self._sessions.close(cause)
 
+    def forget(self) -> None:
+        """Gives up what was loaded, which takes memory as long as its session is there, and what has failed."""
+        with self._lock:
+            self._sessions.forget()
+            self._failed.clear()
+
     def remember(self, name: str, failure: CompileError) -> None:
         """Makes `compile` refuse the kernel `name` in the same words: Slang has fewer for what it has compiled before."""
         self._failed[name] = failure
@@ -214,6 +220,7 @@ class Compiler:
                 self._sessions.leave(session)
                 raise
             session.modules[source.name] = found
+            session.kernels += 1  # a module takes as much memory as a kernel
         return found
 
     def _attempt(self, session: Session, name: str, text: str, what: str) -> spy.SlangModule:

@@ -40,7 +40,7 @@ _LOG10 = re.compile(r"\(F64_log10\(")  # in C++ and CUDA: Slang's own, which tak
 CODE = {spy.DeviceType.vulkan: "*.spv", spy.DeviceType.cuda: "*.cu", spy.DeviceType.cpu: "*.cpp"}
 
 
-@functools.lru_cache(4096)
+@functools.lru_cache(256)
 def _traits(source: ModuleSource) -> tuple[bool, frozenset[str]]:
     """Whether the user's texts of a module name a type of doubles, and what they call that may be lacking."""
     texts = [_code(text) for _, text in own_texts(source)]

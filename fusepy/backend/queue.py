@@ -214,9 +214,11 @@ class Queue:
         In a stream of calls each look finds another encoder, and leaves the submitting to the thread that calls.
         """
         with self._lock:
-            if self._encoder is None or self.lost is not None:
+            if self.lost is not None:  # `close` has woken the thread: it must not sleep again
+                return True
+            if self._encoder is None:
                 self._idle += 1
-                if self._idle < IDLE_LOOKS and self.lost is None:
+                if self._idle < IDLE_LOOKS:
                     return True
                 self._asleep = True
                 self._wake.clear()

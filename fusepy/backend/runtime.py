@@ -92,6 +92,8 @@ class Device(Spellings):
         self.retired: list[Any] = []  # owners of foreign memory that kernels may still read
         self.shares_cuda = shares_cuda  # whether it was opened in torch's CUDA context, so that addresses mean the same
         self.tape: list[Any] | None = None  # takes down what is launched (`kernel.Launch`), for a program's later calls
+        self.element_keys: dict[tuple[Any, object], object] = {}  # by element, and rank or what else is told (`Element.key`)
+        self.copies: Any = None  # the module that copies between strides, once it is needed
         self.lost: str | None = None  # why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
         _open.add(self)
@@ -259,12 +261,15 @@ class Device(Spellings):
                     evicted.evict()
 
     def forget(self) -> None:
-        """Gives up all kernels and free memory."""
+        """Gives up all kernels and free memory, and what Slang and this process know about modules."""
+        self.save_facts()
         with self.lock:
             while self._plans:
                 plan = self._plans.popitem()[1]()
                 if plan is not None:
                     plan.evict()
+            self.compiler.forget()
+            self._facts.clear()
             self.wait()
             self.pool.trim()
 

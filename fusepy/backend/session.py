@@ -115,6 +115,10 @@ class Sessions:
         self._device = cast("Any", Lost(cause))
         self._remove()
 
+    def forget(self) -> None:
+        """Gives up all sessions: each goes with the last kernel that was made in it."""
+        self._open.clear()
+
     def leave(self, session: Session) -> None:
         """Gives up a session: nothing is compiled in it any more."""
         self._open = {k: s for k, s in self._open.items() if s is not session}

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.cachefile import _DIGEST_BYTES, _MAGIC, _NUMBERS, Entry, _pack
+from fusepy.backend.cachefile import _DIGEST_BYTES, _MAGIC, _NUMBERS, Entry, _pack, unsealed
 from tests.functions import F32
 
 SOURCE = "struct R { float3 a; int b; }; float g(R r) { return r.a.x + r.b; } float3 f(float3 x) { return x + 1; }"
@@ -89,7 +89,12 @@ def test_entries_with_a_good_digest_and_a_foreign_header(cold: Cold) -> None:
     assert cold() == (2, 0)
     good = {path: parts(path) for path in cold.entries()}
     assert len(good) == 3  # the facts and two kernels
-    for name, change in HEADERS.items():
+    for name, change in HEADERS.items():  # each of them is no header at all to who reads it
+        for path, (_, header, _) in good.items():
+            assert unsealed(header) is not None
+            assert not isinstance(change(header), dict) or unsealed(change(header)) is None, (path, name)
+    for name in ("None 0 deep", "{} 1 deep", "another size and offsets", "data without a seal"):
+        change = HEADERS[name]
         for path, (key, header, blobs) in good.items():
             put(path, key, change(header), blobs)
         with warnings.catch_warnings():
