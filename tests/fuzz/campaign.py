@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 120.0  # seconds for one program, beyond which it hangs
-BATCH = 200  # programs of one process
+BATCH = 300  # programs of one process
 
 
 class Broken(Exception):

@@ -39,16 +39,17 @@ class Draw:
     def make(self) -> Program:
         p = self.program
         rank = self.one([0, 1, 1, 2, 2, 3, 4])
-        p.sizes = [{c: self.one(EXTENTS if rank < 4 else EXTENTS[:5]) for c in LETTERS} for _ in range(CALLS)]
+        p.sizes = [{c: self.one(EXTENTS if rank < 4 else EXTENTS[:5]) for c in LETTERS}]
+        p.sizes += [{c: self.another(n) for c, n in p.sizes[0].items()} for _ in range(CALLS - 1)]
         if self.chance(0.04):
             p.sizes[self.one(range(CALLS))][self.one(LETTERS)] = 0
         if self.chance(0.05):
             p.sizes[0][LETTERS[0]] = self.one([300, 1025, 4097]) if rank == 1 else 33
         theme = self.one(["float", "float", "int", "any", "any", "vector", "vector", "double", "half", "struct"])
-        for _ in range(self.one([1, 2, 2, 3, 4])):
+        for _ in range(self.one([1, 1, 2, 2, 2, 3])):
             p.args.append(self.argument(rank, theme))
         self.values = [meant(p, c) for c in range(CALLS)]
-        wanted, tries = self.one([1, 2, 3, 4, 5, 6, 8]), 0
+        wanted, tries = self.one([1, 1, 2, 2, 3, 3, 4, 5, 7]), 0
         while len(p.steps) < wanted and tries < 40:
             tries += 1
             step = self.step()
@@ -63,6 +64,10 @@ class Draw:
             )
         self.choose_results()
         return p
+
+    def another(self, extent: int) -> int:
+        """An extent of the next call: mostly one that the same programs take, and stays so where it may be that of a vector."""
+        return self.one(EXTENTS if self.chance(0.15) else [extent] if 1 < extent < 5 else [1, 5, 7, 8, 5, 7, 8, 17])
 
     def choose_results(self) -> None:
         p = self.program
