@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fusepy.backend.libraries import INCLUDE_DIRS
@@ -29,6 +29,7 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|[A-Za-z_]\w*|\d[\w.]*|\+\+|--|[-+*/%&|^<
 _DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*(?:\\\n[^\n]*)*", re.M)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$", re.M)
 _CONSTANT = re.compile(r"\bconst(?:expr)?\s+(?:static\s+)?\w+\s+(\w+)\s*=\s*([^;{}]+);")
+_NAME = re.compile(r"\b[A-Za-z_]\w*")
 _DEAR = re.compile(r"(?:a?(?:sin|cos|tan)h?|atan2|sincos|exp(?:2|10)?|log(?:2|10)?|pow|fmod)\Z")
 _SAMPLES = re.compile(r"(?:Sample|Gather)\w*\Z")
 _OPERATOR = re.compile(r"[-+*/%&|^<>]=?|<<|>>|[=!]=|&&|\|\||\?|\+\+|--")
@@ -69,6 +70,7 @@ class _Texts:
         self.bodies: dict[str, list[list[str]]] = {}
         self._types: set[str] = set()
         self._constants: dict[str, str] = dict(source.defines)
+        self._values: dict[str, int | None] = {}  # of the constants that a loop has asked for
         self._prices: dict[str, float] = {}
         libraries = tuple(map(str, INCLUDE_DIRS))  # whose arrays are priced as memory
         own = replace(source, files=tuple(f for f in source.files if not f[0].startswith(libraries)))
@@ -170,14 +172,27 @@ class _Texts:
         span = abs(last - first) + ("=" in while_[2] and while_[2] != "!=")
         return max(-(-span // abs(by)), 0)
 
-    def _number(self, text: str, known: Mapping[str, str] | None = None) -> int | None:
+    def _number(self, text: str) -> int | None:
         """The value of an expression of whole numbers and constants."""
-        constants = self._constants if known is None else known
-        names = set(re.findall(r"\b[A-Za-z_]\w*", text))
-        values = {n: self._number(constants[n], {k: v for k, v in constants.items() if k != n}) for n in names & {*constants}}
-        if any(values.get(n) is None for n in names):
+        # a stack and no recursion: constants may be a long chain. Each is worked out once, and is None while that goes on
+        stack = self._constants_in(text)
+        while stack:
+            name = stack[-1]
+            if name in self._values:
+                self._values[name] = self._evaluated(self._constants[stack.pop()])
+            else:
+                self._values[name] = None
+                stack += (n for n in self._constants_in(self._constants[name]) if n not in self._values)
+        return self._evaluated(text)
+
+    def _constants_in(self, text: str) -> list[str]:
+        return [name for name in _NAME.findall(text) if name in self._constants]
+
+    def _evaluated(self, text: str) -> int | None:
+        """The value of an expression whose constants are in `_values`."""
+        if any(self._values.get(name) is None for name in _NAME.findall(text)):
             return None
-        spelled = re.sub(r"\b[A-Za-z_]\w*", lambda m: f"({values[m[0]]})", text)
+        spelled = _NAME.sub(lambda m: f"({self._values[m[0]]})", text)
         try:
             return _whole(ast.parse(re.sub(r"(?<=\d)[uUlL]+\b", "", spelled).strip(), mode="eval").body)
         except (SyntaxError, ZeroDivisionError):
@@ -196,7 +211,8 @@ def _whole(node: ast.expr) -> int | None:
         if a is None or b is None:
             return None
         known: dict[type[ast.operator], int] = {ast.Add: a + b, ast.Sub: a - b, ast.Mult: a * b}
-        return a // b if isinstance(node.op, ast.Div) else known.get(type(node.op))
+        value = a // b if isinstance(node.op, ast.Div) else known.get(type(node.op))
+        return value if value is not None and abs(value) < 1 << 64 else None  # products of products grow without end
     return None
 
 

@@ -86,3 +86,17 @@ def test_imports_are_followed_and_unknown_names_have_no_price(tmp_path: Path) ->
 def test_odd_texts_have_prices(text: str) -> None:
     found = price("f", ModuleSource.make("m", text))
     assert found is None or 0 <= found <= MOST
+
+
+def test_constants_of_constants_are_worked_out_once():
+    """Each of two others, a chain longer than Python's recursion goes, squares of squares, and two that name each other."""
+    text = "static const int A60 = 1; static const int A61 = 1;\n"
+    text += "".join(f"static const int A{i} = A{i + 1} + A{i + 2};\n" for i in range(60))
+    text += "#define C0 3\n" + "".join(f"#define C{i + 1} (C{i} + 1)\n" for i in range(2000))
+    text += "#define S0 2\n" + "".join(f"#define S{i + 1} S{i} * S{i}\n" for i in range(50))
+    text += "#define ROUND ROUNDER\n#define ROUNDER ROUND + 1\n"
+    loops = {"A53": 34, "C2000": 2003, "S2": 16, "S50": 32, "ROUND": 32, "A0": 4052739537881}
+    text += "".join(f"float by_{n}(float x) {{ for (int i = 0; i < {n}; ++i) x += sin(x); return x; }}\n" for n in loops)
+    source = ModuleSource.make("constants", text)
+    for name, steps in loops.items():
+        assert price(f"by_{name}", source) == pytest.approx(min(steps * 2.75, MOST)), name
