@@ -35,7 +35,7 @@ and a hint that says what to do next.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import ClassVar
 
 
@@ -57,7 +57,7 @@ class FusepyError(Exception):
           hint:     slice it
     """
 
-    user_line: ClassVar[Callable[[], str | None]] = staticmethod(lambda: None)  # see `fusepy/place.py`, which sets it
+    user_line: ClassVar[staticmethod[[], str | None]] = staticmethod(lambda: None)  # see `fusepy/place.py`, which sets it
     is_placed: ClassVar[bool] = True  # whether it says where in the user's program it was made, if nobody says more
     below: str = ""  # where inside a nested argument it happened, ``.position.z``, while it travels up to the argument's name
 

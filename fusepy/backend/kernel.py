@@ -224,7 +224,7 @@ def build_kernel(
 
 def _readers(kernel: Kernel | KernelSource) -> list[object]:
     """How the host reads the resources and addresses of a kernel from its arguments."""
-    return [f.read for f in kernel.resources] + [(f.role, f.read) for f in kernel.fields if f.role in ("address", "pointer")]
+    return [f.read for f in (*kernel.resources, *kernel.fields) if f.role in ("resource", "address", "pointer")]
 
 
 def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel | None:
