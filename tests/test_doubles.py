@@ -164,6 +164,51 @@ def test_user_code_that_calls_what_spirv_lacks_is_refused():
         device.close()
 
 
+HIDDEN = """#define SIN sin
+#define JOIN(a, b) a##b
+#define POWER JOIN(ex, p2)
+double macro(double x) { return SIN(x); }
+double explicit(double x) { return cos<double>(x); }
+double joined(double x) { return JOIN(ta, n)(x); }
+double power(double x) { return POWER(x); }
+"""
+GENERIC = "#define SIN sin\nT macro<T : __BuiltinFloatingPointType>(T x) { return SIN(x); }"
+DEFINED = "REAL root(REAL x) { return CALLED(x); }"
+
+
+@pytest.mark.usefixtures("on_spirv")
+def test_calls_that_a_reader_of_text_does_not_see_are_refused():
+    """Macros, explicit types, names made of parts, literals, defines and generics; each gave 0 without a word."""
+    device, x, f = fp.default_device(), np.array([0.5, 1.0]), np.array([0.5, 1.0], np.float32)
+    load = fp.Module.load_from_source
+    m = load(device, "hidden", HIDDEN)
+    literal = load(device, "literal", "float literal(float x) { return float(sin(x * 0.5lf)); }")
+    bits = load(device, "bits", "float bits(float x) { return float(log(asdouble(asuint(x), 0x3ff00000))); }")
+    generic = load(device, "generic", GENERIC)
+    defined = load(device, "defined", DEFINED, defines={"REAL": "double", "CALLED": "exp2"})
+    calls: list[tuple[Callable[[], Any], str, str]] = [
+        (lambda: m.macro(x), "sin", "hidden.slang:1: "),
+        (lambda: m.explicit(x), "cos", "hidden.slang:5: "),
+        (lambda: m.joined(x), "tan", "hidden.slang:2: "),
+        (lambda: m.power(x), "exp2", "hidden.slang:2: "),
+        (lambda: literal.literal(f), "sin", "literal.slang:1: "),
+        (lambda: bits.bits(f), "log", "bits.slang:1: "),
+        (lambda: generic.macro(x), "sin", "generic.slang:1: "),
+        (lambda: defined.root(x), "exp2", "SPIR-V"),
+        (lambda: fp.fuse(lambda x: m.macro(x) + 1)(x), "sin", "hidden.slang:1: "),
+    ]
+    for call, name, place in calls:
+        told = rf"calls (\w+ or )*{name}\b.* of double, which SPIR-V does not have"
+        for _ in range(2):
+            with pytest.raises(fp.CompileError, match=told) as caught:
+                call()
+            assert place in str(caught.value)
+    np.testing.assert_allclose(generic.macro(f), np.sin(f), rtol=1e-6)
+    half = load(device, "halved", "double halved(double x) { return x / 2; }")  # what fusepy converts is its own affair
+    rounded = fp.fuse(lambda x: half.halved(fp.vcast(fp.exp2(fp.vcast(x, "float")), "double")))(x)
+    np.testing.assert_allclose(rounded, np.exp2(x) / 2, rtol=1e-6)
+
+
 @pytest.mark.usefixtures("on_spirv")
 def test_every_instruction_that_spirv_lacks_is_known(monkeypatch: pytest.MonkeyPatch):
     names = sorted({name for names in lacking.INSTRUCTIONS.values() for name in names} - {"sincos", "lit", "ldexp"})

@@ -290,7 +290,7 @@ def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSour
     linked = [list(c) for c in source.conformances]
     modules: Mapping[str, str] = {s.name: s.closure for s in sources}
     return json.dumps(
-        ["kernel 3", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked],
+        ["kernel 4", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked],
         sort_keys=True,
     )
 

@@ -1,15 +1,16 @@
 """User code that calls Slang's transcendental functions of doubles, which SPIR-V does not have; nor has CUDA a `log10`.
 
-Slang writes the instruction of 16 and 32 bits for them, drivers take it, and the results are garbage. Where the text of a module
-may call one, Slang is told to leave its code in a folder, and the instructions in there decide. On CUDA and in C++ all but
-`log10` are right, which rounds a double to float.
+Slang writes the instruction of 16 and 32 bits for them, drivers take it, and the results are garbage. Macros, aliases and
+generics hide such calls from a reader of text. So where a program with user code has doubles at all, Slang is told to leave its
+code in a folder, and the instructions in there decide. On CUDA and in C++ all but `log10` are right, which rounds a double to
+float; there programs whose text has that name are examined.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,10 +30,12 @@ INSTRUCTIONS: dict[int, tuple[str, ...]] = dict(
     ]
 )
 _NAMES = sorted({name for names in INSTRUCTIONS.values() for name in names})
-_CALL = re.compile(rf"\b({'|'.join(_NAMES)})\s*\(")
-_DOUBLE = re.compile(r"\b(?:double(?:[1-4](?:x[1-4])?)?|float64_t(?:[1-4](?:x[1-4])?)?)\b")
-_EXP2_CALL = re.compile(r"\b(?:exp2|ldexp)\s*\(([^;]*)")
-_OF_FLOAT = re.compile(r"\s*\(?\s*(?:float|half)\b")
+_CALL = re.compile(rf"\b({'|'.join(_NAMES)})\s*(?:<[^()]*>\s*)?\(")
+_NAME = re.compile(rf"\b({'|'.join(_NAMES)})\b")
+_PASTED = "##"  # the preprocessor's: makes any name of parts
+_DOUBLE = re.compile(r"double|float64|[\d.]lf?\b", re.I)  # types, `asdouble`, and literals: 0.5lf, 0.5L
+_EXP2_NAME = re.compile(r"\b(?:exp2|ldexp)\b")
+_OF_FLOAT = re.compile(r"\s*\(\s*\(?\s*(?:float|half)\b")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _FLOAT, _VECTOR, _EXTENSION, _CONVERT = 22, 23, 12, 115  # the SPIR-V instructions that matter
 _EXP2 = 29
@@ -41,17 +44,19 @@ CODE = {spy.DeviceType.vulkan: "*.spv", spy.DeviceType.cuda: "*.cu", spy.DeviceT
 
 
 @functools.lru_cache(256)
-def _traits(source: ModuleSource) -> tuple[bool, frozenset[str]]:
-    """Whether the user's texts of a module name a type of doubles, and what they call that may be lacking."""
-    texts = [_code(text) for _, text in own_texts(source)]
-    return any(_DOUBLE.search(t) for t in texts), frozenset(name for t in texts for name in _CALL.findall(t))
+def _traits(source: ModuleSource) -> tuple[bool, bool]:
+    """Whether the user's texts and defines of a module have doubles, and whether they may name `log10`."""
+    texts = [*(_code(text) for _, text in own_texts(source)), *(value for _, value in source.defines)]
+    return any(_DOUBLE.search(t) or _PASTED in t for t in texts), any("log10" in t or _PASTED in t for t in texts)
 
 
 def suspect(kind: spy.DeviceType, sources: Sequence[ModuleSource], text: str = "") -> bool:
     """Whether a program of these modules, called by the generated `text`, may call functions of doubles that a target lacks."""
+    if kind not in CODE or not sources:
+        return False
     traits = [_traits(source) for source in sources]
-    calls = any(called if kind is spy.DeviceType.vulkan else "log10" in called for _, called in traits)
-    return kind in CODE and calls and (any(doubles for doubles, _ in traits) or bool(_DOUBLE.search(text)))
+    named = kind is spy.DeviceType.vulkan or any(log10 for _, log10 in traits)
+    return named and (any(doubles for doubles, _ in traits) or bool(_DOUBLE.search(text)))
 
 
 def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
@@ -66,18 +71,13 @@ def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
         found = lacking(np.fromfile(code, "<u4").tolist())
     else:
         found = [28] if _LOG10.search(code.read_text(errors="replace")) else []
-    if imported or all(
-        _OF_FLOAT.match(call) for source in sources for _, text in own_texts(source) for call in _EXP2_CALL.findall(text)
-    ):
-        found = [n for n in found if n != _EXP2]  # what the user has converted
+    if imported or not any(_has_exp2(source) for source in sources):
+        found = [n for n in found if n != _EXP2]  # what the user, or fusepy, has converted
     if not found:
         return
-    names, lines = list(INSTRUCTIONS[found[0]]) if spirv else ["log10"], list[str]()
-    for label, text in (pair for source in sources for pair in own_texts(source)):
-        for number, line in enumerate(_code(text).split("\n"), 1):
-            if any(match[1] in names for match in _CALL.finditer(line)):
-                lines.append(f"{label}:{number}: {line.strip()[:90]}")
-    called = [n for n in names if any(re.search(rf"\b{n}\s*\(", line) for line in lines)] or names
+    names = list(INSTRUCTIONS[found[0]]) if spirv else ["log10"]
+    lines = _lines(sources, names)
+    called = [n for n in names if any(re.search(rf"\b{n}\b", line) for line in lines)] or names
     hint = "write `import fusepy_double;` in the module, which has it for doubles; or convert to float first"
     if imported:
         hint = (
@@ -90,6 +90,24 @@ def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
         expected=f"{called[0]} of float or half",
         hint=hint,
     )
+
+
+def _has_exp2(source: ModuleSource) -> bool:
+    """Whether a module may call `exp2` or `ldexp` of something that is not converted to float right there."""
+    texts = [*(_code(text) for _, text in own_texts(source)), *(value for _, value in source.defines)]
+    behind = (part for text in texts for part in _EXP2_NAME.split(text)[1:])
+    return any(_PASTED in text for text in texts) or any(not _OF_FLOAT.match(part) for part in behind)
+
+
+def _lines(sources: Sequence[ModuleSource], names: Collection[str]) -> list[str]:
+    """The user's lines that call one of the functions; where none does, those that name one, or that make names of parts."""
+    texts = [(label, _code(text).split("\n")) for source in sources for label, text in own_texts(source)]
+
+    def where(test: Callable[[str], bool]) -> list[str]:
+        return [f"{label}:{n}: {line.strip()[:90]}" for label, text in texts for n, line in enumerate(text, 1) if test(line)]
+
+    calls = where(lambda line: any(found[1] in names for found in _CALL.finditer(line)))
+    return calls or where(lambda line: any(n in names for n in _NAME.findall(line))) or where(lambda line: _PASTED in line)
 
 
 def _code(text: str) -> str:
