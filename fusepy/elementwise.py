@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def _array_ufunc(self: Mapped, ufunc: Any, method: str, *inputs: Any, **kwargs: 
 def _tensor_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """Operators between arrays and tensors come this way; other functions of NumPy's compute with the contents, on the host."""
     if ufunc is np.divmod and method == "__call__" and not kwargs:
-        return tuple(_operate(op, cast("Any", getattr(operator, op)), *inputs) for op in ("floordiv", "mod"))
+        return tuple(_operate(op, getattr(operator, op), *inputs) for op in ("floordiv", "mod"))
     operates = method == "__call__" and not kwargs and UFUNCS.get(ufunc.__name__) in _OPERATORS
     if operates or current_trace() is not None or any(isinstance(i, GraphValue) for i in inputs):
         return _operate(ufunc_name(ufunc, method, kwargs), ufunc, *inputs)
