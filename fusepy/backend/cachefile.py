@@ -6,12 +6,14 @@ The file of an entry is named by the hex SHA-256 of its key. Its layout, little-
     full key echo | JSON {"header": ..., "blobs": [[name, size], ...]} | the blobs, one after the other
 
 A file that is cut short, changed, of another version or of another key is a miss, and so is whatever else lies in its place (a
-folder, a pipe, a device, a link to itself): it is removed, and the next `write` puts it anew. There is no pickle: reading a
+folder, a pipe, a device, a link to itself): it is removed, and the next `write` puts it anew. An entry that cannot be read for
+now, because too many files are open for instance, is a miss and stays. There is no pickle: reading a
 foreign file runs nothing.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -38,6 +40,10 @@ ENTRY = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = re.compile(r"\.fusepy-.*")
 _TOUCH_AFTER_S = 86400.0  # A hit renews the file's time at most once a day, so that reads stay reads.
 _STALE_AFTER_S = 3600.0  # A temporary file this old belongs to a process that died while it wrote.
+_FOREIGN = (  # what opening says of a folder, a link to itself, a socket or a lost device, a file of somebody else
+    *(errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP),
+    *(errno.EACCES, errno.EPERM),
+)
 _warned = False
 
 
@@ -87,16 +93,15 @@ class Files:
         path = self._path(key)
         try:
             # what is no file of ours must not be waited for (a pipe), nor read without end (a device)
-            with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
+            with open(path, "rb", opener=lambda path, flags: os.open(path, flags | getattr(os, "O_NONBLOCK", 0))) as file:
                 found = os.fstat(file.fileno())
                 ours = stat.S_ISREG(found.st_mode) and found.st_size <= self.max_bytes
                 data = file.read() if ours else b""
                 used = found.st_mtime
-        except FileNotFoundError:
-            return None
-        except OSError:  # a folder, a link to itself, a file of somebody else
-            _remove(path)
-            return None
+        except OSError as error:
+            if error.errno in _FOREIGN:
+                _remove(path)
+            return None  # any other failure is of the moment, such as too many open files, and says nothing of the entry
         entry = _unpack(data, key)
         if entry is None:
             _remove(path)  # If another process has healed it in the meantime, that costs one more compilation.
@@ -212,9 +217,11 @@ def sealed(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def unsealed(header: dict[str, Any]) -> Any:
-    """What `sealed` was given; ``None`` for any other header, so that who reads it need not doubt each of its parts."""
+    """What `sealed` was given; ``None`` for any other header, so a reader can trust each part of what it gets."""
     data: Any = header.get("data")
-    return data if isinstance(data, dict) and header.get("seal") == _seal(cast("dict[str, Any]", data)) else None  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(data, dict) or header.get("seal") != _seal(cast("dict[str, Any]", data)):
+        return None
+    return cast("dict[str, Any]", data)
 
 
 def _seal(data: dict[str, Any]) -> str:

@@ -164,7 +164,20 @@ def test_a_folder_in_the_place_of_an_entry_is_a_miss(folder: Path):
     (path,) = files_in(folder)
     path.unlink()
     path.mkdir()
+    opened = len(os.listdir("/dev/fd")) if os.path.exists("/dev/fd") else 0
     assert cache.get("key") is None
+    assert not path.exists()
+    assert not opened or len(os.listdir("/dev/fd")) == opened
+
+
+@pytest.mark.parametrize("reason", ["EMFILE", "ENFILE", "EIO", "ENOMEM", "EINTR", "EAGAIN"])
+def test_an_entry_that_cannot_be_read_for_now_stays(reason: str, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    DiskCache(folder).put("key", HEADER, PAYLOAD)
+    failure = OSError(getattr(errno, reason), reason)
+    with monkeypatch.context() as failing:
+        failing.setattr(cachefile.os, "open", lambda *_: (_ for _ in ()).throw(failure))
+        assert DiskCache(folder).get("key") is None
+    assert DiskCache(folder).get("key") == Entry(HEADER, PAYLOAD)
 
 
 def test_an_entry_in_flight_is_found_and_the_last_one_wins(folder: Path):
