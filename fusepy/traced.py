@@ -99,7 +99,13 @@ class Traced:
         if function is np.where and len(args) == 3 and not kwargs:
             return self._record("select", *args)
         name = function.__name__
-        raise self._refuse(f"numpy.{name}()", f"use fusepy's function of that meaning, e.g. fusepy.{_LIKE.get(name, 'sum')}")
+        if function is np.where:
+            raise self._refuse(
+                "numpy.where()", "write fusepy.where(condition, a, b); which elements are true is known when the function runs"
+            )
+        like = _LIKE.get(name)
+        hint = f"use fusepy.{like}" if like else "fusepy has no such function: compute it before the call, or in a Slang function"
+        raise self._refuse(f"numpy.{name}()", hint)
 
     def _refuse(self, what: str, hint: str) -> TraceError:
         if not self._trace.active:
@@ -201,10 +207,15 @@ def ufunc_name(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> str:
     """
     name = UFUNCS.get(ufunc.__name__)
     if name is None or method != "__call__" or kwargs:
+        like = {"reduce": _REDUCTIONS, "accumulate": _SCANS, "__call__": _LIKE}.get(method, _LIKE).get(ufunc.__name__)
+        if kwargs and name is not None and method == "__call__":
+            hint = f"leave out {', '.join(f'{k}=' for k in kwargs)}"
+        else:
+            hint = f"use fusepy.{like}" if like else "compute it before the call, or in a Slang function"
         raise TraceError(
             f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}() of a traced value",
             place=user_line(),
-            hint="use fusepy's function of that meaning, e.g. fusepy.sin, or a Slang function",
+            hint=hint,
         )
     return name
 
@@ -237,7 +248,9 @@ UFUNCS = {
     "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "round", "minimum": "minimum", "maximum": "maximum",
 }  # fmt: skip
 _LIKE = {n: n for n in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "clip", "where", "dot", "cross")}
-_LIKE.update(amax="max", amin="min", cumsum="scan", cumprod="scan", round="round")
+_LIKE.update(amax="max", amin="min", cumsum="scan", cumprod="scan", round="round", around="round", sign="sign", fabs="abs")
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
+_SCANS = dict.fromkeys(("add", "multiply", "maximum", "minimum"), "scan")
 _SIZES = "sizes are known when the function runs: ask the array before the call, or pass what you need as an argument"
 _OF_ARRAYS = {
     "shape": _SIZES, "ndim": _SIZES, "size": _SIZES, "dtype": "its Slang type is .type; convert with fusepy.vcast(value, type)",

@@ -521,6 +521,35 @@ def test_row_11_numbers_that_do_not_exist_yet(device: Any, function: Any, what: 
     assert line == function.__code__.co_firstlineno + (function is _if), "the user's own line"
 
 
+ELSEWHERE = "compute it before the call"
+LIKE_NUMPY = [
+    (lambda x: np.stack([x, x]), ELSEWHERE),
+    (lambda x: np.concatenate([x, x]), ELSEWHERE),
+    (lambda x: np.linalg.norm(x), ELSEWHERE),
+    (lambda x: np.sort(x), ELSEWHERE),
+    (lambda x: np.where(x > 0), "fusepy.where(condition, a, b)"),
+    (lambda x: np.sum(x), "use fusepy.sum"),
+    (lambda x: np.cumsum(x), "use fusepy.scan"),
+    (lambda x: np.hypot(x, x), ELSEWHERE),
+    (lambda x: np.isnan(x), ELSEWHERE),
+    (lambda x: np.sign(x), "use fusepy.sign"),
+    (lambda x: np.add.reduce(x), "use fusepy.sum"),
+    (lambda x: np.logical_or.reduce(x), "use fusepy.any"),
+    (lambda x: np.subtract.reduce(x), ELSEWHERE),
+    (lambda x: np.maximum.accumulate(x), "use fusepy.scan"),
+    (lambda x: np.subtract.outer(x, x), ELSEWHERE),
+    (lambda x: np.add(x, x, out=np.zeros(5)), "leave out out="),
+]
+
+
+@pytest.mark.parametrize(("function", "hint"), LIKE_NUMPY)
+def test_row_11_hints_name_functions_that_exist_or_none(device: Any, function: Any, hint: str) -> None:
+    error = misuse(lambda: fp.fuse(function)(ramp(5)), fp.TraceError, TypeError, "numpy.")
+    assert hint in error.hint
+    for name in re.findall(r"fusepy\.(\w+)", error.hint):
+        assert hasattr(fp, name)
+
+
 @pytest.mark.parametrize("name", ["shape", "ndim", "size", "dtype", "T", "astype", "sum", "reshape"])
 def test_row_11_attributes_of_arrays(device: Any, name: str) -> None:
     misuse(lambda: fp.fuse(lambda x: getattr(x, name))(ramp(5)), fp.UnknownNameError, AttributeError, f".{name}", "float")
