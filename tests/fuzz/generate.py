@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from tests.fuzz.arguments import LETTERS, argument
+from tests.fuzz.draw_calls import draw_call, draw_outer, draw_struct
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
 from tests.fuzz.inputs import CALLS, meant
 from tests.fuzz.known import known
-from tests.fuzz.meaning import FUNCTIONS, run_step
-from tests.fuzz.program import Arg, Program, Step
-from tests.fuzz.values import INTS, SCALARS, Refused, Val, is_float, number
+from tests.fuzz.meaning import run_step
+from tests.fuzz.program import Program, Step
+from tests.fuzz.values import SCALARS, Refused, Val, is_float, number
 
-LETTERS = "abcd"
 EXTENTS = [1, 2, 3, 4, 5, 7, 8, 17]
 KINDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")
 MOST = 1 << 14
@@ -47,7 +48,7 @@ class Draw:
             p.sizes[0][LETTERS[0]] = self.one([300, 1025, 4097]) if rank == 1 else 33
         theme = self.one(["float", "float", "int", "any", "any", "vector", "vector", "double", "half", "struct"])
         for _ in range(self.one([1, 1, 2, 2, 2, 3])):
-            p.args.append(self.argument(rank, theme))
+            p.args.append(argument(self, rank, theme))
         self.values = [meant(p, c) for c in range(CALLS)]
         wanted, tries = self.one([1, 1, 2, 2, 3, 3, 4, 5, 7]), 0
         while len(p.steps) < wanted and tries < 40:
@@ -85,42 +86,6 @@ class Draw:
         """Whether most of what is at a place is known."""
         return all(x.e.size == 0 or np.isfinite(x.e).mean() > 0.5 for x in (v[place] for v in self.values))
 
-    def argument(self, rank: int, theme: str) -> Arg:
-        scalar = {
-            "struct": lambda: "",
-            "float": lambda: self.one(["float", "float", "float", "int", "bool"]),
-            "int": lambda: self.one(INTS),
-            "any": lambda: self.one(list(SCALARS)),
-            "vector": lambda: self.one(["float", "float", "float", "int", "double", "half", "uint", "bool"]),
-            "double": lambda: self.one(["double", "double", "float", "int64_t", "int"]),
-            "half": lambda: self.one(["half", "half", "float", "int16_t", "uint8_t"]),
-        }[theme]()
-        comp: tuple[int, ...] = ()
-        if theme == "struct":
-            scalar, comp = self.one([("Ray", (4,)), ("Ray", (4,)), ("float", ()), ("float", (3,)), ("bool", ())])
-        if theme == "vector" and self.chance(0.7):
-            comp = self.one([(2,), (3,), (3,), (4,), (2, 2), (2, 3), (3, 3), (4, 4)])
-            if len(comp) == 2 and scalar not in ("float", "double", "int", "half"):
-                comp = comp[:1]
-        dims: list[Any] = list(LETTERS[:rank])[self.one([0, 0, 0, *range(rank + 1)]) :]
-        dims = [1 if self.chance(0.12) else d for d in dims]
-        passed = self.one(["tensor", "tensor", "tensor", "numpy", "numpy", *(["torch"] if self.torch else [])])
-        layout = self.one(["C", "C", "C", "F", "strided", "reversed", "repeated", "shifted"])
-        if not comp and scalar in ("bool", "int", "float"):
-            empty = any(0 in t.values() for t in self.program.sizes)
-            if not dims and self.chance(0.7):
-                passed, layout = "number", "C"
-            elif dims and not empty and self.chance(0.1):
-                passed, layout = "list", "C"
-        if not dims:
-            layout = "C"
-        data = self.one(["small", "small", "small", "rough", "positive", "unit", "large"])
-        if scalar == "half" and data == "large":
-            data = "small"
-        if passed in ("number", "list") and data in ("rough", "unit"):
-            data = "small"
-        return Arg(scalar, comp, tuple(dims), passed, layout, data, seed=self.random.randrange(1 << 16))
-
     # ---- steps ------------------------------------------------------------------------------------------------------
 
     def place(self) -> int:
@@ -156,7 +121,7 @@ class Draw:
         a = self.place()
         x = self.values[0][a]
         if any(v.scalar == "Ray" for v in self.values[0]) and self.chance(0.5):
-            return self.struct()
+            return draw_struct(self)
         if r < 0.24:
             op = self.one(OPERATORS)
             if op in ("neg", "invert"):
@@ -187,9 +152,9 @@ class Draw:
         if r < 0.80:
             return self.fold(a, x)
         if r < 0.90:
-            return self.call(a)
+            return draw_call(self, a)
         if r < 0.93:
-            return self.outer()
+            return draw_outer(self)
         from tests.fuzz.control import draw
 
         return draw(self)
@@ -262,58 +227,6 @@ class Draw:
         function = self.one(["add", "big"])
         attrs = {"function": function, "axis": along if scan else axis, "scan": scan}
         return Step("fold", [a], {**attrs, "exclusive": self.chance(0.3)} if scan else {**attrs, "keepdims": self.chance(0.3)})
-
-    def call(self, a: int) -> Step | None:
-        if self.chance(0.1):
-            fits = [i for i, x in enumerate(self.values[0]) if (x.scalar, x.comp, x.rank, x.weak) == ("float", (), 2, False)]
-            return Step("next", [self.one(fits)]) if fits else None
-        name = self.one(FUNCTIONS)
-        operands: list[Any] = []
-        for p in FUNCTIONS[name][0]:
-            if isinstance(p, str):
-                _, scalar, rank = p.split()
-                fits = [
-                    i for i, x in enumerate(self.values[0])
-                    if (x.scalar, x.comp, x.rank, x.weak) == (scalar, (), int(rank), False)
-                ]  # fmt: skip
-                found = self.one(fits) if fits else None
-            else:
-                found = a if p is None else self.of(p)
-            if found is None:
-                return None
-            operands.append(found)
-        if all(isinstance(o, list) for o in operands):
-            return None
-        gives = {"parts": 2, "bump": 2, "exchange": 2}.get(name, 1)
-        if name == "exchange" and operands[0] == operands[1]:
-            return None
-        return Step("call", operands, {"name": name}, gives)
-
-    def struct(self) -> Step | None:
-        a, b, test = self.of(("Ray", (4,))), self.of(("Ray", (4,))), self.of(("bool", ()))
-        if a is None or b is None:
-            return None
-        kind = self.one(["field", "along", "moved", "choose"])
-        if kind == "field":
-            return Step("field", [a], {"name": self.one(["at", "t"])})
-        if kind == "choose":
-            return Step("choose", [test, a, b]) if test is not None else None
-        k = self.of(("float", ()))
-        return Step("call", [a, k], {"name": kind})
-
-    def outer(self) -> Step | None:
-        a, b = self.of(("float", ())), self.of(("float", ()))
-        if not isinstance(a, int) or not isinstance(b, int):
-            return None
-        ranks = self.values[0][a].rank, self.values[0][b].rank
-        if not sum(ranks) or sum(ranks) > 4 or a == b:
-            return None
-        shared = self.one(range(min(ranks) + 1))
-        rank = sum(ranks) - shared
-        dims = list(range(rank))
-        self.random.shuffle(dims)
-        first, second = dims[: ranks[0]], dims[rank - ranks[1] :]
-        return Step("outer", [a, b], {"a": first, "b": second})
 
     def take(self, step: Step) -> bool:
         """Adds a step, if it means something in both calls."""

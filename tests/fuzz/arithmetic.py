@@ -1,0 +1,183 @@
+"""The meaning of arithmetic, comparisons and choices on single elements, with the error that they may leave."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.values import SCALARS, UNIT, WIDE, Refused, Val, aligned, convert, is_float, make, promote
+
+Meaning = Callable[..., Val]
+
+
+def corners(f: Callable[..., Any], pairs: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """``f`` of the numbers, and how far it is from there at the corners of their errors."""
+    with np.errstate(all="ignore"):
+        base = f(*(v for v, _ in pairs))
+        moving = [np.any(e) for _, e in pairs]
+        error = np.zeros(np.shape(base))
+        if any(moving):
+            for signs in itertools.product(*((-1, 1) if m else (0,) for m in moving)):
+                at = f(*(v + s * e if s else v for s, (v, e) in zip(signs, pairs)))
+                off = np.abs((at - base).astype(np.float64))
+                error = np.maximum(error, np.where(np.isnan(off), np.inf, off))
+        return base, np.where(np.isfinite(np.asarray(base, WIDE)), error, np.inf)
+
+
+def all_weak(*values: Val) -> bool:
+    return all(x.weak for x in values)
+
+
+def in_range(scalar: str, v: Any) -> None:
+    """Signed integers do not wrap: that is undefined."""
+    info = np.iinfo(SCALARS[scalar])
+    if info.min < 0 and v.size and (v.min() < info.min or v.max() > info.max):
+        raise Refused("overflow")
+
+
+def arithmetic(f: Callable[..., Any]) -> Meaning:
+    def run(*values: Val) -> Val:
+        scalar = promote(*values)
+        scalar = "int" if scalar == "bool" else scalar
+        comp, pairs = aligned(*(convert(x, scalar) for x in values))
+        if is_float(scalar):
+            return make(scalar, comp, *corners(f, pairs), all_weak(*values))
+        with np.errstate(all="ignore"):
+            in_range(scalar, f(*(v.astype(WIDE) for v, _ in pairs)))
+            return make(scalar, comp, f(*(v for v, _ in pairs)), sum(e for _, e in pairs), all_weak(*values))
+
+    return run
+
+
+def as_float(*values: Val) -> tuple[str, list[Val]]:
+    """The operands of what needs floats."""
+    scalar = promote(*values)
+    scalar = scalar if is_float(scalar) else "float"
+    return scalar, [convert(x, scalar) for x in values]
+
+
+def divide(a: Val, b: Val) -> Val:
+    scalar, operands = as_float(a, b)
+    comp, pairs = aligned(*operands)
+    v, e = corners(np.divide, pairs)
+    (_, (d, de)) = pairs
+    e = np.where((np.abs(d) <= de) & (de > 0), np.inf, e)
+    mantissa, _ = np.frexp(d)
+    # only a division by a power of two is exact on every device
+    e = np.where((np.abs(mantissa) == 0.5) & (de == 0), e, e + 2 * UNIT[scalar] * np.abs(v.astype(np.float64)))
+    return make(scalar, comp, v, e, all_weak(a, b), rounds=3)
+
+
+def floordiv(a: Val, b: Val) -> Val:
+    scalar = promote(a, b)
+    if is_float(scalar):
+        return jumping(np.floor, divide(convert(a, scalar), convert(b, scalar)))
+    return _integer(a, b, np.floor_divide)
+
+
+def mod(a: Val, b: Val) -> Val:
+    scalar = promote(a, b)
+    if is_float(scalar):
+        a, b = convert(a, scalar), convert(b, scalar)
+        return subtract(a, multiply(b, floordiv(a, b)))
+    return _integer(a, b, np.remainder)
+
+
+def _integer(a: Val, b: Val, f: Callable[..., Any]) -> Val:
+    scalar = promote(a, b)
+    scalar = "int" if scalar == "bool" else scalar
+    comp, ((x, ex), (y, ey)) = aligned(convert(a, scalar), convert(b, scalar))
+    if np.any(y == 0) or np.any(ey):
+        raise Refused("division by zero")
+    info = np.iinfo(SCALARS[scalar])
+    if info.min < 0 and np.any((x == info.min) & (y == -1)):
+        raise Refused("overflow")
+    return make(scalar, comp, f(x, y), ex + ey, all_weak(a, b))
+
+
+def negative(x: Val) -> Val:
+    scalar = "int" if x.scalar == "bool" else x.scalar
+    x2 = convert(x, scalar)
+    if not is_float(scalar):
+        in_range(scalar, -x2.v.astype(WIDE))
+    return make(scalar, x.comp, np.negative(x2.v), x2.e, x.weak, rounds=0)
+
+
+def bitwise(f: Callable[..., Any], shifts: bool = False) -> Meaning:
+    def run(*values: Val) -> Val:
+        scalar = promote(*values)
+        if is_float(scalar) or (shifts and scalar == "bool"):
+            raise Refused("integers only")
+        comp, pairs = aligned(*(convert(x, scalar) for x in values))
+        v = [p[0] for p in pairs]
+        if shifts:
+            bits = np.iinfo(SCALARS[scalar]).bits
+            if np.any(v[1] < 0) or np.any(v[1] >= bits) or np.any(pairs[1][1]):
+                raise Refused("shift count")
+            if f is np.left_shift and np.iinfo(SCALARS[scalar]).min < 0:
+                if np.any(v[0] < 0):
+                    raise Refused("shift of a negative number")
+                in_range(scalar, v[0].astype(WIDE) * WIDE(2) ** v[1].astype(WIDE))
+        return make(scalar, comp, f(*v), sum(p[1] for p in pairs), all_weak(*values))
+
+    return run
+
+
+def compare(f: Callable[..., Any]) -> Meaning:
+    def run(a: Val, b: Val) -> Val:
+        scalar = promote(a, b)
+        comp, ((x, ex), (y, ey)) = aligned(convert(a, scalar), convert(b, scalar))
+        if is_float(scalar):
+            near = (ex + ey > 0) & ~(np.abs(x - y) > ex + ey)
+        else:
+            near = (ex + ey) > 0
+        return make("bool", comp, f(x, y), near, all_weak(a, b))
+
+    return run
+
+
+def where(test: Val, a: Val, b: Val) -> Val:
+    scalar = promote(a, b)
+    comp, ((t, et), (x, ex), (y, ey)) = aligned(convert(test, "bool"), convert(a, scalar), convert(b, scalar))
+    return make(scalar, comp, np.where(t, x, y), np.where(et > 0, np.inf, np.where(t, ex, ey)), all_weak(a, b), rounds=0)
+
+
+def jumping(f: Callable[..., Any], x: Val, scalar: str = "") -> Val:
+    scalar = scalar or x.scalar
+    v, e = corners(f, [(x.v, x.e)])
+    return make(scalar, x.comp, v, e, x.weak, rounds=0)
+
+
+def steps(f: Callable[..., Any]) -> Meaning:
+    return lambda x: jumping(f, as_float(x)[1][0])
+
+
+def chosen(f: Callable[..., Any]) -> Meaning:
+    """The least, the largest and the like: one of the operands, of any type."""
+
+    def run(*values: Val) -> Val:
+        scalar = promote(*values)
+        comp, pairs = aligned(*(convert(x, scalar) for x in values))
+        if len(pairs) == 3 and np.any(pairs[1][0] + pairs[1][1] > pairs[2][0] - pairs[2][1]):
+            raise Refused("an empty range")
+        if not is_float(scalar):
+            return make(scalar, comp, f(*(v for v, _ in pairs)), sum(e for _, e in pairs), all_weak(*values))
+        return make(scalar, comp, *corners(f, pairs), all_weak(*values), rounds=0)
+
+    return run
+
+
+def absolute(x: Val) -> Val:
+    if not is_float(x.scalar):
+        if x.scalar != "bool":
+            in_range(x.scalar, np.abs(x.v.astype(WIDE)))
+        return make(x.scalar, x.comp, np.abs(x.v), x.e, x.weak)
+    return make(x.scalar, x.comp, *corners(np.abs, [(x.v, x.e)]), x.weak, rounds=0)
+
+
+add: Meaning = arithmetic(np.add)
+subtract: Meaning = arithmetic(np.subtract)
+multiply: Meaning = arithmetic(np.multiply)
