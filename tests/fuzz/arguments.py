@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.fuzz.program import Arg
-from tests.fuzz.values import INTS, SCALARS
+from tests.fuzz.values import INTS, SCALARS, is_float
 
 if TYPE_CHECKING:
     from tests.fuzz.generate import Draw
@@ -44,6 +44,8 @@ def argument(d: Draw, rank: int, theme: str) -> Arg:
     if not dims:
         layout = "C"
     data = d.one(["small", "small", "small", "rough", "positive", "unit", "large"])
+    if is_float(scalar) and d.chance(0.08):
+        data = "special"
     if scalar == "half" and data == "large":
         data = "small"
     if passed in ("number", "list") and data in ("rough", "unit"):

@@ -49,7 +49,8 @@ def wrong_numbers(array: Any, want: Val) -> tuple[str, str] | None:
         with np.errstate(all="ignore"):
             wide = array.astype(np.longdouble)
             slack = np.where(want.e > 0, UNIT[want.scalar] * np.abs(want.v).astype(np.float64), 0)
-            bad = ~(np.abs(wide - want.v) <= want.e + slack) & np.isfinite(want.e)
+            same = (wide == want.v) | (np.isnan(wide) & np.isnan(want.v))
+            bad = ~((np.abs(wide - want.v) <= want.e + slack) | same) & np.isfinite(want.e)
     if not np.any(bad):
         return None
     at = tuple(int(i) for i in np.argwhere(bad)[0])

@@ -69,8 +69,6 @@ def construct(attrs: dict[str, Any], *parts: Val) -> list[Val]:
 
 
 def cast(attrs: dict[str, Any], x: Val) -> list[Val]:
-    if x.weak and is_float(x.scalar) and not is_float(attrs["scalar"]):
-        raise Refused("a Python float never becomes an integer")
     return [strong(convert(x, attrs["scalar"]))]
 
 

@@ -85,7 +85,17 @@ def _lerp(a: Val, b: Val, t: Val) -> Val:
     scalar, (a, b, t) = as_float(a, b, t)
     found = add(a, multiply(subtract(b, a), t))
     other = add(multiply(a, subtract(number(1), t)), multiply(b, t))  # which is the form that some devices take
-    return Val(scalar, found.comp, found.v, np.maximum(found.e, other.e), found.weak)
+    unknown = ~np.isfinite(found.v) | ~np.isfinite(other.v)
+    return Val(
+        scalar, found.comp, np.where(unknown, 0, found.v), np.where(unknown, np.inf, np.maximum(found.e, other.e)), found.weak
+    )
+
+
+def _step(edge: Val, x: Val) -> Val:
+    scalar, (edge, x) = as_float(edge, x)
+    found = convert(compare(np.greater_equal)(x, edge), scalar)
+    _, ((a, _), (b, _)) = aligned(edge, x)
+    return Val(found.scalar, found.comp, found.v, np.where(np.isfinite(a + b), found.e, np.inf), found.weak)
 
 
 def _smoothstep(low: Val, high: Val, x: Val) -> Val:
@@ -143,9 +153,9 @@ UNARY: dict[str, Meaning] = {
     "trunc": steps(np.trunc),
     "round": steps(np.round),
     "fract": steps(lambda x: x - np.floor(x)),
-    "sign": steps(np.sign),
+    "sign": steps(np.sign, special=True),
     "abs": absolute,
-    "saturate": steps(lambda x: np.minimum(np.maximum(x, 0), 1)),
+    "saturate": steps(lambda x: np.minimum(np.maximum(x, 0), 1), special=True),
 }
 SEVERAL: dict[str, tuple[int, Meaning]] = {
     "minimum": (2, chosen(np.minimum)),
@@ -153,7 +163,7 @@ SEVERAL: dict[str, tuple[int, Meaning]] = {
     "clip": (3, chosen(lambda x, low, high: np.minimum(np.maximum(x, low), high))),
     "atan2": (2, _atan2),
     "power": (2, _power),
-    "step": (2, lambda edge, x: convert(compare(np.greater_equal)(*as_float(x, edge)[1]), as_float(x, edge)[0])),
+    "step": (2, _step),
     "lerp": (3, _lerp),
     "smoothstep": (3, _smoothstep),
     "where": (3, where),

@@ -234,7 +234,10 @@ class Draw:
         try:
             for values in self.values:
                 results = run_step(step, values)
-                if any(r.v.size > MOST or (is_float(r.scalar) and np.abs(r.v).max(initial=0) > 1e6) for r in results):
+                if any(
+                    r.v.size > MOST or (is_float(r.scalar) and np.abs(r.v[np.isfinite(r.v)]).max(initial=0) > 1e6)
+                    for r in results
+                ):
                     return False
                 found.append(results)
                 operands = [number(p[0]) if isinstance(p, list) else values[p] for p in step.operands]

@@ -34,6 +34,11 @@ def numbers(arg: Arg, place: int, program: Program, call: int) -> Any:
             found = (random.integers(-4000, 4001, shape) / 8).astype(dtype)
         else:
             found = (random.integers(-12, 13, shape) / 4).astype(dtype)
+            if arg.data == "special":
+                chosen = random.integers(0, 6, shape)
+                found = np.where(chosen < 3, np.asarray([np.nan, np.inf, -np.inf], dtype)[np.minimum(chosen, 2)], found).astype(
+                    dtype
+                )
     else:
         info = np.iinfo(dtype)
         if arg.data == "large":

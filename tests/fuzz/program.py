@@ -17,7 +17,8 @@ class Arg:
         dims: for each axis of its grid a letter, whose extent is the program's, or an extent.
         passed: ``tensor numpy torch list number``.
         layout: ``C F strided reversed repeated shifted``: how it lies.
-        data: ``small`` (few bits: nothing rounds), ``rough``, ``large``, ``positive``, ``unit``.
+        data: ``small`` (few bits: nothing rounds), ``rough``, ``large``, ``positive``, ``unit``,
+            ``special`` (infinities and NaN among small ones).
     """
 
     scalar: str

@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.fuzz.components import construct, part, strong
 from tests.fuzz.elementwise import add, divide, multiply
-from tests.fuzz.values import SCALARS, UNIT, WIDE, Refused, Val, convert, is_float, make
+from tests.fuzz.values import SCALARS, UNIT, WIDE, Refused, Val, convert, is_float, make, special
 
 
 def folded_scalar(kind: str, scalar: str) -> str:
@@ -167,6 +167,8 @@ def fold_call(attrs: dict[str, Any], x: Val) -> list[Val]:
         raise Refused("type")
     if attrs["function"] != "chain":
         kind = {"big": "max", "add": "sum"}[attrs["function"]]
+        if special(x):
+            raise Refused("Slang's own max")
         if attrs["scan"]:
             found = scan({**attrs, "kind": kind}, x)
         else:

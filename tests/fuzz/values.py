@@ -95,11 +95,13 @@ def make(scalar: str, comp: tuple[int, ...], v: Any, e: Any = 0.0, weak: bool = 
     v = v.astype(WIDE)
     e = np.nan_to_num(np.broadcast_to(np.asarray(e, np.float64), v.shape), nan=np.inf, posinf=np.inf)
     with np.errstate(all="ignore"):
+        special = ~np.isfinite(v) & (e == 0)  # infinities and NaN that are certain
         rounded = v.astype(SCALARS[scalar]).astype(WIDE)
         size = np.abs(v).astype(np.float64)
         inexact = (rounded != v) | (e > 0)
         e = np.where(inexact, e + rounds * UNIT[scalar] * (size + e) + TINY[scalar], 0.0)
-        unknown = ~np.isfinite(rounded) | ~np.isfinite(e) | (e > 0.05 * size + 0.05)
+        unknown = (~np.isfinite(rounded) | ~np.isfinite(e) | (e > 0.05 * size + 0.05)) & ~special
+        e = np.where(special, 0.0, e)
     return Val(scalar, tuple(comp), np.where(unknown, 0, v).astype(WIDE), np.where(unknown, np.inf, e), weak)
 
 
@@ -121,11 +123,18 @@ def convert(x: Val, scalar: str) -> Val:
     if scalar == "bool":
         return make(scalar, x.comp, x.v != 0, (x.e > 0) & (x.e >= np.abs(x.v)), x.weak)
     low, high = np.iinfo(SCALARS[scalar]).min, np.iinfo(SCALARS[scalar]).max
+    if special(x):
+        raise Refused("no integer")
     known = np.where(np.isfinite(x.e), x.e, 0)
     if np.any(np.trunc(x.v - known) < low) or np.any(np.trunc(x.v + known) > high):
         raise Refused("out of range: undefined in C")
     unknown = ~np.isfinite(x.e) | (np.trunc(x.v - known) != np.trunc(x.v + known))
     return make(scalar, x.comp, np.trunc(x.v), unknown, x.weak)
+
+
+def special(x: Val) -> bool:
+    """Whether infinities or NaN are among the numbers."""
+    return is_float(x.scalar) and not np.all(np.isfinite(x.v))
 
 
 def aligned(*values: Val) -> tuple[tuple[int, ...], list[tuple[Any, Any]]]:
