@@ -50,7 +50,7 @@ def arithmetic(f: Callable[..., Any]) -> Meaning:
         scalar = "int" if scalar == "bool" else scalar
         comp, pairs = aligned(*(convert(x, scalar) for x in values))
         if is_float(scalar):
-            return make(scalar, comp, *corners(f, pairs, special=True), all_weak(*values))
+            return make(scalar, comp, *corners(f, pairs), all_weak(*values))  # drivers take 0 * x as 0 whatever x is
         with np.errstate(all="ignore"):
             in_range(scalar, f(*(v.astype(WIDE) for v, _ in pairs)))
             return make(scalar, comp, f(*(v for v, _ in pairs)), sum(e for _, e in pairs), all_weak(*values))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,6 +33,18 @@ def _total(x: Val, t: Val, weights: bool) -> Val:
 def next_row(t: Val) -> Val:
     rows = np.minimum(np.arange(t.grid[0]) + 1, t.grid[0] - 1)
     return Val(t.scalar, (), t.v[rows], np.broadcast_to(t.e, t.v.shape)[rows])
+
+
+def placed(attrs: dict[str, Any], x: Val) -> list[Val]:
+    """What is passed beside coordinates, which are added."""
+    nth = attrs["function"] == "nth"
+    if (x.scalar, x.comp) != ("float", ()) or not 1 <= x.rank <= (4 if nth else 3) or x.weak:
+        raise Refused("type")
+    if nth:
+        at = np.arange(math.prod(x.grid)).reshape(x.grid)
+    else:
+        at = sum(np.indices(x.grid)[axis] * 16 ** (x.rank - 1 - axis) for axis in range(x.rank))
+    return [strong(add(x, make("float", (), np.asarray(at, WIDE))))]
 
 
 def _count(x: Val, t: Val) -> Val:

@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 
 
 def draw_call(d: Draw, a: int) -> Step | None:
+    if d.chance(0.15):
+        fits = [i for i, x in enumerate(d.values[0]) if (x.scalar, x.comp, x.weak) == ("float", (), False) and 1 <= x.rank <= 3]
+        if not fits:
+            return None
+        place = d.one(fits)
+        generator = d.one(["fp.call_id()", "fp.grid({0})", "fp.thread_id()"])
+        function = "nth" if "thread" in generator else f"at{d.values[0][place].rank}"
+        return Step("placed", [place], {"generator": generator, "function": function})
     if d.chance(0.1):
         fits = [i for i, x in enumerate(d.values[0]) if (x.scalar, x.comp, x.rank, x.weak) == ("float", (), 2, False)]
         return Step("next", [d.one(fits)]) if fits else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tests.fuzz.calls import FUNCTIONS, call, choose, field, next_row, outer
+from tests.fuzz.calls import FUNCTIONS, call, choose, field, next_row, outer, placed
 from tests.fuzz.components import cast, construct, cross, dot, index, matmul, member, normalize, reflect, root
 from tests.fuzz.control import MEANINGS
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
@@ -57,6 +57,7 @@ KNOWN: dict[str, Callable[..., list[Val]]] = {
     "call": call,
     "next": lambda attrs, t: [next_row(t)],
     "outer": outer,
+    "placed": placed,
     "field": field,
     "choose": choose,
 }

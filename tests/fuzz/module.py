@@ -32,6 +32,10 @@ float total2(float x, Tensor<float,2> t)
     return x;
 }
 float next(int2 p, Tensor<float,2> t) { return t[min(p.y + 1, int(t.shape[0]) - 1), p.x]; }
+float at1(int p, float x) { return x + p; }
+float at2(int2 p, float x) { return x + p.x + 16 * p.y; }
+float at3(int3 p, float x) { return x + p.x + 16 * p.y + 256 * p.z; }
+float nth(uint t, float x) { return x + t; }
 int count1(int x, Tensor<int,1> t) { for (int i = 0; i < int(t.shape[0]); ++i) x += t[i] * (i + 1); return x; }
 Ray ray(float3 at, float t) { Ray r; r.at = at; r.t = t; r.id = 7; return r; }
 float3 along(Ray r, float k) { return r.at * k + r.t; }

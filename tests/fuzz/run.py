@@ -14,12 +14,13 @@ from tests.fuzz.compare import KINDS, kind_of, watched, wrong_numbers
 from tests.fuzz.inputs import CALLS, container, given, meant
 from tests.fuzz.meaning import evaluate
 from tests.fuzz.module import SOURCE
-from tests.fuzz.program import Program
+from tests.fuzz.program import Program, Step
 from tests.fuzz.text import direct, function_text, name_of, parameters_of, step_text
 from tests.fuzz.values import SCALARS, Val
 
 MODES = ("fused", "replay", "again", "given", "eager", "lazy", "graph")
 HANDED = ("fused", "replay", "again", "graph")  # the modes whose results are in the container of the arguments
+WRITES = {"bump": (True, False), "exchange": (True, True)}  # functions that write arguments: which of them
 GUARD = 77  # what lies around a destination, and must lie there afterwards
 
 
@@ -81,11 +82,27 @@ class Runner:
         """Each step by a call of its own; what is handed out as an array becomes a tensor of its type again."""
         values = list(arguments)
         for i, places in enumerate(program.places()):
-            result = self.step(program, i, False)(*(values[p] for p in parameters_of(program.steps[i])))
+            given = [values[p] for p in parameters_of(program.steps[i])]
+            step = program.steps[i]
+            if not lazy and step.attrs.get("name") in WRITES and len(given) == 2 and isinstance(given[0], self.fp.Tensor):
+                values += self.in_place(step, given, wanted[places[0]].grid)
+                continue
+            result = self.step(program, i, False)(*given)
             made = list(result) if len(places) > 1 else [result]
             for place, one in zip(places, made, strict=True):
                 values.append(one if lazy else self.typed(one, wanted[place]))
         return [values[p] for p in program.results]
+
+    def in_place(self, step: Step, given: Sequence[Any], grid: tuple[int, ...]) -> list[Any]:
+        """A call of the Slang function itself, which writes copies of its arguments: what it returns, then these."""
+        name = step.attrs["name"]
+        copies = []
+        for value, written in zip(given, WRITES[name]):
+            array = np.broadcast_to(value.to_numpy() if isinstance(value, self.fp.Tensor) else np.asarray(value), grid)
+            copies.append(self.fp.Tensor.from_numpy(self.device, np.array(array, array.dtype)) if written else value)
+        result = getattr(self.module, name)(*copies)
+        changed = [c for c, written in zip(copies, WRITES[name]) if written]
+        return [result, *changed] if result is not None else changed
 
     def typed(self, value: Any, want: Val) -> Any:
         """What a call has handed out, as something that has the type of the value in a fused program."""

@@ -57,6 +57,8 @@ def expression(step: Step, names: list[str]) -> str:
         return f"m.{a['name']}({given})"
     if op == "next":
         return f"m.next(fp.grid({names[0]}), {names[0]})"
+    if op == "placed":
+        return f"m.{a['function']}({a['generator'].format(*names)}, {names[0]})"
     if op == "outer":
         return f"m.less(fp.vmap({names[0]}, {tuple(a['a'])}), fp.vmap({names[1]}, {tuple(a['b'])}))"
     if op == "field":
@@ -70,7 +72,11 @@ def direct(step: Step) -> bool:
     """Whether the step is a call that may be made outside of a fused function, and that writes no argument."""
     if step.op == "call":
         return step.attrs["name"] not in ("bump", "exchange")
-    return step.op in (*UNARY, *SEVERAL, *VECTOR, "reduce", "scan", "fold", "outer")
+    if step.op == "placed":
+        return "grid" not in step.attrs["generator"]  # that of a traced value
+    return step.op in (*UNARY, *SEVERAL, *VECTOR, "reduce", "scan", "fold", "outer") or (
+        step.op == "placed" and "grid" not in step.attrs["generator"]
+    )
 
 
 def statements(step: Step, names: list[str], out: list[str]) -> list[str]:
