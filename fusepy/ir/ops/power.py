@@ -21,9 +21,12 @@ _WHOLE = 64  # up to here integer exponents of floats are multiplied out, there 
 
 
 def _power(x: Array, y: Array) -> Array:
-    """NumPy's, which raises for negative integer exponents: these give the integer part, and 0 of 0."""
+    """NumPy's, which raises for negative integer exponents: these give the integer part, and 0 of 0.
+
+    Where all exponents are one 0.5, NumPy takes the square root, NaN of -inf and -0 of -0; here they are as other exponents.
+    """
     if x.dtype.kind not in "iu":
-        return np.power(x, y)
+        return np.power(np.where((y == 0.5) & ((x == 0) | np.isinf(x)), np.abs(x), x), y)
     found = np.power(x, np.where(y < 0, 0, y).astype(y.dtype))
     odd = np.where(y % 2 == 1, -1, 1) if x.dtype.kind == "i" else 1
     return np.where(y < 0, np.where(x == 1, 1, np.where(x == -1, odd, 0)), found).astype(x.dtype)
@@ -86,16 +89,13 @@ class FixedPower(Componentwise):
             product = {0: f"{type}(1)", 1: x, 2: f"{x} * {x}", 3: f"{x} * ({x} * {x})", 4: f"({x} * {x}) * ({x} * {x})"}
             text = product[abs(int(exponent))]
             return f"{type}(1) / ({text})" if exponent < 0 else text
-        if exponent == 0.5:
-            return f"sqrt({x})"
+        if abs(exponent) == 0.5 and scalar.is_float:
+            root = f"{PREFIX}root({x})"
+            return root if exponent > 0 else f"{type}(1) / {root}"
         if scalar is FLOAT and whole and abs(exponent) <= _WHOLE:
             return f"{PREFIX}whole({x}, {int(exponent)})"
-        name = spelled("pow", scalar)
-        if (scalar is FLOAT and whole) or not scalar.is_float:
-            name = f"{PREFIX}power"
-        elif scalar is FLOAT and exponent < 0:  # drivers make 0 of pow(0, -0.5)
-            return f"abs({type}(1) / {self._power(x, type, -exponent)})"  # the root of -0 is -0
-        return f"{name}({x}, {type}({literal(exponent, scalar)}))"
+        name = spelled("pow", scalar)  # for double it has C's meaning; Slang's own of float knows positive bases only
+        return f"{f'{PREFIX}power' if name == 'pow' else name}({x}, {type}({literal(exponent, scalar)}))"
 
 
 def refuse_negative(result: Type, exponent: object, place: str | None) -> None:
