@@ -251,6 +251,31 @@ def test_a_module_has_them_for_user_code():
     check([matrix], ["log2"], a, a)
 
 
+def test_ldexp_where_the_power_alone_has_no_double():
+    source = "import fusepy_double; double raised(double x, double e) { return ldexp(x, e); } "
+    source += "double2 both(double2 x, double2 e) { return ldexp(x, e); } double whole(double x, int e) { return ldexp(x, e); } "
+    source += "double2 wholes(double2 x, int2 e) { return ldexp(x, e); }"
+    m = fp.Module.load_from_source(fp.default_device(), "raised", source)
+    x, e = (
+        a.ravel()
+        for a in np.meshgrid(
+            [2.0**-1074, 2.0**-1000, -(2.0**-1000) / 3, 0.0, -1.7, 2.0**1000, 1.5 * 2.0**1023],
+            [-5000, -2150, -2097, -1100, -1080, -1030, -1000, -999, -30, 0, 1, 999, 1001, 1500, 2097, 2098, 4000],
+        )
+    )
+    e = e.astype(np.float64)
+    with np.errstate(all="ignore"):
+        wanted = np.ldexp(x, e.astype(np.int32))
+    program = fp.fuse(lambda x, e, n, xs, es, ns: (m.raised(x, e), m.whole(x, n), m.both(xs, es), m.wholes(xs, ns)))
+    n, xs = e.astype(np.int32), np.stack([x, x], 1)
+    one, two, three, four = program(x, e, n, xs, np.stack([e, e], 1), np.stack([n, n], 1))
+    for found in (one, two, three[:, 0], four[:, 1]):
+        np.testing.assert_array_equal(found, wanted)
+    assert np.isnan(m.raised(1.0, np.nan))
+    assert [m.raised(-1.0, v) for v in (np.inf, -np.inf)] == [-np.inf, 0]
+    np.testing.assert_allclose(m.raised(2.0**-1000, 1500.5), 2.0**500 * np.sqrt(2), rtol=1e-15)
+
+
 def test_log10_of_double_is_refused_where_slang_rounds_it_to_float():
     device = fp.init_device(type="cpu")
     try:
