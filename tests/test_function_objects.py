@@ -70,7 +70,7 @@ STEPS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[dict[str, Any], Any]
     "declare": (lambda f, v: f.declare(fp.vmapping(0), None), lambda s, v: s),
     "returns": (lambda f, v: f.return_type(["numpy", "list"][v % 2]), lambda s, v: {**s, "returns": ["numpy", "list"][v % 2]}),
     "strict": (lambda f, v: f.strict_broadcasting(bool(v % 2)), lambda s, v: s),
-    "bwds-free call": (lambda f, v: f.call_group_shape((1 + v, 8)), lambda s, v: s),
+    "bwds-free call": (lambda f, v: f.call_group_shape((8 * (1 + v),)), lambda s, v: s),
 }
 
 

@@ -105,7 +105,7 @@ class Kernel:
         self._source, self._sources = source, sources
         self._reads: list[str] | None = None
         self.resources = source.resources
-        self._bound = Resources(source.resources, source.name) if source.resources else None
+        self._bound = Resources(source.resources, source.name, source.labels) if source.resources else None
         self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
         self._renew(device)
 
@@ -120,7 +120,7 @@ class Kernel:
             made._source, made.fields, made.resources, made._reads = source, source.fields, source.resources, None
         made._buffer = bytearray(len(self._buffer))
         made._data = np.frombuffer(made._buffer, np.uint8)
-        made._bound = Resources(made.resources, made._source.name) if made.resources else None
+        made._bound = Resources(made.resources, made._source.name, made._source.labels) if made.resources else None
         made.globals = None if self.globals is None else self.globals.empty()
         made._renew(device)
         return made

@@ -32,11 +32,13 @@ class Resources:
     Args:
         fields: one per resource; ``role`` is ``"resource"`` for an argument, ``"into"`` for a result.
         kernel: the function's name, for messages.
+        labels: what the user calls the operands, for messages.
     """
 
-    def __init__(self, fields: Sequence[Field], kernel: str):
+    def __init__(self, fields: Sequence[Field], kernel: str, labels: Sequence[str]):
         self._fields = tuple(fields)
         self._kernel = kernel
+        self._labels = labels
         self._cursors: list[spy.ShaderCursor] = []
         self._last: list[Any] = []
         self._copies: dict[int, spy.Buffer] = {}
@@ -112,18 +114,18 @@ class Resources:
         if not usage & needed:
             verb = "written to" if writes else "read"
             raise UnsupportedArgumentError(
-                f"{self._kernel}: {_what(field)}: a texture without the usage {needed.name} cannot be {verb}",
+                f"{self._kernel}: {self._what(field)}: a texture without the usage {needed.name} cannot be {verb}",
                 saw=_names(usage),
                 expected=needed.name,
                 hint=f"create it with usage=TextureUsage.{needed.name} | …",
             )
         format = kind_of(value).format
         if field.role != "into":
-            check_written(format, field.type, device, f"{self._kernel}: {_what(field)}")
+            check_written(format, field.type, device, f"{self._kernel}: {self._what(field)}")
         can = spy.FormatSupport.shader_uav_store if writes else spy.FormatSupport.shader_load
         if not device.raw.get_format_support(format) & can:
             raise UnsupportedArgumentError(
-                f"{self._kernel}: {_what(field)}: the device cannot {'write to' if writes else 'read'} textures of this format",
+                f"{self._kernel}: {self._what(field)}: the device cannot {'write' if writes else 'read'} textures of this format",
                 saw=format.name,
                 expected=f"a format with {can.name}",
                 hint="use a common one such as rgba8_unorm, rgba16_float or r32_float",
@@ -133,7 +135,7 @@ class Resources:
         needed = spy.BufferUsage.unordered_access if field.type.startswith("RW") else spy.BufferUsage.shader_resource
         if not value.desc.usage & needed:
             raise UnsupportedArgumentError(
-                f"{self._kernel}: {_what(field)}: a buffer without the usage {needed.name}",
+                f"{self._kernel}: {self._what(field)}: a buffer without the usage {needed.name}",
                 saw=_names(value.desc.usage),
                 expected=needed.name,
                 hint=f"create it with usage=BufferUsage.{needed.name} | …",
@@ -151,13 +153,17 @@ class Resources:
                 fine = writers == 0 or (writers == 2 and "into" not in (a.role, b.role)) or _own_texels(a, b)
                 if not fine and overlap(first, second):
                     raise ShapeError(
-                        f"{self._kernel}: {_what(a)} and {_what(b)} are one texture, which is written to",
+                        f"{self._kernel}: {self._what(a)} and {self._what(b)} are one texture, which is written to",
                         saw="the same texture, or views that overlap",
                         hint="write into another texture; only a texel that its own thread reads can be overwritten",
                     )
 
+    def _what(self, field: Field) -> str:
+        """The argument behind a slot, for messages."""
+        return "the result" if field.role == "into" else f"argument {self._labels[field.source]!r}"
+
     def _misfit(self, field: Field, saw: Any, expected: str, hint: str) -> ShapeError:
-        what = f"{self._kernel}: {_what(field)}: a tensor cannot be passed as {field.type}"
+        what = f"{self._kernel}: {self._what(field)}: a tensor cannot be passed as {field.type}"
         return ShapeError(what, saw=saw, expected=expected, hint=hint)
 
 
@@ -169,8 +175,3 @@ def _own_texels(a: Field, b: Field) -> bool:
 def _names(usage: spy.TextureUsage | spy.BufferUsage) -> str:
     """The flags by name; their own text is a number."""
     return " | ".join(name for name, flag in type(usage).__members__.items() if flag and flag & usage) or "no usage"
-
-
-def _what(field: Field) -> str:
-    """The argument behind a slot, for messages."""
-    return "the result" if field.role == "into" else f"argument {field.name.removeprefix('fzr_')!r}"
