@@ -350,11 +350,8 @@ class SlangType:
         self.module._check_reachable(self.type.name)  # pyright: ignore[reportPrivateUsage]
         if kwargs:
             raise ArgumentError(f"{self.type} takes its components by position", hint=f"write {self.type}(x, y, …)")
-        if any(isinstance(a, Traced) for a in args):
+        if current_trace() is not None or any(isinstance(a, Traced) for a in args):
             return recorded(self.type, args)
-        trace = current_trace()
-        if trace is not None:
-            return trace.record("construct" if self.type.shape else "cast", args, {"type": self.type.name})
         return numbers_as(self.type, args)
 
     def as_struct(self) -> SlangType:

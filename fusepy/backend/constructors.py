@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import slangpy as spy
@@ -17,6 +17,9 @@ from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type
 from fusepy.place import user_line
 from fusepy.traced import Traced
+
+if TYPE_CHECKING:
+    from fusepy.trace import Trace
 
 _SCALARS = ("float", "int", "uint", "half", "double", "bool")
 _SLANGPY = {"half": "float16_t"}  # what slangpy calls the scalar
@@ -34,7 +37,9 @@ class Constructor(type):
     made: Any
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(a, Traced) for a in (*args, *kwargs.values())):
+        args = tuple(map(_plain, args))
+        given = (*args, *kwargs.values())
+        if any(isinstance(a, Traced) for a in given) or ((cls.made is None or not _of_slangpy(given)) and _trace()):
             if kwargs:
                 raise ArgumentError(
                     f"{cls.__name__} takes its components by position where they are traced",
@@ -43,7 +48,18 @@ class Constructor(type):
                     hint=f"write {cls.__name__}(x, y, …)",
                 )
             return recorded(cls.type, args)
-        return numbers_as(cls.type, args) if cls.made is None else cls.made(*args, **kwargs)
+        if cls.made is None:
+            return numbers_as(cls.type, args)
+        try:
+            return cls.made(*args, **kwargs)
+        except TypeError:  # of slangpy's binding, which lists its overloads
+            pass
+        if kwargs:
+            raise _no_numbers(cls.type, given)
+        numbers_as(cls.type, given)  # says what is wrong with numbers
+        raise ArgumentError(
+            f"slangpy makes no {cls.__name__} of {len(given)} numbers", place=user_line(), hint="pass the components as one list"
+        )
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return cls.made is not None and isinstance(instance, cls.made)
@@ -67,38 +83,66 @@ class Constructor(type):
 
 
 def recorded(type: Type, args: Sequence[Any]) -> Traced:
-    """A value of `type` from traced values and numbers; one number fills every component of a vector.
+    """A value of `type`, in a trace, from traced values, arrays and numbers; one number fills every component of a vector.
 
     Raises:
         LeakedTracerError: for a value of a trace that has ended.
         TraceError: if the components do not add up.
     """
-    trace = next(a for a in args if isinstance(a, Traced))._recorder  # pyright: ignore[reportPrivateUsage]
+    first = next((a for a in args if isinstance(a, Traced)), None)
+    trace = _trace() if first is None else first._recorder  # pyright: ignore[reportPrivateUsage]
+    assert trace is not None, "what is not traced comes here in a trace only"
     if not type.shape:
         return trace.record("cast", args, {"type": type.name})
-    if len(args) == 1 and type.kind is Kind.VECTOR and args[0].type.kind is Kind.SCALAR:
-        args = [args[0]] * type.shape[0]
+    if len(args) == 1 and type.kind is Kind.VECTOR:
+        value, _ = trace.operand(args[0], "captured", user_line())
+        if value.type.kind is Kind.SCALAR:
+            args = [args[0]] * type.shape[0]
     return trace.record("construct", args, {"type": type.name})
 
 
 def numbers_as(type: Type, args: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """One value from Python numbers, as an array of its components.
+    """One value from numbers of Python or NumPy, as an array of its components.
 
     Raises:
         ArgumentError, RangeError: if they are no numbers, too few, or do not fit.
     """
-    count = math.prod(type.shape)
-    if not all(isinstance(a, (bool, int, float)) for a in args) or len(args) not in (1, count):
-        raise ArgumentError(
-            f"{type}() outside of a fused function takes {count} numbers",
-            saw=", ".join(a.__class__.__name__ for a in args),
-            hint="build vectors from arrays inside a function under @fuse",
-        )
+    args = tuple(map(_plain, args))
+    if not all(isinstance(a, (bool, int, float)) for a in args) or len(args) not in (1, math.prod(type.shape)):
+        raise _no_numbers(type, args)
     for value in args:
         if isinstance(value, float) and not type.is_float:
-            raise ArgumentError(f"{type}({value}) would cut a float", hint="round it first")
+            raise ArgumentError(f"{type}({value}) would cut a float", place=user_line(), hint="round it first")
         check_range(value, type, f"{type}({value})")
     return np.resize(np.asarray(args, type.dtype), type.shape)
+
+
+def _trace() -> Trace | None:
+    """What records, if anything does."""
+    from fusepy.trace import current_trace  # which imports what needs this module
+
+    return current_trace()
+
+
+def _no_numbers(type: Type, args: Sequence[Any]) -> ArgumentError:
+    return ArgumentError(
+        f"{type}() outside of a fused function takes {math.prod(type.shape)} numbers",
+        place=user_line(),
+        saw=", ".join(a.__class__.__name__ for a in args) or "nothing",
+        hint="build vectors from arrays inside a function under @fuse",
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as one of Python's."""
+    return cast("Any", value).item() if isinstance(value, (np.number, np.bool_)) else value
+
+
+def _of_slangpy(args: Sequence[Any]) -> bool:
+    """Whether slangpy makes a constant of them: numbers, its own vectors and matrices, and a sequence of numbers by itself."""
+    if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)):
+        return True
+    return all(isinstance(a, (bool, int, float)) or a.__class__.__module__.startswith("slangpy") for a in args)
 
 
 def _names() -> list[str]:
