@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -14,11 +14,12 @@ from fusepy.ir.argmap import UNSAID, ArgMap, check_dims
 from fusepy.ir.types import Kind, Type
 from fusepy.place import user_line
 from fusepy.tensor import Tensor
+from fusepy.traced import Numberless
 
 _WHOLE = (Kind.ARRAY, Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)  # what a call takes an array as, which is no conversion
 
 
-class Mapped:
+class Mapped(Numberless):
     """A value with what was said about its mapping; made by `vmap` and `vcast`.
 
     Operators work element by element under these mappings, as fusepy's functions do: ``vmap(a, 0) == vmap(b, 1)`` compares each
@@ -82,25 +83,18 @@ class Taken(Mapped):
             raise AttributeError(name)
         return getattr(self.value, name)
 
-    def __getitem__(self, index: Any) -> Any:
-        return self.value[index]
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.value)
+def _of_value(name: str) -> Callable[..., Any]:
+    def ask(self: Taken, *args: Any) -> Any:
+        return getattr(self.value, name)(*args)
 
-    def __len__(self) -> int:
-        return len(self.value)
+    return ask
 
-    def __bool__(self) -> bool:
-        return bool(self.value)
 
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def __int__(self) -> int:
-        return int(self.value)
-
-    __index__ = __int__
+# whatever a mapped value refuses, this asks the value for; operators are those of mapped values, as they keep the cast
+for _name, _method in [*vars(Numberless).items(), *vars(Mapped).items()]:
+    if _name.startswith("__") and callable(_method) and _name not in ("__init__", "__getattr__", "__repr__", "__hash__"):
+        setattr(Taken, _name, _of_value(_name))
 
 
 def vmap(value: Any, dims: int | Sequence[int]) -> Any:

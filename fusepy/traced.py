@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from fusepy.errors import LeakedTracerError, TraceError, UnknownNameError
+from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNameError
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Kind, Type
@@ -17,7 +17,39 @@ if TYPE_CHECKING:
     from fusepy.trace import Trace
 
 
-class Traced:
+class Numberless:
+    """What values that stand for others refuse alike, which Python would ask for a number: a base of `Traced` and `Mapped`."""
+
+    __slots__ = ()
+
+    def _refuse(self, what: str, hint: str) -> FusepyError:
+        raise NotImplementedError
+
+    def __complex__(self) -> complex:
+        raise self._refuse("complex()", "Slang has no complex numbers; compute with two values, or a float2")
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self._refuse("the digits", "it has no number yet: format what the call returns")
+        return repr(self)
+
+    def __round__(self, digits: Any = None) -> NoReturn:
+        raise self._refuse("round()", "use fusepy.round(value), which gives a float, and vcast(…, 'int') for an integer")
+
+    def __floor__(self) -> NoReturn:
+        raise self._refuse("math.floor()", "use fusepy.floor(value), which gives a float, and vcast(…, 'int') for an integer")
+
+    def __ceil__(self) -> NoReturn:
+        raise self._refuse("math.ceil()", "use fusepy.ceil(value), which gives a float, and vcast(…, 'int') for an integer")
+
+    def __trunc__(self) -> NoReturn:
+        raise self._refuse("math.trunc()", "use fusepy.trunc(value), which gives a float, and vcast(…, 'int') for an integer")
+
+    def __contains__(self, item: Any) -> bool:
+        raise self._refuse("the truth of `in`", "compare each component, and join the results with |")
+
+
+class Traced(Numberless):
     """A value inside a trace. Operators, `fusepy`'s math functions, members and Slang functions record what becomes of it."""
 
     __slots__ = ("_loc", "_trace", "_value")
@@ -127,26 +159,6 @@ class Traced:
 
     __index__ = __int__
 
-    def __complex__(self) -> complex:
-        raise self._refuse("complex()", "Slang has no complex numbers; compute with two values, or a float2")
-
-    def __format__(self, spec: str) -> str:
-        if spec:
-            raise self._refuse("the digits", "a traced value has no number yet; format what the function returns")
-        return repr(self)
-
-    def __round__(self, digits: Any = None) -> NoReturn:
-        raise self._refuse("round()", "use fusepy.round(value), which gives a float, and vcast(…, 'int') for an integer")
-
-    def __floor__(self) -> NoReturn:
-        raise self._refuse("math.floor()", "use fusepy.floor(value), which gives a float, and vcast(…, 'int') for an integer")
-
-    def __ceil__(self) -> NoReturn:
-        raise self._refuse("math.ceil()", "use fusepy.ceil(value), which gives a float, and vcast(…, 'int') for an integer")
-
-    def __trunc__(self) -> NoReturn:
-        raise self._refuse("math.trunc()", "use fusepy.trunc(value), which gives a float, and vcast(…, 'int') for an integer")
-
     def __divmod__(self, other: Any) -> tuple[Traced, Traced]:
         return self // other, self % other
 
@@ -157,9 +169,6 @@ class Traced:
         if self.type.kind is Kind.VECTOR:  # the components of a vector are known; the elements of a tensor are not
             return iter([self[i] for i in range(self.type.shape[0])])
         raise self._refuse("iteration", "call Slang functions on the whole value; a loop over elements is what the grid does")
-
-    def __contains__(self, item: Any) -> bool:
-        raise self._refuse("the truth of `in`", "compare each component, and join the results with |")
 
     def __len__(self) -> int:
         if self.type.shape:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import math
+import operator
 import os
 import re
 import subprocess
@@ -18,6 +20,8 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.pool import Pool
+from fusepy.mapping import Taken
+from fusepy.traced import Numberless
 from tests.functions import F32, ramp, same
 
 HERE = os.path.basename(__file__)
@@ -519,6 +523,38 @@ def test_row_11_numbers_that_do_not_exist_yet(device: Any, function: Any, what: 
     error = misuse(lambda: fp.fuse(function)(ramp(5)), fp.TraceError, TypeError, what)
     line = int(str(error).split(":")[1])
     assert line == function.__code__.co_firstlineno + (function is _if), "the user's own line"
+
+
+NUMBERS = [
+    (round, "round()"),
+    (lambda x: round(x, 2), "round()"),
+    (lambda x: f"{x:.2f}", "the digits"),
+    (complex, "complex()"),
+    (float, "float()"),
+    (int, "int()"),
+    (operator.index, "int()"),
+    (math.floor, "math.floor()"),
+    (math.ceil, "math.ceil()"),
+    (math.trunc, "math.trunc()"),
+    (lambda x: 1.0 in x, "the truth of `in`"),
+    (bool, "the truth"),
+    (len, "len()"),
+    (list, "iteration"),
+]
+
+
+@pytest.mark.parametrize(("function", "what"), NUMBERS)
+def test_row_11_mapped_and_cast_values_refuse_what_traced_ones_do(device: Any, function: Any, what: str) -> None:
+    misuse(lambda: function(fp.vmap(ramp(5), 0)), fp.ArgumentError, TypeError, what, "mapped value")
+    misuse(lambda: fp.fuse(lambda x: function(fp.vmap(x, 0)))(ramp(5)), fp.ArgumentError, TypeError, what, "mapped value")
+    misuse(lambda: fp.fuse(lambda x: function(fp.vcast(x, "float")))(ramp(5)), fp.TraceError, TypeError, what, "traced float")
+
+
+def test_row_11_a_cast_value_has_each_method_of_a_traced_one() -> None:
+    """What is refused of a mapped value is asked of the traced one behind a cast to the type that it has."""
+    refused = {n for n, f in vars(Numberless).items() if n.startswith("__") and callable(f)}
+    assert {"__round__", "__format__", "__complex__", "__contains__"} <= refused
+    assert refused | {"__len__", "__iter__", "__bool__", "__getitem__", "__float__", "__int__", "__index__"} <= vars(Taken).keys()
 
 
 ELSEWHERE = "compute it before the call"
