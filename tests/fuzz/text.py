@@ -74,9 +74,7 @@ def direct(step: Step) -> bool:
         return step.attrs["name"] not in ("bump", "exchange")
     if step.op == "placed":
         return "grid" not in step.attrs["generator"]  # that of a traced value
-    return step.op in (*UNARY, *SEVERAL, *VECTOR, "reduce", "scan", "fold", "outer") or (
-        step.op == "placed" and "grid" not in step.attrs["generator"]
-    )
+    return step.op in (*UNARY, *SEVERAL, *VECTOR, "reduce", "scan", "fold", "outer")
 
 
 def statements(step: Step, names: list[str], out: list[str]) -> list[str]:
