@@ -106,16 +106,16 @@ def to_numpy(tensor: Tensor) -> Array:
     if tensor.strides and not _is_plain(tensor):
         steps = tuple(s * element.nbytes for s in tensor.strides) + flat.strides[1:]
         view = np.lib.stride_tricks.as_strided(flat[-low:], tensor.shape + element.shape, steps)
-        return _told(view, element.dtype) if element.stored != element.dtype else np.copy(view)
+        return _as_bools(view, element.dtype) if element.stored != element.dtype else np.copy(view)
     view = flat.reshape(tensor.shape + element.shape)
-    return _told(view, element.dtype) if element.stored != element.dtype else view
+    return _as_bools(view, element.dtype) if element.stored != element.dtype else view
 
 
-def _told(stored: Array, dtype: np.dtype[Any]) -> Array:
+def _as_bools(stored: Array, dtype: np.dtype[Any]) -> Array:
     """Bools, which the device stores as integers; an array also without axes, where ``!=`` gives a scalar."""
-    told: Array = np.empty(stored.shape, dtype)
-    np.not_equal(stored, 0, out=told)
-    return told
+    bools: Array = np.empty(stored.shape, dtype)
+    np.not_equal(stored, 0, out=bools)
+    return bools
 
 
 def fresh(device: Device, element: Element, shape: tuple[int, ...]) -> tuple[Tensor, bool]:

@@ -387,7 +387,7 @@ def get_function(module: Any, name: str) -> Function:
 
 
 def as_module(module: Any) -> Module:
-    """A module as it is; one of slangpy's (``Module``, ``SlangModule``) by its source, once for each source and device.
+    """`module` itself; for a ``Module`` or ``SlangModule`` of slangpy's, the one module of fusepy with its source and device.
 
     Raises:
         ArgumentError: for anything else.

@@ -61,12 +61,12 @@ _TEXT = (
     " make them so with .astype(np.float32) or .astype(np.int32), or refuse such arrays with .strict()"
 )
 # by file, as Python keeps them for warnings: it empties a registry when the filters for warnings have changed
-_told: dict[str, dict[Any, Any]] = {}
+_warned_at: dict[str, dict[Any, Any]] = {}
 
 
 def warn_narrowed() -> None:
-    """Warns of the user's line, unless it has been told. It is told again where the filters for warnings have changed since."""
+    """Warns of the user's line, once for each line. Filters for warnings that have changed since let it warn again."""
     file, line = user_place() or ("<unknown>", 0)
-    registry = _told.setdefault(file, {})
+    registry = _warned_at.setdefault(file, {})
     warnings.warn_explicit(_TEXT, PrecisionWarning, file, line, registry=registry)
-    registry[_TEXT, PrecisionWarning, line] = True  # also under "always", which would tell of each call
+    registry[_TEXT, PrecisionWarning, line] = True  # also under "always", which would warn of each call

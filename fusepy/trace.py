@@ -268,7 +268,8 @@ class Trace:
     def _common_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
         """Maps for operands that were all said to run along dimensions of a grid: over a grid of just these dimensions.
 
-        The result inherits the dimensions, to meet other values where it is used. With a word missing, maps stand as they are.
+        The result inherits the dimensions, to meet other values where it is used. If one is not
+        mapped, all maps stay as they are.
         """
         spread = [m for v, m in zip(values, maps) if v.rank]
         if any(m.dims is None for m in spread):

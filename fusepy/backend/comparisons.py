@@ -76,7 +76,7 @@ def _reached(blocks: Sequence[str], called: Collection[str]) -> list[str]:
 
 
 def check_comparisons(kind: spy.DeviceType, sources: Sequence[ModuleSource], arguments: tuple[object, ...], text: str) -> None:
-    """Compiles elsewhere first what may take this process with it.
+    """Compiles a program in another process first, if compiling it may end this one.
 
     Args:
         kind: what the device speaks; Slang writes CUDA in another way.
@@ -84,7 +84,7 @@ def check_comparisons(kind: spy.DeviceType, sources: Sequence[ModuleSource], arg
         text: where the program names what it calls.
 
     Raises:
-        CompileError: where it did.
+        CompileError: if compiling it ended the other process.
     """
     if kind != spy.DeviceType.vulkan:
         return

@@ -193,7 +193,7 @@ class Kernel:
             if bound.stale(values):
                 device.queue.enter()
                 self._renew(device)
-            if self._reads is None:  # told once
+            if self._reads is None:  # found once
                 self._reads = reads_of_calls(bound.names, self._source.calls, self._sources)
             check_set(self._source.name, self._reads, values, "call .set({0}=…) on the function")
             bound.checked = names
@@ -202,12 +202,15 @@ class Kernel:
 
 
 def build_kernel(
-    device: Device, source: KernelSource, sources: Sequence[ModuleSource], told: Callable[[], KernelSource] | None = None
+    device: Device,
+    source: KernelSource,
+    sources: Sequence[ModuleSource],
+    in_users_names: Callable[[], KernelSource] | None = None,
 ) -> Kernel:
     """The kernel of a generated source, from the disk cache if it has it.
 
     Args:
-        told: the same source with the user's names and lines, in which Slang's errors are told.
+        in_users_names: makes the same source with the user's names and lines, which Slang's errors are to quote.
 
     Raises:
         CompileError: if Slang or the driver rejects it.
@@ -215,7 +218,7 @@ def build_kernel(
     key = cache_key(device, source, sources)
     found = device.kernels.get(key)  # equal regions of a program, and those of different functions, share one
     if found is None:
-        found = _from_disk(device, source, sources, key) or _from_slang(device, source, sources, key, told)
+        found = _from_disk(device, source, sources, key) or _from_slang(device, source, sources, key, in_users_names)
         device.kernels[key] = found
     # one text may read a buffer that is passed whole, and a tensor in its place: what differs is where the host finds them
     alike = found.names == (source.name, source.labels) and _readers(found) == _readers(source)
@@ -252,13 +255,13 @@ def _from_slang(
     source: KernelSource,
     sources: Sequence[ModuleSource],
     key: str,
-    told: Callable[[], KernelSource] | None = None,
+    in_users_names: Callable[[], KernelSource] | None = None,
 ) -> Kernel:
     try:
         kernel, header, program = _compiled(device, source, sources)
     except CompileError:
-        if told is not None:
-            _compiled(device, told(), sources)  # raises the same about the user's lines
+        if in_users_names is not None:
+            _compiled(device, in_users_names(), sources)  # raises the same about the user's lines
         raise
     device.counters.kernels_compiled += 1
     if all(s.cacheable for s in sources):

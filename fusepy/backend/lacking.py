@@ -72,7 +72,7 @@ def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
     else:
         found = [28] if _LOG10.search(code.read_text(errors="replace")) else []
     if imported or not any(_has_exp2(source) for source in sources):
-        found = [n for n in found if n != _EXP2]  # what the user, or fusepy, has converted
+        found = [n for n in found if n != _EXP2]  # the user's code, or fusepy's, converts the operand to float itself
     if not found:
         return
     names = list(INSTRUCTIONS[found[0]]) if spirv else ["log10"]
