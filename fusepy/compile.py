@@ -174,7 +174,7 @@ class Program(Delivery):
         values = self.values(args) if self.captures else args
         placed = [value if place is None else place(value) for place, value in zip(self.places, values)]
         if self.narrows:
-            warn_narrowed()
+            warn_narrowed(self.narrows)
         return placed
 
     def __call__(self, args: Sequence[Any], result: Any = None) -> Any:

@@ -133,7 +133,7 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
     if known.results is None:
         return None
     if program.narrows:
-        warn_narrowed()
+        warn_narrowed(program.narrows)
     return _results(program, Call(program, leaves, user_place(4), length + known.length, group or Group()), known.results)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,17 +57,29 @@ def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequ
     return place
 
 
-_TEXT = (
-    "NumPy arrays of float64 or int64 are converted to float or int as they are uploaded, since Slang takes no larger type here;"
-    " make them so with .astype(np.float32) or .astype(np.int32), or refuse such arrays with .strict()"
-)
 # by file, as Python keeps them for warnings: it empties a registry when the filters for warnings have changed
 _warned_at: dict[str, dict[Any, Any]] = {}
 
 
-def warn_narrowed() -> None:
-    """Warns of the user's line, once for each line. Filters for warnings that have changed since let it warn again."""
+def warn_narrowed(narrows: Mapping[int, Sequence[Type]]) -> None:
+    """Warns of the user's line, once for each line. Filters for warnings that have changed since let it warn again.
+
+    Args:
+        narrows: by argument, the smaller types that it is converted to.
+    """
+    text = _narrowed_to(frozenset(type for types in narrows.values() for type in types))
     file, line = user_place() or ("<unknown>", 0)
     registry = _warned_at.setdefault(file, {})
-    warnings.warn_explicit(_TEXT, PrecisionWarning, file, line, registry=registry)
-    registry[_TEXT, PrecisionWarning, line] = True  # also under "always", which would warn of each call
+    warnings.warn_explicit(text, PrecisionWarning, file, line, registry=registry)
+    registry[text, PrecisionWarning, line] = True  # also under "always", which would warn of each call
+
+
+@functools.lru_cache(maxsize=64)
+def _narrowed_to(types: frozenset[Type]) -> str:
+    """What the warning says: to which types of Slang, and how to spell these for NumPy."""
+    found = sorted(types, key=str)
+    made = " or ".join(f".astype(np.{type.dtype})" for type in found)
+    return (
+        f"NumPy arrays of float64 or int64 are converted to {' and '.join(map(str, found))} as they are uploaded, since Slang takes"
+        f" no larger type here; make them so with {made}, or refuse such arrays with .strict()"
+    )

@@ -38,6 +38,8 @@ void fill(RWTensor<float,1> a, int i) { a[i] = 1; }
 T same<T>(T x) { return x; }
 T add_to<T : IFloat>(T a, float b) { return a; }
 float either(float a) { return a; }
+uint64_t wide(uint64_t a) { return a * 2; }
+float wider(uint64_t a, float b) { return a * b; }
 float either(half a) { return float(a); }
 """
 
@@ -117,6 +119,17 @@ def test_one_warning_for_each_line(m: Any) -> None:
     with pytest.warns(fp.PrecisionWarning, match=r"\.astype\(np\.float32\)"):
         m.add(A, B)
     assert issubclass(fp.PrecisionWarning, Warning)
+
+
+@pytest.mark.req("C20")
+def test_the_warning_names_the_types(m: Any) -> None:
+    whole = np.arange(3)
+    for _ in range(2):
+        with pytest.warns(fp.PrecisionWarning, match=r"converted to uint64_t as.*\.astype\(np\.uint64\), or") as caught:
+            assert m.wide(whole).tolist() == [0, 2, 4]
+        assert len(caught) == 1
+    with pytest.warns(fp.PrecisionWarning, match="converted to float and uint64_t as"):
+        m.wider(whole, A[0] if A.ndim > 1 else A[:3])
 
 
 @pytest.mark.req("C20")
