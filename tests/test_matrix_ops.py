@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import slangpy as spy
 
 import fusepy as fp
+from fusepy.backend import comparisons
 from fusepy.backend.comparisons import suspicion
 from fusepy.backend.diagnostics import unbuilt
+from fusepy.backend.facts import Facts
+from fusepy.backend.source import ModuleSource
 from fusepy.ir.types import Type
 
 NUMBERS = [[1, 2, 3, 7], [0, np.nan, np.inf, -np.inf], [-1, -0.0, 5.5, -2.5]]
@@ -114,6 +118,12 @@ def test_user_code_that_compares_matrices_is_refused(device: Any) -> None:
         ("return all(mul(m, m) >= x) ? bool3x3(m) : b;", True),
         ("bool3x3 b = bool3x3(m); return b;", True),
         ("var c = !m; return c;", True),
+        ("let q = m * 2; return q < x;", True),
+        ("return float3x3(x) < 2;", True),
+        ("float3x3 n[2] = { m, m }; return n[0] < x;", True),
+        ("return m + 1 < x;", True),
+        ("return f(q < x, x > q);", True),
+        ("int i = 3; while (i > 0 && i + 1 < 9 && !(x == 2)) i--; return f(m);", False),
         ("matrix<float, 3, 3> n = m; for (int i = 0; i < 3; i++) n[i] = m[i] * x; return f(n);", False),
         ("return bool3x3(m[0] < x, m[1] < x, m[2] < x);", False),
         ("vector<float, 3> v = mul(m, float3(x)); return g(v.x < 2);", False),
@@ -123,6 +133,42 @@ def test_user_code_that_compares_matrices_is_refused(device: Any) -> None:
 def test_what_looks_like_a_comparison_of_matrices(body: str, suspect: bool) -> None:
     assert (suspicion(MASK.format(body), ["below"]) is not None) is suspect
     assert suspicion(MASK.format(body), ["twice"]) is None
+
+
+def test_comparisons_behind_aliases_macros_and_attributes() -> None:
+    for text in (
+        "typealias M = float3x3; bool3x3 below(M m, float x) { return m < x; }",
+        "#define LESS(a, b) ((a) < (b))\nbool3x3 below(float3x3 m, float x) { return LESS(m, x); }",
+        "[Outer(1)] bool3x3 below(float3x3 m, float x) { return m < x; }",
+    ):
+        assert suspicion(text, ["below"]), text
+    generic = "bool below<T : IArithmetic>(T m, T x) { return m < x; }"
+    assert suspicion(generic, ["below"], "float3x3 v0;")
+    assert suspicion(generic, ["below"]) is None
+
+
+def test_a_trial_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = ModuleSource.make("tried", MASK.format("return m < x;"))
+    facts = Facts()
+
+    def tried() -> None:
+        comparisons.check_comparisons(spy.DeviceType.vulkan, [source], (), "below(m, x)", facts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(comparisons.sys, "executable", "")
+        with pytest.raises(fp.CompileError, match="an empty sys"):
+            tried()
+    with monkeypatch.context() as patch:
+        patch.setattr(comparisons, "TIMEOUT", 0.001)
+        with pytest.raises(fp.CompileError, match="timed out"):
+            tried()
+    assert not facts.changed
+    monkeypatch.setattr(comparisons, "_survives", lambda *_: False)
+    with pytest.raises(fp.CompileError, match="compared as a whole"):
+        tried()
+    monkeypatch.setattr(comparisons, "_survives", lambda *_: pytest.fail("what is known is tried again"))
+    with pytest.raises(fp.CompileError, match="compared as a whole"):
+        tried()
 
 
 def test_hints_of_kernels_that_drivers_refuse() -> None:

@@ -1,54 +1,99 @@
 """User code that compares matrices, where Slang's own code generation aborts the process.
 
 Slang 2026 corrupts its heap when it writes SPIR-V for ``m < x`` of a float matrix, or for ``bool3x3(m)``. What fusepy emits
-compares rows; user code is another matter. Where its text looks like such a comparison, the kernel is compiled once in a
-process of its own first, and refused if that dies.
+compares rows; user code is another matter. Where its text has matrices and a comparison that is not plainly one of scalars,
+vectors or rows, the kernel is compiled once in a process of its own first, and refused if that dies. The verdict is kept on disk.
 """
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import re
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 import slangpy as spy
 
+from fusepy.backend.facts import Facts
 from fusepy.backend.lacking import own_texts
 from fusepy.backend.source import ModuleSource
 from fusepy.errors import CompileError
 
-_SCALAR = r"(?:half|float|double|float(?:16|32|64)_t|u?int(?:8|16|32|64)?(?:_t)?)"
+TIMEOUT = 120.0  # seconds for the other process; a kernel takes some
+_SCALAR = r"(?:bool|half|float|double|float(?:16|32|64)_t|u?int(?:8|16|32|64)?(?:_t)?)"
 _MATRIX = rf"(?:{_SCALAR}[1-4]x[1-4]|matrix\s*<[^<>]*>)"
-_DECLARED = re.compile(rf"\b{_MATRIX}\s+(\w+)")
+_HAS_MATRIX = re.compile(r"[1-4]x[1-4]\b|\bmatrix\b|##")
+_ROWS = re.compile(rf"\b{_MATRIX}\s+(\w+)\b(?!\s*\[)")
+_SIMPLE = re.compile(rf"\b(?:{_SCALAR}[1-4]?|vector\s*<[^<>]*>)\s+(\w+)\b")
+_DECLARED = re.compile(r"(?:[\w\]]|(?<=\w)>)\s+(\w+)\b")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
-_GENERIC = re.compile(r"\b\w+\s*<[\w\s,]*>")
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
+_MACRO = re.compile(r"#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?(.*)", re.S)
+_GENERIC = re.compile(rf"\b\w+\s*<(?=[^<>]*\b{_SCALAR}[1-4]?\b)(?:[\s,]|\b\d+\b|\b{_SCALAR}[1-4]?\b)*>")
 _COMPARED = re.compile(r"(?<![<>-])(?:[<>](?![<>])|[=!]=|!|&&|\|\|)|\b(?:any|all)\s*\(")
-_FUNCTION = re.compile(r"[^({;]*?\b(\w+)\s*(?:<[^()]*>)?\s*\(")
-_TO_BOOL = re.compile(r"\bbool[1-4]x[1-4]\b|\bmatrix\s*<\s*bool\b")
+_FUNCTION = re.compile(r"\b(\w+)\s*(?:<[^()]*>)?\s*\(")
+_TO_BOOL = re.compile(r"\b(?:bool[1-4]x[1-4]|matrix\s*<\s*bool\b[^>]*>)(?:\s*\(|\s*\)|\s+\w+\s*=(?!\s*_rows\s*$))")
+_BOOL_ROWS = re.compile(r"\bbool[1-4]x[1-4]\s*\(\s*1(?:\s*,\s*1)+\s*\)")
+_TWO = re.compile(r"(^|[(,?:=\[]|&&|\|\||\breturn\b)\s*1\s*(?:[<>]=?|[=!]=|&&|\|\|)\s*1\s*(?=$|[),?:\]]|&&|\|\|)")
+_ONE = re.compile(r"(?<![\w\s])\(\s*1\s*\)|!\s*1\b|\b(?:any|all|if|while)\s*\(\s*1\s*\)|\b1\s*[-+*/%]\s*1\b")
 
 
-def suspicion(text: str, called: Collection[str]) -> str | None:
+def suspicion(text: str, called: Collection[str], about: str = "") -> str | None:
     """The first statement that may compare a whole matrix, in the functions of a Slang text that a program calling these reaches.
+
+    Names say little about types (aliases, `let`, macros): what is not plainly of scalars, vectors or rows counts.
+
+    Args:
+        about: other texts of the program, which may have the matrices.
 
     Example:
         >>> suspicion("bool2x2 f(float2x2 m, float x) { return m < x; }", ["f"])
         'return m < x'
         >>> suspicion("bool f(float2x2 m, int i) { return m[i].x < 2; }", ["f"])
     """
-    blocks = list(_blocks(_COMMENT.sub(" ", text)))
-    names = {name for block in blocks for name in _DECLARED.findall(block)}
-    if not names:
+    text = _COMMENT.sub(" ", text)
+    if not _HAS_MATRIX.search(text) and not _HAS_MATRIX.search(about):
         return None
-    whole = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b(?!\s*[\[.])")
-    for block in _reached(blocks, called):
-        for statement in re.split(r"[;{}]", block):
-            used = _GENERIC.sub(" ", re.sub(rf"\b{_MATRIX}\s+\w+", " ", statement))  # a declaration by itself compares nothing
-            if whole.search(used) and (_COMPARED.search(used) or _TO_BOOL.search(statement)):
+    macros = [found for line in _DIRECTIVE.findall(text) if (found := _MACRO.search(line))]
+    for macro in macros:
+        if _COMPARED.search(macro[2]) or _TO_BOOL.search(macro[2]):
+            return " ".join(macro[0].split())
+    hidden = {macro[1] for macro in macros}
+    for block in _reached(list(_blocks(_DIRECTIVE.sub(" ", text))), called):
+        simple = _simple(block, hidden)
+        for statement in re.split(r"[;{}]", block.partition("{")[2] if "{" in block else block):
+            used = _reduced(simple.sub("1", _GENERIC.sub(" ", statement)))
+            if _COMPARED.search(used) or _TO_BOOL.search(used):
                 return " ".join(statement.split())
     return None
+
+
+def _simple(block: str, hidden: Collection[str]) -> re.Pattern[str]:
+    """What is plainly a scalar or a vector in a block: numbers, names declared as one and nothing else, rows of matrices."""
+    counts = Counter(_DECLARED.findall(re.sub(r"\b(?:return|else|case)\b", ";", block)))
+
+    def names(declared: re.Pattern[str]) -> str:
+        found = declared.findall(block)
+        return "|".join(n for n in set(found) if n not in hidden and counts[n] <= found.count(n)) or "(?!)"
+
+    at, part = r"\s*\[[\w\s+*-]*\]", r"(?:\s*\.\s*\w+\b(?!\s*\())"
+    return re.compile(
+        rf"\b\d[\w.]*|(?<![.\w])(?:{names(_SIMPLE)})\b(?:{at})*{part}?(?!\s*[(\[.])"
+        rf"|(?<![.\w])(?:{names(_ROWS)})\b(?:{at}{part}?|\s*\.\s*_m?\d\d\b)(?!\s*[(.])|\b(?:true|false)\b"
+    )
+
+
+def _reduced(used: str) -> str:
+    """A statement, where simple values are 1, without the comparisons of these."""
+    while True:
+        now = _BOOL_ROWS.sub("_rows", _ONE.sub("1", _TWO.sub(r"\1 1 ", used)))
+        if now == used:
+            return used
+        used = now
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -67,7 +112,7 @@ def _reached(blocks: Sequence[str], called: Collection[str]) -> list[str]:
     words, left = set(called), list(blocks)
     found: list[str] = []
     while True:
-        now = [b for b in left if (head := _FUNCTION.match(b)) is None or head[1] in words]
+        now = [b for b in left if not (heads := _heads(b)) or words.intersection(heads)]
         if not now:
             return found
         found += now
@@ -75,37 +120,67 @@ def _reached(blocks: Sequence[str], called: Collection[str]) -> list[str]:
         words.update(word for block in now for word in re.findall(r"\w+", block))
 
 
-def check_comparisons(kind: spy.DeviceType, sources: Sequence[ModuleSource], arguments: tuple[object, ...], text: str) -> None:
+def _heads(block: str) -> list[str]:
+    """What may be the name of the function that a block is, attributes with it; none for types and constants."""
+    head, body, _ = block.partition("{")
+    return _FUNCTION.findall(head) if body else []
+
+
+def check_comparisons(
+    kind: spy.DeviceType,
+    sources: Sequence[ModuleSource],
+    arguments: tuple[object, ...],
+    text: str,
+    facts: Facts | None = None,
+) -> None:
     """Compiles a program in another process first, if compiling it may end this one.
 
     Args:
         kind: what the device speaks; Slang writes CUDA in another way.
         arguments: those of `Compiler.compile`, or of `Compiler.link_existing`.
         text: where the program names what it calls.
+        facts: where verdicts are remembered.
 
     Raises:
-        CompileError: if compiling it ended the other process.
+        CompileError: if compiling it ended the other process, or if there can be none.
     """
     if kind != spy.DeviceType.vulkan:
         return
     called = set(re.findall(r"\w+", text))
-    texts = (text for source in sources for _, text in own_texts(source))  # what comes with libraries is known to compile
-    found = next((s for module in texts if (s := suspicion(module, called)) is not None), None)
+    texts = [own for source in sources for _, own in own_texts(source)]  # what comes with libraries is known to compile
+    about = "\n".join((text, *texts, *(value for source in sources for _, value in source.defines)))
+    if len(texts) > 1:  # a function of one text may be called from another
+        called.update(re.findall(r"\w+", "\n".join(texts)))
+    found = next((s for own in texts if (s := suspicion(own, called, about)) is not None), None)
     if found is None:
         return
-    child = subprocess.run(
-        [sys.executable, "-c", "from fusepy.backend.comparisons import trial; trial()"],
-        input=pickle.dumps((sys.path, kind.name, arguments)),
-        capture_output=True,
-        check=False,
-    )
-    if child.returncode in (0, 1):  # done, or refused in words that this process will see too
+    key = hashlib.sha256(repr((spy.SGL_VERSION, arguments)).encode()).hexdigest()[:32]
+    if facts.get("compared", key, lambda: _survives(kind, arguments)) if facts is not None else _survives(kind, arguments):
         return
     raise CompileError(
         "Slang's compiler crashes where matrices are compared as a whole",
         saw=found,
         hint="compare row by row: bool3x3(a[0] < b[0], a[1] < b[1], a[2] < b[2])",
     )
+
+
+def _survives(kind: spy.DeviceType, arguments: tuple[object, ...]) -> bool:
+    """Whether another process lives through the compilation; one that is refused in words does, this one will see them too."""
+    what = "a kernel with matrices and comparisons cannot be tried in a process of its own, where Slang may crash"
+    hint = "compare row by row, as in bool2x2(a[0] < b[0], a[1] < b[1]), in a function without other comparisons"
+    if not sys.executable:
+        raise CompileError(what, saw="an empty sys.executable", hint=f"set sys.executable; or {hint}")
+    try:
+        child = subprocess.run(
+            [sys.executable, "-c", "from fusepy.backend.comparisons import trial; trial()"],
+            input=pickle.dumps((sys.path, kind.name, arguments)),
+            capture_output=True,
+            check=False,
+            timeout=TIMEOUT,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CompileError(what, saw=error, hint=hint) from error
+    return child.returncode in (0, 1)
 
 
 def trial() -> None:

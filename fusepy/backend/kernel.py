@@ -277,7 +277,7 @@ def _compiled(device: Device, source: KernelSource, sources: Sequence[ModuleSour
     program = device.compiler.compile(*arguments)
     try:
         texts = "\n".join((source.text, *(text for _, text in source.shims)))
-        check_comparisons(device.raw.info.type, sources, arguments, texts)
+        check_comparisons(device.raw.info.type, sources, arguments, texts, device.facts(sources[0]) if sources else None)
         offsets, size = reflected_layout(device, program.program)
         kernel = Kernel(device, program, source, offsets, size, sources)
     except CompileError as error:

@@ -56,7 +56,7 @@ class RawKernel:
             source = with_entry_points(source) if device.target.kind == "cuda" else source
             arguments = (source, name, "\n".join(options.exports()), options.conformances)
             self._program = device.compiler.link_existing(*arguments)
-            check_comparisons(device.raw.info.type, [source], arguments, name)
+            check_comparisons(device.raw.info.type, [source], arguments, name, device.facts(source))
         try:
             with device.compiler.examined(name, [source], self._text):
                 self._pipeline = device.raw.create_compute_pipeline(self._program)
@@ -164,7 +164,7 @@ class RawKernel:
 def _compile(device: Device, source: ModuleSource, text: str, entry_point: str, options: Options) -> spy.ShaderProgram:
     arguments = (digest_name("r", text), text, (), (source,), entry_point, options.conformances)
     program = device.compiler.compile(*arguments).program
-    check_comparisons(device.raw.info.type, [source], arguments, text)
+    check_comparisons(device.raw.info.type, [source], arguments, text, device.facts(source))
     return program
 
 
