@@ -78,8 +78,9 @@ def warn_narrowed(narrows: Mapping[int, Sequence[Type]]) -> None:
 def _narrowed_to(types: frozenset[Type]) -> str:
     """What the warning says: to which types of Slang, and how to spell these for NumPy."""
     found = sorted(types, key=str)
+    names = " and ".join(map(str, found))
     made = " or ".join(f".astype(np.{type.dtype})" for type in found)
     return (
-        f"NumPy arrays of float64 or int64 are converted to {' and '.join(map(str, found))} as they are uploaded, since Slang takes"
+        f"NumPy arrays of float64 or int64 are converted to {names} as they are uploaded, since Slang takes"
         f" no larger type here; make them so with {made}, or refuse such arrays with .strict()"
     )
