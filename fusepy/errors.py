@@ -70,8 +70,13 @@ class FusepyError(Exception):
         self.hint = hint
         super().__init__(self._render())
 
-    def _render(self) -> str:
-        place = self.place or self._made
+    @property
+    def text(self) -> str:
+        """The message without the place, for who has written no line of Python."""
+        return self._render(placed=False)
+
+    def _render(self, placed: bool = True) -> str:
+        place = (self.place or self._made) if placed else None
         lines = [f"{place}: {self.what}" if place else self.what]
         if self.saw is not None:
             lines.append(f"  saw:      {self.saw}")

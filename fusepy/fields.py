@@ -58,7 +58,7 @@ LEVELS = 8  # of lists in lists; one that contains itself has more
 
 
 def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
-    """Whether a list is a tree of its items: where one has fields, is a tensor or traced, or is an array beside a number.
+    """Whether a list is a tree of its items: where one has fields, is a `Tensor` or traced, or is an array beside a number.
 
     Other lists are values: numbers, and arrays of one shape, which are stacked.
     """
@@ -72,9 +72,9 @@ def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
         elif cls is list or cls is tuple:
             if has_leaves(item, level + 1):
                 return True
-        elif isinstance(item, (np.ndarray, np.generic)):
+        elif isinstance(item, (np.ndarray, np.generic)) or torch_tensor.is_class(cls):
             arrays, numbers = arrays or bool(item.ndim), numbers or not item.ndim
-        elif isinstance(item, (Mapped, Traced, Tensor)) or torch_tensor.is_class(cls) or fields_of(item) is not None:
+        elif isinstance(item, (Mapped, Traced, Tensor)) or fields_of(item) is not None:
             return True
     return arrays and numbers
 

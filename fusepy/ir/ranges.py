@@ -18,10 +18,10 @@ def check_range(value: Any, type: Type, what: str, place: str | None = None, hin
 
     Example:
         >>> check_range(255, Type.parse("uint8_t"), "k")
-        >>> check_range(np.array([1, 256]), Type.parse("uint8_t"), "k")
+        >>> check_range(np.array([1, 256]), Type.parse("uint8_t"), "k", place="look.py:7")
         Traceback (most recent call last):
         ...
-        fusepy.errors.RangeError: k is out of range for uint8_t
+        fusepy.errors.RangeError: look.py:7: k is out of range for uint8_t
           saw:      256
           expected: 0 to 255
           hint:     use a wider type in Slang, or a number in range

@@ -476,7 +476,7 @@ def test_row_10_nothing_is_written_when_one_of_two_does_not_fit(lib: Any) -> Non
 
 def test_row_10_vmap_on_what_is_written(lib: Any) -> None:
     square = np.zeros((2, 2), F32)
-    misuse(lambda: lib.bump(fp.vmap(square, (1, 0)), ramp(2, 2)), fp.ShapeError, ValueError, "bump", "'v'", "vmap(d1,d0)")
+    misuse(lambda: lib.bump(fp.vmap(square, (0, 2)), ramp(2, 2)), fp.ShapeError, ValueError, "bump", "'v'", "vmap(d0,d2)")
 
 
 # ---- 11 to 14: tracing ----------------------------------------------------------------------------------------------
