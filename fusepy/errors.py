@@ -71,7 +71,7 @@ class FusepyError(Exception):
         super().__init__(self._render())
 
     @property
-    def text(self) -> str:
+    def without_place(self) -> str:
         """The message without the place, for who has written no line of Python."""
         return self._render(placed=False)
 

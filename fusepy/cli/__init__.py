@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return arguments.run(arguments)
     except FusepyError as error:
-        print(f"fusepy {arguments.command}: {error.text}", file=sys.stderr)
+        print(f"fusepy {arguments.command}: {error.without_place}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
