@@ -35,7 +35,7 @@ SIDE = 1600  # the longest side of each half of a comparison, in pixels
 class PictureError(FusepyError):
     """A file that cannot be read or written, in one line: what is wrong, and what to do."""
 
-    def _render(self) -> str:
+    def _render(self, placed: bool = True) -> str:
         return f"{self.what}; {self.hint}"
 
 
