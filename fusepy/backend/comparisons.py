@@ -20,7 +20,7 @@ import slangpy as spy
 
 from fusepy.backend.facts import Facts
 from fusepy.backend.lacking import own_texts
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.source import ModuleSource, bare
 from fusepy.errors import CompileError
 
 TIMEOUT = 120.0  # seconds for the other process; a kernel takes some
@@ -30,7 +30,6 @@ _HAS_MATRIX = re.compile(r"[1-4]x[1-4]\b|\bmatrix\b|##")
 _ROWS = re.compile(rf"\b{_MATRIX}\s+(\w+)\b(?!\s*\[)")
 _SIMPLE = re.compile(rf"\b(?:{_SCALAR}[1-4]?|vector\s*<[^<>]*>)\s+(\w+)\b")
 _DECLARED = re.compile(r"(?:[\w\]]|(?<=\w)>)\s+(\w+)\b")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 _MACRO = re.compile(r"#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?(.*)", re.S)
 _GENERIC = re.compile(rf"\b\w+\s*<(?=[^<>]*\b{_SCALAR}[1-4]?\b)(?:[\s,]|\b\d+\b|\b{_SCALAR}[1-4]?\b)*>")
@@ -55,7 +54,7 @@ def suspicion(text: str, called: Collection[str], about: str = "") -> str | None
         'return m < x'
         >>> suspicion("bool f(float2x2 m, int i) { return m[i].x < 2; }", ["f"])
     """
-    text = _COMMENT.sub(" ", text)
+    text = bare(text)
     if not _HAS_MATRIX.search(text) and not _HAS_MATRIX.search(about):
         return None
     macros = [found for line in _DIRECTIVE.findall(text) if (found := _MACRO.search(line))]

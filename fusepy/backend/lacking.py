@@ -17,7 +17,7 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.libraries import INCLUDE_DIRS
-from fusepy.backend.source import ModuleSource, imports
+from fusepy.backend.source import ModuleSource, bare, imports
 from fusepy.errors import CompileError
 
 # instructions of GLSL.std.450 that are for 16 and 32 bits, and the functions of Slang's that become one
@@ -36,7 +36,6 @@ _PASTED = "##"  # the preprocessor's: makes any name of parts
 _DOUBLE = re.compile(r"double|float64|[\d.]lf?\b", re.I)  # types, `asdouble`, and literals: 0.5lf, 0.5L
 _EXP2_NAME = re.compile(r"\b(?:exp2|ldexp)\b")
 _OF_FLOAT = re.compile(r"\s*\(\s*\(?\s*(?:float|half)\b")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _FLOAT, _VECTOR, _EXTENSION, _CONVERT = 22, 23, 12, 115  # the SPIR-V instructions that matter
 _EXP2 = 29
 _LOG10 = re.compile(r"\(F64_log10\(")  # in C++ and CUDA: Slang's own, which takes a float
@@ -46,7 +45,7 @@ CODE = {spy.DeviceType.vulkan: "*.spv", spy.DeviceType.cuda: "*.cu", spy.DeviceT
 @functools.lru_cache(256)
 def _traits(source: ModuleSource) -> tuple[bool, bool]:
     """Whether the user's texts and defines of a module have doubles, and whether they may name `log10`."""
-    texts = [*(_code(text) for _, text in own_texts(source)), *(value for _, value in source.defines)]
+    texts = [*(bare(text, in_place=True) for _, text in own_texts(source)), *(value for _, value in source.defines)]
     return any(_DOUBLE.search(t) or _PASTED in t for t in texts), any("log10" in t or _PASTED in t for t in texts)
 
 
@@ -94,25 +93,20 @@ def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
 
 def _has_exp2(source: ModuleSource) -> bool:
     """Whether a module may call `exp2` or `ldexp` of something that is not converted to float right there."""
-    texts = [*(_code(text) for _, text in own_texts(source)), *(value for _, value in source.defines)]
+    texts = [*(bare(text, in_place=True) for _, text in own_texts(source)), *(value for _, value in source.defines)]
     behind = (part for text in texts for part in _EXP2_NAME.split(text)[1:])
     return any(_PASTED in text for text in texts) or any(not _OF_FLOAT.match(part) for part in behind)
 
 
 def _lines(sources: Sequence[ModuleSource], names: Collection[str]) -> list[str]:
     """The user's lines that call one of the functions; where none does, those that name one, or that make names of parts."""
-    texts = [(label, _code(text).split("\n")) for source in sources for label, text in own_texts(source)]
+    texts = [(label, bare(text, in_place=True).split("\n")) for source in sources for label, text in own_texts(source)]
 
     def where(test: Callable[[str], bool]) -> list[str]:
         return [f"{label}:{n}: {line.strip()[:90]}" for label, text in texts for n, line in enumerate(text, 1) if test(line)]
 
     calls = where(lambda line: any(found[1] in names for found in _CALL.finditer(line)))
     return calls or where(lambda line: any(n in names for n in _NAME.findall(line))) or where(lambda line: _PASTED in line)
-
-
-def _code(text: str) -> str:
-    """A text without comments, its lines where they were."""
-    return _COMMENT.sub(lambda found: "\n" * found[0].count("\n") or " ", text)
 
 
 def lacking(words: Sequence[int]) -> list[int]:

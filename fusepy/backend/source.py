@@ -190,9 +190,9 @@ def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> _Closure:
     return digest, cacheable, tuple((str(path), content) for path, content in seen.items()), tuple(extends)
 
 
-def bare(text: str) -> str:
-    """A source without its comments."""
-    return _COMMENT.sub(lambda m: m[1] or " ", text)
+def bare(text: str, in_place: bool = False) -> str:
+    """A source without its comments; `in_place` leaves its lines where they were."""
+    return _COMMENT.sub(lambda m: m[1] or (in_place and "\n" * m[0].count("\n")) or " ", text)
 
 
 def imports(text: str) -> tuple[list[str], bool]:
