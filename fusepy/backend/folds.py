@@ -4,7 +4,7 @@ Two structs hold what all folds of a region need. An ``FzRun`` gathers a short r
 differ where floats are summed: a run adds as it is, and runs are added up with their rounding errors kept (Knuth's two-sum), so
 that a sum is as good as pairwise or better however many elements a thread sees. Infinities are spelled by their bits, since
 lavapipe folds ``1.0 / 0.0`` to 0, and a sum is passed through integers before its error is taken, since Mesa simplifies
-``(a + b) - a``.
+``(a + b) - a``. The largest and smallest of floats are found among whole numbers, see `fold_order`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fusepy.backend.fold_order import order_functions, order_identity, order_type, truth_function
 from fusepy.backend.marshals.base import BLOCK
 from fusepy.ir.ops.base import convert, declare, shaped
 from fusepy.ir.ops.folds import Fold, neutral
@@ -25,11 +26,15 @@ _LOWEST_INT = 0x7FFFFFFF
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of one fold's elements that is held in variables of its own: all of them, a row of a matrix, or a component."""
+    """A part of one fold's elements that is held in variables of its own: all of them, a row of a matrix, or a component.
+
+    `number` is its type before `fold_order`, where that applies.
+    """
 
     name: str
     type: Type
     at: str = ""
+    number: Type | None = None
 
 
 class Accumulator:
@@ -48,7 +53,13 @@ class Accumulator:
         scalar = _working(fold.kind, self.want if fold.kind in ("sum", "mean", "prod") else have)
         self.compensated = fold.kind in ("sum", "mean") and scalar.is_float
         self.places = fold.kind in ("argmax", "argmin")
-        self.pieces = [Piece(f"f{j}_{k}", t, at) for k, (at, t) in enumerate(_pieces(fold, have, scalar, self.compensated))]
+        self.ordered = fold.kind in ("max", "min", "argmax", "argmin") and scalar.is_float
+        by_bits = self.ordered or (fold.kind in ("any", "all") and have.scalar is not None and have.scalar.is_float)
+        number = _working("sum", have) if by_bits else scalar
+        self.pieces: list[Piece] = []
+        for k, (at, type) in enumerate(_pieces(fold, have, number, self.compensated or by_bits)):
+            held = order_type(type) if self.ordered else type.with_scalar(scalar)
+            self.pieces.append(Piece(f"f{j}_{k}", held, at, type if by_bits else None))
 
     def members(self, run: bool = False) -> list[Member]:
         """What an ``FzAcc`` has of this fold, or an ``FzRun``."""
@@ -81,6 +92,8 @@ class Accumulator:
             return f"{type}({int(kind == 'all')}u)"
         if kind in ("sum", "mean", "prod"):
             return f"{type}({int(kind == 'prod')})"
+        if self.ordered:
+            return order_identity(type, kind[-3:])
         scalar, have = type.scalar or type, self.have.scalar
         narrow = self.fold.scans and have is not None and have.dtype is not None and have.dtype.kind in "iu"
         return f"{type}({_extreme('max' if 'max' in kind else 'min', have if narrow and have is not None else scalar)})"
@@ -91,9 +104,11 @@ class Accumulator:
         """One element more in a run."""
         lines: list[str] = []
         for p in self.pieces:
-            value = convert(f"{x}{p.at}", _part(self.have, p.at), p.type)
-            if self.fold.kind in ("any", "all") and self.have.scalar is not BOOL:
-                part = _part(self.have, p.at)
+            part = _part(self.have, p.at)
+            value = convert(f"{x}{p.at}", part, p.number or p.type)
+            if p.number:
+                value = f"fz_{'order' if self.ordered else 'truth'}_{self.j}({value})"
+            elif self.fold.kind in ("any", "all") and self.have.scalar is not BOOL:
                 value = convert(f"({x}{p.at} != {part}(0))", part.with_scalar(BOOL), p.type)
             lines += self._join(f"{run}.{p.name}", value, p.type, at)
         return lines
@@ -137,13 +152,15 @@ class Accumulator:
                 return f"{value}_at"
             if self.compensated:
                 value = f"fz_total({value}, {value}_c)"
+            if p.number and self.ordered:
+                value = f"fz_number_{self.j}({value})"
             if kind == "mean":
                 value = f"{value} / {p.type.scalar}({BLOCK}.total)"
             if kind in ("any", "all"):
                 value = f"({value} != {p.type}(0))"
                 value = convert(value, p.type.with_scalar(BOOL), _part(self.want, p.at))
             else:
-                value = convert(value, p.type, _part(self.want, p.at))
+                value = convert(value, p.number or p.type, _part(self.want, p.at))
             parts.append(value)
         return parts[0] if len(parts) == 1 else f"{self.want}({', '.join(parts)})"
 
@@ -151,16 +168,17 @@ class Accumulator:
 
     def functions(self) -> list[str]:
         """What `take`, `merge` and `result` call, beside ``fz_join`` of a fold by a call."""
-        kind, type = self.fold.kind, self.pieces[0].type
+        kind, type, number = self.fold.kind, self.pieces[0].type, self.pieces[0].number
         if self.compensated:
             return _sums(type)
         sign = ">" if "max" in kind else "<"
+        before = order_functions(self.j, kind[-3:], number, equals=self.places) if number and self.ordered else []
         if self.places:
-            nan, both = ("(isnan(x) && !isnan(best))", "(isnan(x) && isnan(best))") if type.is_float else ("false", "false")
             return [
+                *before,
                 f"void fz_best_{self.j}(inout {type} best, inout int at, {type} x, int place)",
                 "{",
-                f"    if (x {sign} best || {nan} || ((x == best || {both}) && place < at))",
+                f"    if (x {sign} best || (x == best && place < at))",
                 "    {",
                 "        best = x;",
                 "        at = place;",
@@ -168,9 +186,9 @@ class Accumulator:
                 "}",
             ]
         if kind in ("max", "min"):
-            kept = f"(a {sign}= b)" + (" | isnan(a)" if type.is_float else "")  # once there is a NaN, it stays
-            return [f"{type} fz_most_{self.j}({type} a, {type} b)", "{", f"    return select({kept}, a, b);", "}"]
-        return []
+            most = [f"{type} fz_most_{self.j}({type} a, {type} b)", "{", f"    return select(a {sign}= b, a, b);", "}"]
+            return [*before, *most]
+        return truth_function(self.j, number) if number else []
 
 
 def accumulator_text(accumulators: Sequence[Accumulator]) -> list[str]:
@@ -213,8 +231,10 @@ def _sums(type: Type) -> list[str]:
     """Adding with the rounding error kept. `hold` hides from compilers that two bit patterns are the same number."""
     if type.scalar is FLOAT:
         hold = ["    return asfloat(asuint(x) ^ zero);"]
+        ends = [f"    {type.with_scalar(BOOL)} finite = (asuint(sum) & 0x7f800000u) != 0x7f800000u;"]
     else:
         hold = ["    uint low, high;", "    asuint(x, low, high);", "    return asdouble(low ^ zero, high);"]
+        ends = ["    uint low, high;", "    asuint(sum, low, high);", "    bool finite = (high & 0x7ff00000u) != 0x7ff00000u;"]
     return [
         *(f"{type} fz_hold({type} x, uint zero)", "{", *hold, "}", ""),
         *(f"void fz_add(inout {type} sum, inout {type} error, {type} x, uint zero)", "{"),
@@ -224,8 +244,8 @@ def _sums(type: Type) -> list[str]:
         "    sum = whole;",
         *("}", ""),
         *(f"{type} fz_total({type} sum, {type} error)", "{"),
-        f"    {type} both = sum + error;",
-        "    return select(isnan(both), sum, both);",  # beyond infinity there is no error
+        *ends,
+        "    return select(finite, sum + error, sum);",  # beyond infinity there is no error
         "}",
     ]
 
@@ -269,8 +289,4 @@ def _part(type: Type, at: str) -> Type:
 
 def _extreme(kind: str, scalar: Type) -> str:
     """What every number is larger or smaller than."""
-    if scalar is FLOAT:
-        return f"asfloat({'0xff800000u' if kind == 'max' else '0x7f800000u'})"
-    if scalar.is_float:
-        return f"asdouble(0u, {'0xfff00000u' if kind == 'max' else '0x7ff00000u'})"
     return literal(neutral(kind, scalar), scalar)

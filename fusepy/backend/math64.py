@@ -1,4 +1,7 @@
-"""The Slang modules that operations call: transcendental functions of double, and powers; for kernels that use them only."""
+"""The Slang modules that operations call: transcendental functions of double, powers, and what keeps NaN.
+
+A kernel imports those that it uses.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from collections.abc import Mapping, Sequence
 
 from fusepy.backend.libraries import FOLDER
 from fusepy.ir.ops.doubles import PREFIX
+from fusepy.ir.ops.math import KEEPS_NAN
 from fusepy.ir.ops.power import PREFIX as POWERS
 
-_FILES = {PREFIX: "fusepy_math64", POWERS: "fusepy_powers"}
+_FILES = {PREFIX: "fusepy_math64", POWERS: "fusepy_powers", KEEPS_NAN: "fusepy_nan"}
 
 
 def with_own_modules(program: Sequence[str], sources: Mapping[str, str]) -> dict[str, str]:

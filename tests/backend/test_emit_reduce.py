@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,20 @@ import fusepy as fp
 from fusepy.backend.emit import Target
 from fusepy.backend.emit_reduce import emit_fold
 from fusepy.backend.fold_variant import FoldShape, FoldVariant
+from fusepy.backend.folds import Accumulator, accumulator_text
 from fusepy.backend.kernel import build_kernel
+from fusepy.backend.libraries import FOLDER
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.base import Variant
 from fusepy.backend.reduce_plan import ReducePlan, make_plan
 from fusepy.element import Element
 from fusepy.ir.graph import Node
 from fusepy.ir.interpret import interpret
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.folds import FOLDS, SCANS, Fold
+from fusepy.ir.ops.math import Spelled
 from fusepy.ir.parse import parse_graph
+from fusepy.ir.types import Type
 from fusepy.ir.verify import verify
 from fusepy.passes.split import split_region
 from tests.reference import ORACLE
@@ -101,6 +108,17 @@ CASES: list[tuple[str, str, FoldVariant, str]] = [
 ]  # fmt: skip
 
 
+EXTREMES = """graph @extremes(%x: Tensor<float>[?,?], %y: Tensor<double2>[?,?]) -> (Tensor<float>[?], Tensor<double2>[?], Tensor<int>[?], Tensor<bool>[?]) {
+  %0, %1, %2, %3 = region(%x vmap(d0,d1), %y vmap(d0,d1)) {fold_0 = "max", fold_1 = "min", fold_2 = "argmin", fold_3 = "any", out_0 = ["d0"], out_1 = ["d0"], out_2 = ["d0"], out_3 = ["d0"], over = ["d1"]} : Tensor<float>[?], Tensor<double2>[?], Tensor<int>[?], Tensor<bool>[?]
+  body @extremes(%x: float, %y: double2) -> (float, double2, float, float) {
+    %0 = maximum(%x, %x) : float
+    return %0, %y, %x, %x
+  }
+  return %0, %1, %2, %3
+}"""
+CASES.append(("extremes", EXTREMES, variant(LINEAR, GROUP), "vulkan"))
+
+
 @pytest.mark.parametrize(("name", "text", "stage", "kind"), CASES, ids=[c[0] for c in CASES])
 def test_golden(name: str, text: str, stage: FoldVariant, kind: str) -> None:
     graph = parse_graph(text)
@@ -112,6 +130,40 @@ def test_golden(name: str, text: str, stage: FoldVariant, kind: str) -> None:
         path.write_text(shown)
     assert shown == path.read_text()
     assert len({f.name for f in source.fields}) == len(source.fields)
+
+
+FLOATS = ("half", "float", "double", "float3", "half3", "double2", "float2x3", "double2x2")
+
+
+@pytest.mark.parametrize("kind", [k for k in FOLDS if k != "call"])
+def test_no_fold_leaves_nan_to_the_driver(kind: str) -> None:
+    """Neither to what it makes of isnan, nor to a comparison of floats: the largest are looked for among whole numbers."""
+    for scans in (False, True):
+        if scans and kind not in SCANS:
+            continue
+        for name in FLOATS if not kind.startswith("arg") else FLOATS[:3]:
+            found = Accumulator(0, Fold(kind, scans=scans), Type.parse(name))
+            held = [t.scalar.name for m, t in found.members() if t.scalar and not m.endswith("_at")]
+            whole = "uint64_t" if name.startswith("double") and kind not in ("any", "all") else "uint"
+            assert set(held) == ({whole} if kind not in ("sum", "mean", "prod") else {"double" if "double" in name else "float"})
+            text = "\n".join(accumulator_text([found]))
+            assert not re.search(r"isnan|\b(min|max|clamp|saturate)\(", text)
+            compared = {"max": "a >= b", "min": "a <= b", "argmax": "x > best", "argmin": "x < best"}.get(kind)
+            assert compared is None or compared in text
+            if "uint" in held[0]:
+                taken = text[text.index("void fz_take") :]
+                function = "fz_truth_0(" if kind in ("any", "all") else "fz_order_0("
+                assert taken.count(function) == len(held), "each element by its bits"
+
+
+def test_no_operation_leaves_nan_to_the_driver() -> None:
+    """User code that calls Slang's functions has what they do; operations with NumPy's meaning and our modules tell by bits."""
+    for op in OPS.values():
+        if isinstance(op, Spelled):
+            assert not re.search(r"\b(isnan|min|max|clamp|saturate)\(", op.spelling), op.name
+    for file in ("fusepy_nan", "fusepy_powers", "fusepy_math64"):
+        code = re.sub(r"//.*", "", (FOLDER / f"{file}.slang").read_text(encoding="utf-8"))
+        assert not re.search(r"\b(isnan|min|max|clamp)\(", code), file
 
 
 # ---- regions that run -----------------------------------------------------------------------------------------------

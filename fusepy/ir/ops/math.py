@@ -92,10 +92,9 @@ _HALF_TO_EVEN = (
 )
 
 
-# NaN on either side gives NaN, as in NumPy: Slang's min, max and clamp drop it or not, as the device likes.
-_MIN = "select(({0} < {1}) | isnan({0}), {0}, {1})"
-_MAX = "select(({0} > {1}) | isnan({0}), {0}, {1})"
-_CLIP = "select(isnan({0}) | isnan({1}) | isnan({2}), {0} + {1} + {2}, clamp({0}, {1}, {2}))"
+# NaN on either side gives NaN, as in NumPy: Slang's min, max and clamp drop it or not, as the device likes. So these are functions
+# of ``fusepy/slang/fusepy_nan.slang``, with this in front of their names.
+KEEPS_NAN = "fzn_"
 
 
 def _rsqrt(x: Array) -> Array:
@@ -134,15 +133,15 @@ INTRINSICS: list[Op] = [
     Spelled("round", np.round, _HALF_TO_EVEN, floats=True),
     Intrinsic("rsqrt", 1, _rsqrt),
     Intrinsic("fract", 1, _fract, slang="frac"),
-    Spelled("saturate", _saturate, "select(isnan({0}), {0}, saturate({0}))", floats=True),
+    Spelled("saturate", _saturate, f"{KEEPS_NAN}saturate({{0}})", floats=True),
     # Slang's abs reads unsigned bits as signed
     Spelled("abs", np.abs, "abs({0})", integers="{0} * ({t}(1) - {t}(2) * {t}({0} < {t}(0)))", unsigned="{0}", floats=False),
-    Spelled("sign", np.sign, "select(isnan({0}), {0}, {t}(sign({0})))", floats=True),
-    Spelled("minimum", np.minimum, _MIN, arity=2, integers="min({0}, {1})", floats=False),
-    Spelled("maximum", np.maximum, _MAX, arity=2, integers="max({0}, {1})", floats=False),
+    Spelled("sign", np.sign, f"{KEEPS_NAN}sign({{0}})", floats=True),
+    Spelled("minimum", np.minimum, f"{KEEPS_NAN}min({{0}}, {{1}})", arity=2, integers="min({0}, {1})", floats=False),
+    Spelled("maximum", np.maximum, f"{KEEPS_NAN}max({{0}}, {{1}})", arity=2, integers="max({0}, {1})", floats=False),
     Intrinsic("atan2", 2, np.arctan2),
     Spelled("step", _step, "select({1} >= {0}, {t}(1), {t}(0))", arity=2, floats=True),
-    Spelled("clip", _clip, _CLIP, arity=3, integers="clamp({0}, {1}, {2})", floats=False),
+    Spelled("clip", _clip, f"{KEEPS_NAN}clip({{0}}, {{1}}, {{2}})", arity=3, integers="clamp({0}, {1}, {2})", floats=False),
     Intrinsic("lerp", 3, _lerp),
     Intrinsic("smoothstep", 3, _smoothstep),
 ]
