@@ -92,8 +92,8 @@ _HALF_TO_EVEN = (
 )
 
 
-# NaN on either side gives NaN, as in NumPy: Slang's min, max and clamp drop it or not, as the device likes. So these are functions
-# of ``fusepy/slang/fusepy_nan.slang``, with this in front of their names.
+# NaN on either side gives NaN, as in NumPy: Slang's min, max and clamp drop it or not, as the device likes. These functions of
+# ``fusepy/slang/fusepy_nan.slang`` keep it.
 KEEPS_NAN = "fzn_"
 
 
