@@ -148,6 +148,24 @@ def test_thread_id_counts_through(m: Any) -> None:
 
 
 @pytest.mark.req("C16")
+def test_generators_keep_their_extents_where_results_have_grids_of_their_own(m: Any) -> None:
+    x = np.arange(12, dtype=F32).reshape(3, 4)
+
+    @fp.fuse
+    def program(counts: Any, x: Any) -> Any:
+        placed = m.at(fp.call_id(), x)
+        apart = m.spread(fp.vmap(x, (0, 3)), fp.vmap(fp.vcast(placed, "int"), (1, 2)))
+        return m.spread(placed, fp.thread_id()), counts + 1, apart
+
+    placed = x + 100 * np.arange(4, dtype=F32) + 10 * np.arange(3, dtype=F32)[:, None]
+    for counts in (np.arange(12, dtype=U32).reshape(3, 4), np.ones((1, 1), U32)):
+        numbered, more, apart = program(counts, x)
+        np.testing.assert_array_equal(numbered, placed + 100 * np.arange(12, dtype=F32).reshape(3, 4))
+        np.testing.assert_array_equal(more, counts + 1)
+        np.testing.assert_array_equal(apart, x[:, None, None, :] + 100 * placed[None, :, :, None])
+
+
+@pytest.mark.req("C16")
 @pytest.mark.parametrize("options", [{}, {"seed": 7}, {"seed": 7, "warmup": 3}, {"seed": 7, "hash_seed": False}], ids=str)
 def test_random_numbers_are_those_of_the_numpy_twin(m: Any, options: Any) -> None:
     for shape in ((7,), (3, 5)):
