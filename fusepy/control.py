@@ -93,8 +93,8 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, u
 
     Args:
         lo, hi: integers, which may differ from one grid point to the next.
-        body: called with the index, an ``int`` (``uint``, ``int64_t`` or ``uint64_t`` where a bound is one), and what is carried; returns what is carried to the next step. It may use
-            anything around it.
+        body: called with the index, an ``int`` (a ``uint``, ``int64_t`` or ``uint64_t`` where a bound is one), and what is
+            carried; returns what is carried to the next step. It may use anything around it.
         init: what is carried to the first step.
         unroll: have Slang unroll the loop; the bounds must be Python integers.
 

@@ -109,7 +109,9 @@ def fori(a: dict[str, Any], *operands: Val) -> list[Val]:
     if last is not None and (not last.exact or is_float(last.scalar) or last.scalar == "bool" or last.v.max(initial=0) > 6):
         raise Refused("bounds")
     most = int(last.v.max(initial=0)) if last is not None else a["hi"]
-    counts = last.scalar if last is not None and last.scalar in ("uint", "int64_t", "uint64_t") else "int"  # the type of the bounds
+    counts = (
+        last.scalar if last is not None and last.scalar in ("uint", "int64_t", "uint64_t") else "int"
+    )  # the type of the bounds
     for i in range(a["lo"], most):
         made = _run(a["body"], {**_around(operands), "c": c, "i": make(counts, (), np.asarray(i))}, a["to"])
         runs = make("bool", (), np.broadcast_to(last.v > i if last is not None else np.True_, grid))

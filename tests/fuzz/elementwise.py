@@ -71,6 +71,7 @@ def _power(a: Val, b: Val) -> Val:
         rel = 4.0 if scalar == "double" else 32 + 64 * np.where(np.isfinite(steep), steep, 0) + 64 * np.abs(y).astype(np.float64)
         exact = (ex == 0) & (ey == 0) & (y == np.trunc(y)) & (y >= 0) & (y <= 64) & (v == np.asarray(v).astype(SCALARS[scalar]))
     e = np.where(exact & (scalar != "double"), 0, e + UNIT[scalar] * rel * size)
+    e = np.where(np.isfinite(ex) & np.isfinite(ey), e, np.inf)  # the power of what is not known is not known
     return make(scalar, comp, v, e, all_weak(a, b), rounds=2)
 
 
