@@ -483,3 +483,33 @@ def test_generators_that_follow_the_result_keep_their_values(m: Any, device: Any
     assert out.to_numpy().tolist() == [2, 4, 6]
     device.sgl.submit_command_buffer(encoder.finish())
     assert out.to_numpy().tolist() == [3, 6, 9]
+
+
+BLOCKS = """
+cbuffer Look { float gain; float3 tint; };
+cbuffer Frame : register(b1) { float4x4 turn; int number; }
+struct { float k; } nameless;
+float shade(float x) { return x * gain + tint.z + turn[1][2] + number + nameless.k; }
+"""
+
+
+@pytest.mark.req("F2")
+def test_blocks_in_the_way_of_hlsl(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "globals_blocks", BLOCKS)
+    values = {
+        "Look": {"gain": 2, "tint": [1, 2, 3]},
+        "Frame": {"turn": np.arange(16.0).reshape(4, 4), "number": 5},
+        "nameless": {"k": 7},
+    }
+    assert m.shade.set(values)([1.0, 2.0]) == [2 + 3 + 6 + 5 + 7, 4 + 3 + 6 + 5 + 7]
+    assert fp.fuse(lambda x: m.shade(x) * 2).set(values)(1.0) == 46
+
+
+@pytest.mark.req("F2")
+@pytest.mark.parametrize("source", ["tbuffer Old { float k; };", "struct S { float k; }; /* \n */ TextureBuffer<S> old;"])
+def test_texture_buffers_are_refused(device: Any, source: str) -> None:
+    """They end the process in the graphics layer, whether a program reads them or not."""
+    with pytest.raises(fp.CompileError, match=r"(?s)globals_old\S*:\d: .*(tbuffer|TextureBuffer).*cbuffer"):
+        fp.Module.load_from_source(device, "globals_old", f"{source}\nfloat f(float x) {{ return x; }} // TextureBuffer")
+    harmless = "// a TextureBuffer\nfloat f(float x) { return x; }"
+    assert fp.Module.load_from_source(device, "globals_new", harmless).f(1.0) == 1.0

@@ -16,7 +16,7 @@ from pathlib import Path
 import slangpy as spy
 
 from fusepy.backend.diagnostics import advice, clean
-from fusepy.backend.lacking import CODE, check
+from fusepy.backend.lacking import CODE, check, check_buffers
 from fusepy.backend.serialised import Binaries, Import, collect, folder_of, unpack
 from fusepy.backend.session import Session, Sessions
 from fusepy.backend.source import ModuleSource, imports, line_directive
@@ -206,6 +206,7 @@ class Compiler:
         if found is None:
             if source.closure in self._failed:
                 raise self._failed[source.closure]
+            check_buffers(source)
             text = f"{line_directive(1, source.label)}\n{source.text}"
             try:
                 found = self._attempt(session, source.name, text, source.label)

@@ -39,7 +39,22 @@ _OF_FLOAT = re.compile(r"\s*\(\s*\(?\s*(?:float|half)\b")
 _FLOAT, _VECTOR, _EXTENSION, _CONVERT = 22, 23, 12, 115  # the SPIR-V instructions that matter
 _EXP2 = 29
 _LOG10 = re.compile(r"\(F64_log10\(")  # in C++ and CUDA: Slang's own, which takes a float
+_TEXTURE_BUFFER = re.compile(r"\b(?:tbuffer|TextureBuffer)\b")
 CODE = {spy.DeviceType.vulkan: "*.spv", spy.DeviceType.cuda: "*.cu", spy.DeviceType.cpu: "*.cpp"}
+
+
+def check_buffers(source: ModuleSource) -> None:
+    """Raises `CompileError` for a module with texture buffers, which end the process where its programs are linked."""
+    for label, text in own_texts(source):
+        plain = bare(text, in_place=True)
+        found = _TEXTURE_BUFFER.search(plain)
+        if found is not None:
+            line = plain.count("\n", 0, found.start()) + 1
+            raise CompileError(
+                f"{label}:{line}: the graphics layer has no {found[0]}",
+                saw=plain.splitlines()[line - 1].strip(),
+                hint="write cbuffer or ConstantBuffer, or a StructuredBuffer for many elements",
+            )
 
 
 @functools.lru_cache(256)

@@ -47,8 +47,18 @@ def _collect(scope: spy.DeclReflection, names: Symbols, struct: str, top: bool) 
             listed = names["members"].setdefault(struct, []) if struct else names["functions" if top else "inner"]
             listed.append(child.name)
         elif kind == _KIND.struct:
-            names["types" if top and not struct else "inner"].append(child.name)
-            _collect(child, names, f"{struct}::{child.name}" if struct else child.name, top)
+            name = _struct_name(child)
+            if name:
+                names["types" if top and not struct else "inner"].append(name)
+                _collect(child, names, f"{struct}::{name}" if struct else name, top)
+
+
+def _struct_name(decl: spy.DeclReflection) -> str:
+    """The name of a struct; none for what a ``cbuffer`` and a ``struct {...} x`` declare."""
+    try:
+        return decl.name
+    except RuntimeError:  # the bindings make a string of a null pointer
+        return ""
 
 
 def _add_generic(layout: spy.ProgramLayout, name: str, names: Symbols) -> None:
