@@ -12,7 +12,39 @@ from fusepy.ir.types import Type
 
 BASES = [-3, -2, -1.5, -1, -0.5, -0.0, 0, 0.5, 0.999, 1, 1.5, 2, 5, np.inf, -np.inf, np.nan]
 EXPONENTS = [-np.inf, -65, -3, -2, -1, -0.75, -0.5, 0, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 4, 10, 2.5, 64, 65, np.inf, np.nan]
-LITERALS = (-3, -2, -1, 0, 1, 2, 3, 4, 5, 7, 10, 64, 65, 0.5, -0.5, 2.5, -2.5, 2.0, 0.3, 1.5, -1.5, np.inf, -np.inf, np.nan)
+LITERALS = (
+    -3,
+    -2,
+    -1,
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    10,
+    64,
+    65,
+    0.5,
+    -0.5,
+    2.5,
+    -2.5,
+    3.5,
+    -3.5,
+    0.75,
+    -0.75,
+    66.0,
+    -65,
+    2.0,
+    1e-60,
+    0.3,
+    1.5,
+    -1.5,
+    np.inf,
+    -np.inf,
+    np.nan,
+)
 INTEGERS = ["int8_t", "uint8_t", "int16_t", "uint16_t", "int", "uint", "int64_t", "uint64_t"]
 
 # units in the last place, where the exponent is no integer: of lavapipe's pow, which is exp2(y * log2(x)); of ours for double
@@ -112,6 +144,11 @@ def test_literal_exponents_are_as_cheap_as_they_can_be(device: Any) -> None:
     for text in ("a_x * a_x", "float(1) / (a_x)"):
         assert text in source
     assert "import powers" not in source
-    source = fp.fuse(lambda x: (x**0.5, x**2.2)).source(x)
-    for text in ("fzp_root(a_x)", "fzp_power(a_x"):
+    source = fp.fuse(lambda x: (x**0.5, x**2.2, x**1.5, x**65, x**66, x**7)).source(x)
+    for text in (
+        *("fzp_root(a_x)", "fzp_real(a_x, float(2.2", "(abs(a_x)) * fzp_root(a_x)"),
+        *("fzp_odd(a_x", "fzp_even(a_x", "fzp_whole(a_x, 7)"),
+    ):
         assert text in source
+    source = fp.fuse(lambda x: (x**2, x**0.5)).source(x.astype(np.float16))
+    assert "float(" not in source.split("a_x * a_x")[0].rsplit("{", 1)[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,6 +19,8 @@ from fusepy.ir.types import BOOL, FLOAT, HALF, INT, Type
 
 PREFIX = "fzp_"  # of the functions of ``fusepy/slang/fusepy_powers.slang``
 _WHOLE = 64  # up to here integer exponents of floats are multiplied out, there as here
+_HALVES = (0.5, 1.5, 2.5, 3.5, -0.5, -1.5, -2.5, -3.5)  # roots and products: a fraction of the cost of `pow`, and its error
+_HALVES_OF_DOUBLE = (0.5, 1.5, -0.5)  # those that stay within two units in the last place
 
 
 def _power(x: Array, y: Array) -> Array:
@@ -76,26 +79,37 @@ class FixedPower(Componentwise):
         scalar = type.scalar
         assert scalar is not None
         assert isinstance(exponent, (int, float))
-        working = type.with_scalar(_working(scalar))
+        native = exponent in (0, 1, 2, 0.5)  # at half rounded once, as through float
+        working = type if native and scalar is HALF else type.with_scalar(_working(scalar))
         x = convert(convert(args[0], node.operands[0].type, type), type, working)
         return convert(self._power(x, working, exponent), working, type)
 
     def _power(self, x: str, type: Type, exponent: float) -> str:
         scalar = type.scalar
         assert scalar is not None
+        if scalar.is_float and scalar.dtype is not None:
+            with np.errstate(over="ignore"):
+                exponent = float(scalar.dtype.type(exponent))  # of what it is there: 2.00000001 is 2
         whole = float(exponent).is_integer()
         short = 3 if scalar.name == "double" else 4  # so that rounding stays within two units in the last place
         if whole and (0 <= exponent <= short or (scalar.is_float and abs(exponent) <= short)):
-            product = {0: f"{type}(1)", 1: x, 2: f"{x} * {x}", 3: f"{x} * ({x} * {x})", 4: f"({x} * {x}) * ({x} * {x})"}
-            text = product[abs(int(exponent))]
+            text = f"{type}(1)" if exponent == 0 else _product(x, abs(int(exponent)))
             return f"{type}(1) / ({text})" if exponent < 0 else text
-        if abs(exponent) == 0.5 and scalar.is_float:
-            root = f"{PREFIX}root({x})"
-            return root if exponent > 0 else f"{type}(1) / {root}"
+        if scalar.is_float and exponent in (_HALVES if scalar is FLOAT else _HALVES_OF_DOUBLE):
+            text = f"{PREFIX}root({x})"
+            if (n := int(abs(exponent))) > 0:  # negative numbers have no root, and -infinity gives infinity
+                text = f"({_product(f'abs({x})', n)}) * {text}"
+            return f"{type}(1) / ({text})" if exponent < 0 else text
         if scalar is FLOAT and whole and abs(exponent) <= _WHOLE:
             return f"{PREFIX}whole({x}, {int(exponent)})"
         name = spelled("pow", scalar)  # for double it has C's meaning; Slang's own of float knows positive bases only
+        if scalar is FLOAT and math.isfinite(exponent):
+            name = f"{PREFIX}{('odd' if exponent % 2 else 'even') if whole else 'real'}"
         return f"{f'{PREFIX}power' if name == 'pow' else name}({x}, {type}({literal(exponent, scalar)}))"
+
+
+def _product(x: str, n: int) -> str:
+    return {1: x, 2: f"{x} * {x}", 3: f"{x} * ({x} * {x})", 4: f"({x} * {x}) * ({x} * {x})"}[n]
 
 
 def refuse_negative(result: Type, exponent: object, place: str | None) -> None:
