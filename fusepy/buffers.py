@@ -19,8 +19,9 @@ from fusepy.errors import AmbiguousCallError, FusepyError, UnsupportedArgumentEr
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import BUFFER
 from fusepy.ir.graph import Value
+from fusepy.ir.hints import python_name, python_type
 from fusepy.ir.oracle import OUT
-from fusepy.ir.refusals import MOST_SHOWN, python_name, python_type
+from fusepy.ir.refusals import MOST_SHOWN
 from fusepy.ir.resolve import resolve_call
 from fusepy.ir.types import SCALARS, Kind, Type
 from fusepy.place import user_line

@@ -145,7 +145,7 @@ class Carries:
             place=self.loc,
             saw=f"{output.type} given back by the body",
             expected=f"{leaf.type}, as in init",
-            hint=f"start with a {output.type}, e.g. vcast(…, '{output.type}'), or convert what the body gives back",
+            hint=f"start with a {output.type}, e.g. fp.vcast(…, '{output.type}'), or convert what the body gives back",
         )
 
     def starts(self) -> tuple[list[Value], list[ArgMap]]:

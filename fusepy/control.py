@@ -221,7 +221,10 @@ def _index_type(ends: Sequence[Value], loc: str | None) -> Type:
     for value, name in zip(ends, ("lo", "hi")):
         if value.type.kind is not Kind.SCALAR or value.type.dtype is None or value.type.dtype.kind not in "iu":
             raise TraceError(
-                f"fori_loop: {name} is a {value.type}", place=loc, expected="an integer", hint="convert it with vcast(…, 'int')"
+                f"fori_loop: {name} is a {value.type}",
+                place=loc,
+                expected="an integer",
+                hint="convert it with fp.vcast(…, 'int')",
             )
     found = promote([(v.type, v.weak) for v in ends])
     assert found is not None

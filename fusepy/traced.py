@@ -34,16 +34,16 @@ class Numberless:
         return repr(self)
 
     def __round__(self, digits: Any = None) -> NoReturn:
-        raise self._refuse("round()", "use fusepy.round(value), which gives a float, and vcast(…, 'int') for an integer")
+        raise self._refuse("round()", "use fusepy.round(value), which gives a float, and fp.vcast(…, 'int') for an integer")
 
     def __floor__(self) -> NoReturn:
-        raise self._refuse("math.floor()", "use fusepy.floor(value), which gives a float, and vcast(…, 'int') for an integer")
+        raise self._refuse("math.floor()", "use fusepy.floor(value), which gives a float, and fp.vcast(…, 'int') for an integer")
 
     def __ceil__(self) -> NoReturn:
-        raise self._refuse("math.ceil()", "use fusepy.ceil(value), which gives a float, and vcast(…, 'int') for an integer")
+        raise self._refuse("math.ceil()", "use fusepy.ceil(value), which gives a float, and fp.vcast(…, 'int') for an integer")
 
     def __trunc__(self) -> NoReturn:
-        raise self._refuse("math.trunc()", "use fusepy.trunc(value), which gives a float, and vcast(…, 'int') for an integer")
+        raise self._refuse("math.trunc()", "use fusepy.trunc(value), which gives a float, and fp.vcast(…, 'int') for an integer")
 
     def __contains__(self, item: Any) -> bool:
         raise self._refuse("the truth of `in`", "compare each component, and join the results with |")
@@ -152,10 +152,10 @@ class Traced(Numberless):
         )
 
     def __float__(self) -> float:
-        raise self._refuse("float()", "a traced value has no number yet; use vcast(value, 'float') to convert it")
+        raise self._refuse("float()", "a traced value has no number yet; use fp.vcast(value, 'float') to convert it")
 
     def __int__(self) -> int:
-        raise self._refuse("int()", "a traced value has no number yet; use vcast(value, 'int') to convert it")
+        raise self._refuse("int()", "a traced value has no number yet; use fp.vcast(value, 'int') to convert it")
 
     __index__ = __int__
 

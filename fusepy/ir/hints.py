@@ -1,13 +1,20 @@
-"""What to pass instead: the hints of `ir.refusals` about arrays and textures that a function takes as a whole."""
+"""What to pass instead: the hints of `ir.refusals`. A conversion is proposed only where the call would take it."""
 
 from __future__ import annotations
+
+import keyword
+import math
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import MEMORY, TEXTURES, is_stored
 from fusepy.ir.graph import Value
+from fusepy.ir.offers import cast_offers
+from fusepy.ir.oracle import INOUT, Oracle, Param, enum_scalar, parts
 from fusepy.ir.resources import casts_texel, channels
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.whole import holds, spelled, writes
+
+_INT = Type.parse("int")
 
 
 def whole_hint(value: Value, map: ArgMap, want: Type) -> str:
@@ -21,8 +28,11 @@ def whole_hint(value: Value, map: ArgMap, want: Type) -> str:
         return "an array that is written is an argument by itself, not a member of one"
     if not is_stored(value) and value.container not in MEMORY:
         return f"a {whole} is filled from a Tensor, a NumPy array or a list"
-    takes = f"a {whole} takes {_axes(want.rank)} of {want.element}; this has {_axes(value.rank)} of {value.type}"
-    return takes if is_stored(value) else f"{takes}, of which trailing ones may become components"
+    element = want.element
+    takes = f"a {whole} takes {_axes(want.rank)} of {element}"
+    if element is not None and element.is_numeric and element.shape:
+        takes += f", or {want.rank + len(element.shape)} axes of {element.scalar} that end in {_by(element)}"
+    return f"{takes}; this has {_axes(value.rank)} of {value.type}"
 
 
 def is_scalar_array(value: Value) -> bool:
@@ -36,14 +46,23 @@ def components_hint(value: Value, want: Type | None = None) -> str:
     Args:
         want: the vector or matrix; by default one of the last extent.
     """
-    extent = value.dims[-1] if value.rank else None
-    shown = want if want is not None and want.shape else Type.vector(value.type, extent) if extent in (2, 3, 4) else "float3"
+    named = want if want is not None and want.shape else None
+    count = 1 if named is None else len(named.shape)
+    last = value.dims[-count:]
     if value.container in MEMORY:
+        shown = named or (Type.vector(value.type, last[0]) if last[0] in (2, 3, 4) else None)
+        if shown is None or last != shown.shape:
+            needed = "from 2 to 4" if shown is None else _by(shown)
+            return f"the axes of an array are no components, and its last is not of {needed}: slice or reshape it before the call"
         cast = f'fp.vcast({value.name or "x"}, "{shown}")'
         return f"the axes of an array are no components until a call takes them so: write {cast}, or declare the parameter so"
+    shown = named or Type.vector(value.type, 3)
+    build = f"the {shown.kind.value} of its components, e.g. {python_name(shown.name)}(x, y, …)"
+    if value.rank < count:
+        return f"build {build}"
     return (
         "what is computed from an array of scalars keeps its axes: convert the argument before computing with it, "
-        f'fp.vcast(x, "{shown}"), or build the vector of its components, e.g. m.{shown}(x, y, …)'
+        f'fp.vcast(x, "{shown}") where it ends in {_by(shown)}, or build {build}'
     )
 
 
@@ -53,15 +72,172 @@ def _axes(count: int) -> str:
 
 def resource_hint(value: Value, want: Type) -> str:
     """What to do about a texture, or anything else where a resource is wanted, that does not fit."""
-    if value.container not in TEXTURES:
-        return f"pass what a {want.head} stands for in slangpy: a Texture, TextureView, Buffer, Sampler or AccelerationStructure"
     if want.kind is not Kind.RESOURCE:
         if casts_texel(value.type, want):
-            return f"each thread gets a texel, a {value.type}; say vcast(value, m.{want.name}) to convert it or to cut channels"
-        return f"each thread gets a texel, a {value.type}, which does not fill a {want}; use a format with more channels"
-    held = want.element
-    if want.head.removeprefix("RW") != value.container:
-        return f"pass a texture of the type {want.head.removeprefix('RW')}, or declare the parameter as {value.container}"
+            return f"each thread gets a texel, a {value.type}: say {_cast(want)} to convert it or to cut channels"
+        if want.kind in (Kind.SCALAR, Kind.VECTOR):
+            return f"each thread gets a texel, a {value.type}, which does not fill a {want}; use a format with more channels"
+        return f"each thread gets a texel, a {value.type}; pass a {want} in its place, or declare the parameter as {value.type}"
+    held, shape = want.element, want.head.removeprefix("RW")
+    if value.container not in TEXTURES or shape not in TEXTURES:
+        return _takes_resource(shape, held)
+    if shape != value.container:
+        return f"pass a texture of the type {shape}, or declare the parameter as {value.container}"
     if want.writes and held is not None and channels(held) < channels(value.type):
         return f"a write gives all channels of the format: declare the parameter as RW{value.container}<{value.type}>"
     return f"the format holds {value.type}: declare the parameter as {value.container}<{value.type}>, or use another format"
+
+
+def _takes_resource(shape: str, held: Type | None) -> str:
+    if shape == "StructuredBuffer":
+        return f"pass a Buffer of slangpy, or a Tensor or array of {held}"
+    if shape == "ByteAddressBuffer":
+        return "pass a Buffer of slangpy, or a Tensor or array"
+    if shape in TEXTURES:
+        return "pass a Texture or a TextureView of slangpy"
+    if shape == "DescriptorHandle":
+        return "pass a descriptor handle of slangpy, e.g. texture.descriptor_handle_ro"
+    return f"pass {'a Sampler' if shape.startswith('Sampler') else 'an AccelerationStructure'} of slangpy"
+
+
+def mapping_hint(value: Value, map: ArgMap, param: Param) -> str:
+    """What to say about the axes of a value instead, where they can be mapped in no way."""
+    if map.dims and param.type is not None and param.type.kind is Kind.WHOLE:
+        return whole_hint(value, map, param.type)
+    if not map.dims:
+        return f"None in declare() means one value for all threads, and this one has {value.rank} axes; say vmapping(0), …"
+    return "name a grid dimension for each leading axis, and leave to the type those that it takes in"
+
+
+def binding_hint(value: Value, map: ArgMap, param: Param, oracle: Oracle) -> str:
+    """What to pass for a parameter that takes none of what `value` can be."""
+    want = param.type
+    if want is None:
+        return "choose a type with fp.vcast(value, type)"
+    if want.kind is Kind.WHOLE:
+        return whole_hint(value, map, want)
+    if want.kind is Kind.RESOURCE or value.container in TEXTURES:
+        return resource_hint(value, want)
+    if param.direction == INOUT and want.is_numeric:  # a vcast is for what is read
+        return f"what is written has the parameter's own type: pass an array or tensor of {_numbers(want)}"
+    if value.container == "Grid" and want.kind is not Kind.NAMED:
+        return _grid_hint(value, want, oracle)
+    if want.kind in (Kind.POINTER, Kind.ARRAY):
+        return _memory_hint(value, want)
+    if _converts(value, want, oracle):
+        filled = ", which fills all components" if want.shape and not value.rank and not value.type.shape else ""
+        again = " instead" if map.type is not None else ""
+        return f"conversions are never silent: say {_cast(want)}{again}{filled}"
+    if want.is_numeric and value.type.is_numeric:
+        return _numeric_hint(value, want)
+    return _struct_hint(value, want, oracle)
+
+
+def _converts(value: Value, want: Type, oracle: Oracle) -> bool:
+    """Whether a `vcast` to `want` gives what the parameter takes, the extents of the axes that it fills with included."""
+    scalar = enum_scalar(oracle, want)
+    if scalar is None and not want.is_numeric:
+        return False
+    if scalar is not None and value.container in MEMORY and value.type is not scalar:
+        return False  # memory is read as an enum, not converted
+    offers = cast_offers(value, want, oracle)
+    return any(not o.consumed or value.dims[value.rank - o.consumed :] == want.shape for o in offers)
+
+
+def _cast(want: Type) -> str:
+    return f"fp.vcast(value, {python_type(want.name)})"
+
+
+def _numbers(want: Type) -> str:
+    """Numbers of a type as NumPy has them, with the extents that their last axes need."""
+    axes = f", the last axes of {_by(want)}" if want.shape else ""
+    return f"np.{want.dtype}{axes}"
+
+
+def _by(want: Type) -> str:
+    return " x ".join(str(n) for n in want.shape)
+
+
+def _grid_hint(value: Value, want: Type, oracle: Oracle) -> str:
+    if want.kind is Kind.POINTER:
+        return f"coordinates lie in no memory: pass an array of {want.element}"
+    if _converts(value, want, oracle):
+        return f"coordinates are integers: say {_cast(want)}"
+    integers = value.type if want.kind is Kind.MATRIX or len(want.shape) > 1 else Type.vector(_INT, *want.shape or (1,))
+    has = f"a grid of {value.rank} dimensions has coordinates for {value.type} or int[{value.rank}]"
+    if want.kind is Kind.MATRIX or (want.kind is Kind.ARRAY and want.element is not _INT):
+        return f"{has}: declare the parameter so, or pass an array"
+    converted = "" if want.scalar is _INT else f", and say fp.vcast(grid, {python_type(want.name)})"
+    return f"{has}: give it as many dimensions as the parameter has components, {math.prod(integers.shape)}{converted}"
+
+
+def _memory_hint(value: Value, want: Type) -> str:
+    """What to pass for a pointer, or for an array of fixed size."""
+    scalar = want.scalar
+    element = want.element or want
+    if is_stored(value):
+        return f"what is computed is not in memory yet: return it, and pass the result where the {want} is wanted"
+    if want.kind is Kind.POINTER:
+        return f"a {want} points at what lies in memory: pass a Tensor or an array of {element}"
+    numbers = f"{_by_array(want)} of {scalar}" if scalar is not None else f"{want.shape[0]} {element}"
+    return f"pass an array or a list that ends in axes of {numbers} for a {want}"
+
+
+def _by_array(want: Type) -> str:
+    shape: list[int] = []
+    inner: Type | None = want
+    while inner is not None and inner.shape:
+        shape += inner.shape
+        inner = inner.element
+    return " x ".join(map(str, shape))
+
+
+def _numeric_hint(value: Value, want: Type) -> str:
+    have = value.type
+    if is_scalar_array(value) and want.shape and not value.container:
+        return components_hint(value, want)
+    if have.kind is Kind.SCALAR:
+        return f"a {want} takes trailing axes of {_by(want)}; reshape the array, or declare the parameter as what it holds"
+    where = " in a fused function" if value.container else ""
+    if want.kind is Kind.MATRIX:
+        rows = ", ".join(f"row{i}" for i in range(want.shape[0]))
+        return f"build the matrix{where} of rows with {want.shape[1]} components: {python_name(want.name)}({rows})"
+    if want.kind is Kind.SCALAR:
+        return f"take a component{where}, such as value{'[0]' * (have.kind is Kind.MATRIX)}.x"
+    if have.kind is Kind.MATRIX:
+        return f"take a row{where}, such as value[0]"
+    if have.shape > want.shape:
+        return f"cut components{where} with a swizzle such as .{'xyzw'[: want.shape[0]]}"
+    missing = ", ".join("xyzw"[have.shape[0] : want.shape[0]])
+    return f"add the components that are missing{where}: {python_name(want.name)}(value, {missing})"
+
+
+def _struct_hint(value: Value, want: Type, oracle: Oracle) -> str:
+    """What to pass where one of both types has no components."""
+    inner = want.optional
+    if inner is not None:
+        return f"pass a {inner}, or None"
+    scalar = enum_scalar(oracle, want)
+    if scalar is not None:
+        return f"pass an integer, or an array of {scalar} as fp.vcast(array, {python_type(want.name)})"
+    have = [p for p in oracle.fields(value.type) or () if p.type is want] if value.type.kind is Kind.NAMED else []
+    if have:
+        return f"take a member of it in a fused function, such as value.{have[0].name}"
+    fields = parts(oracle, want) if want.kind is Kind.NAMED and value.type.kind is not Kind.NAMED else None
+    if not fields:
+        return f"pass a {want}"
+    listed = ", ".join(f'"{p.name}": …' for p in fields[:4]) + (", …" if len(fields) > 4 else "")
+    return f"give its fields, {{{listed}}}, or an array of them, of the dtype {python_name(want.name)}.dtype"
+
+
+def python_name(name: str) -> str:
+    """How Python spells a function or type of a module `m`: ``m.Ray.at``, ``m["Pair<float>"]``."""
+    parts = name.split("::")
+    if all(p.isidentifier() and not keyword.iskeyword(p) for p in parts):
+        return f"m.{'.'.join(parts)}"
+    return f'm["{name}"]'
+
+
+def python_type(name: str) -> str:
+    """How Python spells a type for `vcast`; arrays and pointers are no types of a module."""
+    return f'"{name}"' if "[" in name or name.startswith("Ptr<") else python_name(name)

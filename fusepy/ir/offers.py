@@ -53,7 +53,7 @@ def offers_of(
             hint="name one grid dimension per leading axis of the value",
         )
     if map.type is not None:
-        offers = list(_cast_offers(value, map.type, oracle))
+        offers = list(cast_offers(value, map.type, oracle))
         if not offers:
             raise UnsupportedArgumentError(
                 f"{function}: argument {name!r}: {describe(value)} cannot be cast to {map.type}",
@@ -92,18 +92,19 @@ def _value_offers(value: Value) -> Iterator[Offer]:
             yield Offer(Type.matrix(value.type, rows, cols), 2)
 
 
-def _cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Offer]:
+def cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Offer]:
+    """What `value` can be presented as where the user said ``vcast(value, want)``."""
     have = value.type
     inner = pair_of(want)
     if inner is not None and value.container == "Pair":
-        yield from (replace(o, type=want) for o in _cast_offers(value, inner, oracle))
+        yield from (replace(o, type=want) for o in cast_offers(value, inner, oracle))
     elif have is want or (value.container in TEXTURES and casts_texel(have, want)):
         yield Offer(want, 0, cast=True)
     elif have.kind is Kind.SCALAR and want.is_numeric:
         consumed = len(want.shape)
         if not consumed or is_open(value) or (not value.container and not value.rank):
             yield Offer(want, 0, cast=True)  # a conversion, or one number in every component
-        elif value.container and value.container not in TEXTURES and value.rank >= consumed:
+        elif value.container in MEMORY and value.rank >= consumed:  # coordinates have no axes to give
             yield Offer(want, consumed, cast=True)
     elif (have.is_numeric and want.is_numeric and have.shape == want.shape) or _through_enum(have, want, oracle):
         yield Offer(want, 0, cast=True)

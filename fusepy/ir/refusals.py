@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 from collections.abc import Sequence
 
 from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, NoMatchError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Dims, Value
-from fusepy.ir.hints import components_hint, is_scalar_array, resource_hint, whole_hint
+from fusepy.ir.hints import binding_hint, components_hint, is_scalar_array, mapping_hint, python_name, python_type
 from fusepy.ir.offers import Offer, array_offers, describe, exact, fill, fitting, show
-from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
+from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.whole import spelled
 
@@ -67,7 +65,7 @@ def no_match(
             place=place,
             saw=f"{describe(value)}, which {binds}",
             expected=f"{param.type}",
-            hint=_binding_hint(value, maps[i], param) if offers[i] else _mapping_hint(value, maps[i], param),
+            hint=binding_hint(value, maps[i], param, oracle) if offers[i] else mapping_hint(value, maps[i], param),
         )
     words = oracle.diagnose(module, function, [o[0].type if o else v.type for v, o in zip(operands, offers)]).strip()
     unsized = re.search(r"'([\w<>, ]+)\[\]'", words)
@@ -77,7 +75,7 @@ def no_match(
             place=place,
             saw=", ".join(describe(v) for v in operands),
             expected=f"a Tensor<{unsized[1]},1> parameter, after import fusepy; in Slang",
-            hint=f"declare it so, or as a pointer, Ptr<{unsized[1]}>, or with a size, {unsized[1]}[4]",
+            hint=f"in Slang, declare it so, or as a pointer, Ptr<{unsized[1]}>, or with a size, e.g. {unsized[1]}[4]",
         )
     return NoMatchError(
         f"{function}: no overload takes these arguments",
@@ -94,13 +92,13 @@ def _overload_hint(function: str, operands: Sequence[Value], declared: Sequence[
     generic = any(p.type is None for s in declared for p in s.params)
     array = next((v for v in operands if v.container and v.rank and v.dims[-1] is None), None)
     if "could not infer generic argument" in words and generic and array is not None:
-        return f"an array of fixed extent is said with it: vcast(value, '{array.type}[8]')"
+        return f"say the extent that the array has, e.g. of 8: fp.vcast(value, '{array.type}[8]')"
     for i, value in enumerate(operands):  # a vcast of a computed value would fill all components with each number
         vectors = [p[i].type for s in declared if (p := [q for q in s.params if q.direction != OUT])[i : i + 1]]
         wanted = next((t for t in vectors if t is not None and t.shape and t.scalar is value.type), None)
         if wanted is not None and is_scalar_array(value) and not value.container:
             return components_hint(value, wanted)
-    return "convert with vcast(value, type), or say the mapping with vmap"
+    return "pass what an overload takes: fp.vcast(value, type) converts, fp.vmap(value, dims) maps"
 
 
 def none_error(what: str, place: str | None) -> UnsupportedArgumentError:
@@ -118,51 +116,6 @@ def _fits(value: Value, map: ArgMap, param: Param, offers: Sequence[Offer], orac
     """Whether `param` takes `value`, as an element or as a whole, whatever the other arguments are."""
     whole = fitting(array_offers(value, map, param, ()), value, map) if param.type else ()
     return any(exact(value, offer, param, oracle) for offer in (*offers, *whole))
-
-
-def _mapping_hint(value: Value, map: ArgMap, param: Param) -> str:
-    if map.dims and param.type is not None and param.type.kind is Kind.WHOLE:
-        return whole_hint(value, map, param.type)
-    if not map.dims:
-        return f"None in declare() means one value for all threads, and this one has {value.rank} axes; say vmapping(0), …"
-    return "name a grid dimension for each leading axis, and leave to the type those that it takes in"
-
-
-def _binding_hint(value: Value, map: ArgMap, param: Param) -> str:
-    want = param.type
-    if want is None:
-        return "choose a type with vcast(value, type)"
-    if want.kind is Kind.WHOLE:
-        return whole_hint(value, map, want)
-    if want.kind is Kind.RESOURCE or value.container in TEXTURES:
-        return resource_hint(value, want)
-    if value.container == "Grid":
-        return (
-            f"a grid of {value.rank} dimensions has coordinates for {value.type} or int[{value.rank}]:"
-            " give it as many dimensions as the parameter has components, or declare the parameter so"
-        )
-    if (
-        value.type.kind is Kind.SCALAR
-        and want.kind in (Kind.VECTOR, Kind.MATRIX)
-        and value.type is want.scalar
-        and value.container
-    ):
-        extents = " x ".join(str(n) for n in want.shape)
-        return f"a {want} takes trailing axes of {extents}; reshape the array, or vcast to the type that it holds"
-    converted = want.scalar is not None and value.type is not want.scalar and value.type.kind is Kind.SCALAR and value.container
-    if is_scalar_array(value) and not value.container and want.is_numeric and want.shape:
-        return components_hint(value, want)
-    if value.type.is_numeric and want.is_numeric and (value.type.shape == want.shape or converted):
-        if param.direction == INOUT:  # a vcast is for what is read
-            return f"what is written has the parameter's own type: pass an array or tensor of np.{want.dtype}"
-        if not value.copied:  # computed, on a device, or of another framework
-            return f"conversions are never silent: say vcast(value, m.{want.name}), or make it as np.{want.dtype}"
-        return f"conversions are never silent: pass .astype(np.{want.dtype}), or say vcast(value, m.{want.name})"
-    if value.type.is_numeric and want.is_numeric and value.type.shape and want.shape:
-        return "cut components with a swizzle such as .xyz, or build the vector that is wanted"
-    if is_scalar_array(value) and want.is_numeric and want.shape:
-        return components_hint(value, want)
-    return f"pass a {want}, or vcast(value, m.{want.name})"
 
 
 def ambiguous(
@@ -232,19 +185,6 @@ def _broadcast(shapes: Sequence[Dims]) -> bool:
     return True
 
 
-def python_name(name: str) -> str:
-    """How Python spells a function or type of a module `m`: ``m.Ray.at``, ``m["Pair<float>"]``."""
-    parts = name.split("::")
-    if all(p.isidentifier() and not keyword.iskeyword(p) for p in parts):
-        return f"m.{'.'.join(parts)}"
-    return f'm["{name}"]'
-
-
-def python_type(name: str) -> str:
-    """How Python spells a type for `vcast`; arrays and pointers are no types of a module."""
-    return f'"{name}"' if "[" in name or name.startswith("Ptr<") else python_name(name)
-
-
 def wrong_members(type: Type, known: Sequence[str], given: Sequence[str], path: str, place: str | None) -> ArgumentError:
     """Members that are missing or that the struct does not have."""
     unknown = [n for n in given if n not in known]
@@ -272,9 +212,9 @@ def member_refused(
         place=place,
         saw=f"{describe(value)}, which {binds}",
         expected=f"{param.type or 'a value whose type is known'}" if types is None else implementing(param.type, types),
-        hint=_mapping_hint(value, map, param)
+        hint=mapping_hint(value, map, param)
         if not offers or (map.dims == () and value.rank)
-        else _binding_hint(value, map, param)
+        else binding_hint(value, map, param, oracle)
         if types is None
         else say_struct(types),
     )

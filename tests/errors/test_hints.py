@@ -108,12 +108,6 @@ HINTS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "integers for floats": (
         lambda m: m.add(np.arange(3, dtype=np.int16), 1.0),
-        ".astype(np.float32)",
-        lambda m: m.add(np.arange(3, dtype=np.int16).astype(np.float32), 1.0),
-        np.arange(3, dtype=F32) + 1,
-    ),
-    "integers for floats, by vcast": (
-        lambda m: m.add(np.arange(3, dtype=np.int16), 1.0),
         "vcast(value, m.float)",
         lambda m: m.add(fp.vcast(np.arange(3, dtype=np.int16), m.float), 1.0),
         np.arange(3, dtype=F32) + 1,
@@ -138,7 +132,7 @@ HINTS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "bits of floats": (
         lambda m: fused(lambda x: x & 1, ramp(3) * 8),
-        "convert with vcast first",
+        "fp.vcast(value, 'int')",
         lambda m: fused(lambda x: fp.vcast(x, "int") & 1, ramp(3) * 8),
         (ramp(3) * 8).astype(np.int32) & 1,
     ),

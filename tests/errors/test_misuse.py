@@ -274,7 +274,7 @@ def test_row_4_fused(lib: Any) -> None:
 
 def test_row_4_silent_conversions_are_refused(lib: Any) -> None:
     misuse(lambda: lib.add.strict()(np.ones(5), 1), fp.NoMatchError, TypeError, "'a'", "double", "float", "vcast")
-    misuse(lambda: lib.add(np.ones(5, np.int32), 1), fp.NoMatchError, TypeError, "'a'", "int", "float", "astype")
+    misuse(lambda: lib.add(np.ones(5, np.int32), 1), fp.NoMatchError, TypeError, "'a'", "int", "float", "vcast(value, m.float)")
     misuse(lambda: lib.add_int(1.5, 1), fp.NoMatchError, TypeError, "'a'", "float", "int")
 
 

@@ -25,7 +25,7 @@ REFUSED: list[tuple[str, type[FusepyError], list[str]]] = [
         ["Tensor<float>[?,2]", "float or float2", "expected: float3", "trailing axes of 3;"],
     ),
     ("transform(Tensor<float>[?,3]; float3)", NoMatchError, ["argument 'm'", "expected: float3x3", "trailing axes of 3 x 3;"]),
-    ("scale(Tensor<int>[?])", NoMatchError, ["Tensor<int>[?]", "expected: float", "never silent", "np.float32", "m.float)"]),
+    ("scale(Tensor<int>[?])", NoMatchError, ["Tensor<int>[?]", "expected: float", "never silent", "fp.vcast(value, m.float)"]),
     ("scale(Tensor<double>[?])", NoMatchError, ["Tensor<double>[?]", "expected: float", "never silent"]),
     ("scale(computed Tensor<double>[?])", NoMatchError, ["double over a grid of 1", "expected: float"]),
     ("scale(Tensor<Ray>[?])", NoMatchError, ["Tensor<Ray>[?]", "expected: float", "pass a float"]),
@@ -122,5 +122,5 @@ def test_a_whole_message() -> None:
         "look.py:12: luma: argument 'c' does not fit\n"
         "  saw:      Tensor<float>[?,2], which can bind as float or float2\n"
         "  expected: float3\n"
-        "  hint:     a float3 takes trailing axes of 3; reshape the array, or vcast to the type that it holds"
+        "  hint:     a float3 takes trailing axes of 3; reshape the array, or declare the parameter as what it holds"
     )

@@ -60,7 +60,10 @@ class Operator(Componentwise):
             return FLOAT
         if self.domain == "integer" and (scalar.is_float):
             raise TraceError(
-                f"{what} of {scalar} values", place=node.loc, expected="integers or bools", hint="convert with vcast first"
+                f"{what} of {scalar} values",
+                place=node.loc,
+                expected="integers or bools",
+                hint="convert first, with fp.vcast(value, 'int')",
             )
         if self.domain == "number" and scalar is BOOL and not self.compares:
             return INT
@@ -111,7 +114,9 @@ class Shift(Operator):
     def operand_scalar(self, node: Node) -> Type:
         scalar = super().operand_scalar(node)
         if scalar is BOOL:
-            raise TraceError(f"operator {self.symbol} of bool values", place=node.loc, hint="convert with vcast to int first")
+            raise TraceError(
+                f"operator {self.symbol} of bool values", place=node.loc, hint="convert first, with fp.vcast(value, 'int')"
+            )
         return scalar
 
     def by_component(self, node: Node, args: Sequence[str]) -> str:

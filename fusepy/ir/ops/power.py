@@ -119,7 +119,7 @@ def refuse_negative(result: Type, exponent: object, place: str | None) -> None:
             "integers to negative integer powers are not allowed",
             place=place,
             saw=f"{result} ** {exponent}",
-            hint="write 1 / x, or convert the base with vcast to float first",
+            hint="write 1 / x, or convert the base first, with fp.vcast(x, 'float')",
         )
 
 
