@@ -38,7 +38,8 @@ def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequ
     put = MARSHALS[inner.__class__].place
     if isinstance(inner, np.ndarray) and wanted.container == "Uniform":
         put = array_components
-    checked = [narrow for narrow in narrows if narrow is not type.scalar]  # what kernels convert by themselves
+    # what kernels convert by themselves, and what is packed into the parameter block; the marshal of arrays checks the rest
+    checked = [narrow for narrow in narrows if narrow is not type.scalar or wanted.container == "Uniform"]
 
     def place(value: Any) -> Any:
         try:
@@ -82,5 +83,5 @@ def _narrowed_to(types: frozenset[Type]) -> str:
     made = " or ".join(f".astype(np.{type.dtype})" for type in found)
     return (
         f"NumPy arrays of float64 or int64 are converted to {names} as they are uploaded, since Slang takes"
-        f" no larger type here; make them so with {made}, or refuse such arrays with .strict()"
+        f" nothing else here; make them so with {made}, or refuse such arrays with .strict()"
     )

@@ -41,6 +41,11 @@ float either(float a) { return a; }
 uint64_t wide(uint64_t a) { return a * 2; }
 float wider(uint64_t a, float b) { return a * b; }
 float either(half a) { return float(a); }
+float kinds(int a) { return 1; }
+float kinds(float a) { return 2; }
+half small(half a) { return a; }
+double twice(double a) { return a * 2; }
+float placed(int a, float b) { return a + b; }
 """
 
 
@@ -73,6 +78,19 @@ CALLS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
     "integers": (lambda m, to: m.next(to(N)), 1),
     "unsigned": (lambda m, to: m.next_unsigned(to(N, np.uint32)), 1),
     "eight bits": (lambda m, to: m.next_small(to(N - 2, np.int8)), 1),
+    "integers as floats": (lambda m, to: m.add(to(N, F32), 1.0), 1),
+    "integers beside floats": (lambda m, to: m.add(to(N, F32), to(A[:5])), 1),
+    "integers as doubles": (lambda m, to: m.twice(to(N, np.float64)), 1),
+    "integers as halves": (lambda m, to: m.small(to(N, np.float16)), 1),
+    "integers as what they are first": (lambda m, to: m.kinds(to(N)), 1),
+    "integers as both": (lambda m, to: m.placed(to(N), to(N, F32)), 1),
+    "integers as vectors": (lambda m, to: m.scale(to(N[:3], F32), to(N, F32)), 1),
+    "integers as leaves": (lambda m, to: m.reach({"position": {"x": to(N, F32), "y": 1, "z": 2}, "t": to(N, F32)}), 1),
+    "integers as a whole array": (lambda m, to: m.look(to(N, F32), [3, 0, 1]), 1),
+    "integers as a fixed array": (lambda m, to: m.ends(to(N[:4], F32)), 1),
+    "integers as a pointer": (lambda m, to: m.behind(to(N, F32), [3, 0, 1]), 1),
+    "fused integers": (lambda m, to: fp.fuse(lambda x, y: m.add(x, 1) * m.add(x, y))(to(N, F32), to(N, F32)), 1),
+    "captured integers": (lambda m, to: fp.fuse(lambda x: m.add(x, to(N, F32)))(to(A[:5])), 1),
     "vectors": (lambda m, to: m.scale(to(P), 2.0), 1),
     "vectors under vmap": (lambda m, to: m.scale(fp.vmap(to(P), (0,)), to(A[:7])), 1),
     "leaves": (lambda m, to: m.reach({"position": to(P), "t": to(A[:7])}), 1),
@@ -174,6 +192,9 @@ def test_operators_keep_the_type_of_the_array(m: Any) -> None:
     got, _ = told(lambda: fp.fuse(lambda x: (m.ends(x), fp.sum(x, axis=1)))(A.reshape(4, 4)))
     np.testing.assert_array_equal(got[0], m.ends(A.reshape(4, 4).astype(F32)))
     np.testing.assert_allclose(got[1], A.reshape(4, 4).sum(1), rtol=1e-15)
+    got, _ = told(lambda: fp.fuse(lambda x: (m.add(x, 1), m.next(x), x * 2))(N))
+    assert [g.dtype for g in got] == [np.float32, np.int32, np.int64]
+    assert [g.tolist() for g in got] == [[1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [0, 2, 4, 6, 8]]
     with pytest.raises(fp.NoMatchError, match=r"vcast\(value, m\.float\)"):
         fp.fuse(lambda x: m.add(x + 1, 1))(A)
     np.testing.assert_array_equal(fp.fuse(lambda x: m.add(fp.vcast(x + 1, m.float), 1))(A), (A + 1).astype(F32) + F32(1))
@@ -188,12 +209,21 @@ def test_numbers_out_of_range(m: Any) -> None:
         (lambda: fp.fuse(lambda x: (m.next(x), m.next_unsigned(x)))(N - 1), "uint"),  # stored as int64 for both
         (lambda: m.add(np.array([1.0, -1e300, np.inf]), 1.0), "1e\\+300"),
         (lambda: m.reach({"position": P * 1e300, "t": 1.0}), "r.position"),
+        (lambda: m.add(N + 2**24, 1.0), "16777220(.|\n)*-16777216 to 16777216"),
+        (lambda: m.add(-N - 2**24, 1.0), "-16777220"),
+        (lambda: m.add(np.array([0, -(2**63)]), 1.0), "-9223372036854775808"),
+        (lambda: m.small(N + 2**11), "2052(.|\n)*-2048 to 2048"),
+        (lambda: m.twice(np.array([2**53 + 1])), "9007199254740993"),
+        (lambda: m.scale(np.array([1, 2, 2**24 + 1]), 1.0), "16777217"),  # a constant, in the parameter block
+        (lambda: m.scale(np.array([1, 2, 1e300]), 1.0), "1e\\+300"),
+        (lambda: fp.fuse(lambda x: (m.add(x, 1), x + 1))(N + 2**24), "16777220"),  # stored as int64 for both
     ]
     for call, words in wrong:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # nothing is converted, so there is nothing to warn of
             with pytest.raises(fp.RangeError, match=words):
                 call()
+    assert told(lambda: m.add(np.array([-(2**24), 2**24]), 0.0))[0].tolist() == [-(2**24), 2**24]
     got, _ = told(lambda: m.add(np.array([np.inf, -np.inf, np.nan, 1e-60, 3.4e38]), 0.0))
     np.testing.assert_array_equal(got, F32([np.inf, -np.inf, np.nan, 0, 3.4e38]))
 
@@ -206,8 +236,11 @@ def test_what_is_never_converted(m: Any, device: Any) -> None:
         lambda: m.add(A, tensor),
         lambda: m.next(fp.Tensor.from_numpy(device, N)),
         lambda: m.reach({"position": P, "t": fp.Tensor.from_numpy(device, A[:7])}),
-        lambda: m.add(N, 1.0),  # another kind of number
-        lambda: m.next(A),
+        lambda: m.add(fp.Tensor.from_numpy(device, N), 1.0),
+        lambda: m.add(N.astype(np.int32), 1.0),
+        lambda: m.add(N > 1, 1.0),
+        lambda: m.next(A),  # which would lose what makes them floats
+        lambda: m.add.strict()(N, 1.0),
         lambda: m.add(A.astype(np.float16), 1.0),
         lambda: m.next(N.astype(np.int16)),
         lambda: m.next(N.astype(np.uint64)),

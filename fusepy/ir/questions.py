@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fusepy.errors import ResolveError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
-from fusepy.ir.narrowing import narrowed
+from fusepy.ir.narrowing import Narrowing, narrowed
 from fusepy.ir.offers import Offer, array_offers, exact, fill, fitting, fixed_offers, named_offers, offers_of
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.types import FLOAT, HALF, INT, Type
@@ -25,7 +25,7 @@ def bindings(
     declared: Sequence[Signature],
     offers: Sequence[Sequence[Offer]],
     whole: bool,
-    narrow: bool = False,
+    narrow: Narrowing = Narrowing.NONE,
 ) -> Iterator[tuple[tuple[Offer, ...], Answer]]:
     """Every combination of offers with an exact answer.
 
@@ -33,7 +33,7 @@ def bindings(
         offers: for each operand what it can be presented as, as an element.
         whole: whether what fits only where no element does is offered as well: whole arrays for generic parameters, which could
             be anything, and what converts to an enum or an ``Optional``.
-        narrow: whether arrays of NumPy's default dtypes are converted to what a parameter holds.
+        narrow: which arrays of NumPy's default dtypes are converted to what a parameter holds.
     """
     asked = 0
     generic = whole and any(p.type is None for s in declared for p in s.params)
@@ -43,7 +43,7 @@ def bindings(
         inputs = [p for p in params if p.direction != OUT]
         values, plains = list(operands), list(offers)
         if narrow:
-            values = [narrowed(v, p) if m.type is None else v for v, m, p in zip(operands, maps, inputs)]
+            values = [narrowed(v, p, narrow) if m.type is None else v for v, m, p in zip(operands, maps, inputs)]
             if all(v is o for v, o in zip(values, operands)):
                 continue
             plains = [

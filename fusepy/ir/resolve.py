@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
-from fusepy.ir.narrowing import is_default, narrowed
+from fusepy.ir.narrowing import Narrowing, is_default, narrowed
 from fusepy.ir.offers import Offer, exact, fill, fitting, named_offers, offers_of, whole_offers
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, parts
 from fusepy.ir.questions import bindings
@@ -89,7 +89,7 @@ def _resolve(
     names = [p.name for p in fill(declared[0], len(operands)) or () if p.direction != OUT]
     offers = [list(offers_of(v, m, function, names[i], place, oracle)) for i, (v, m) in enumerate(zip(operands, maps))]
     found: Found = {}
-    ways = [False] if strict or not any(map(is_default, operands)) else [False, True]
+    ways = [Narrowing.NONE] if strict or not any(map(is_default, operands)) else list(Narrowing)
     for narrow, whole in itertools.product(ways, (False, True)):
         for choice, answer in bindings(oracle, module, function, operands, maps, declared, offers, whole, narrow):
             found.setdefault((tuple((o.type, o.consumed) for o in choice), answer), (choice, answer))
@@ -222,8 +222,10 @@ def member_offer(
     """
     offers = list(offers_of(value, map, path, param.name, place, oracle))
     fits = _member_offers(oracle, value, map, param, offers)
-    taken = value if strict or map.type is not None else narrowed(value, param)
-    if not fits and taken is not value:
+    for how in (Narrowing.KIND, Narrowing.ANY):
+        taken = value if strict or map.type is not None else narrowed(value, param, how)
+        if fits or taken is value:
+            continue
         fits = _member_offers(oracle, taken, map, param, list(offers_of(taken, map, path, param.name, place, oracle)))
     if len(fits) != 1 or (fits[0].type.kind is Kind.WHOLE and writes(fits[0].type)):
         raise member_refused(value, map, param, offers, path, place, oracle)
