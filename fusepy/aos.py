@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from fusepy.backend.plan import TrailingMismatch
 from fusepy.element import Element
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.host_arrays import as_array
 from fusepy.ir.strides import contiguous_strides
-from fusepy.tensor import Tensor
+from fusepy.recast import TrailingMismatch
+from fusepy.storage import Storage
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Made = TypeVar("Made", bound=Storage)
 
 
 def as_structs(value: Any, element: Element) -> Any:
@@ -28,7 +29,7 @@ def as_structs(value: Any, element: Element) -> Any:
     Raises:
         UnsupportedArgumentError: if the struct is no plain sequence of such numbers, or the extents do not fit.
     """
-    if isinstance(value, Tensor):
+    if isinstance(value, Storage):
         return value if value.element.same(element) else _of_tensor(value, element)
     array = as_array(value, None if isinstance(value, np.ndarray) else _scalar(element) or None)
     if array.dtype == element.dtype:
@@ -74,7 +75,7 @@ class StructView(ArgumentView):
         return made
 
 
-def _of_tensor(tensor: Tensor, element: Element) -> Tensor:
+def _of_tensor(tensor: Made, element: Element) -> Made:
     scalar = tensor.dtype.scalar
     _check_packed(scalar.dtype if scalar is not None else None, element, f"a tensor of {tensor.dtype}")
     cut, count = _split(tensor.shape, tensor.element.nbytes, element, f"a tensor of {tensor.dtype}{list(tensor.shape)}")

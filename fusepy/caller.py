@@ -6,7 +6,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from fusepy.backend.options import NO_OPTIONS, Options
-from fusepy.backend.plan import TrailingMismatch
 from fusepy.backend.recorder import is_encoder, misplaced
 from fusepy.backend.targets import Into, into
 from fusepy.binding import Setup, SetUpProgram, run
@@ -20,6 +19,7 @@ from fusepy.mapping import Mapped, cast_numbers, is_struct, plain_spec, spec_of,
 from fusepy.nested import flat, too_deep
 from fusepy.nodes import Node, Use
 from fusepy.pending import PENDING, RECORDER
+from fusepy.recast import TrailingMismatch
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
 from fusepy.trace import user_line

@@ -3,102 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fusepy.element import Element, element_of
-from fusepy.errors import ArgumentError, ShapeError, TraceError, UnsupportedArgumentError
+from fusepy.aos import as_structs
+from fusepy.backend.recorder import Written
+from fusepy.backend.strided_copy import Side
+from fusepy.element import Element, scalar_type
+from fusepy.errors import ShapeError, TraceError, UnsupportedArgumentError
 from fusepy.host_arrays import as_array
 from fusepy.ir.ranges import check_range
 from fusepy.ir.strides import span
-from fusepy.ir.types import BOOL, FLOAT
 from fusepy.pending import PENDING, before_write
-from fusepy.recast import words
+from fusepy.recast import element_in
+from fusepy.storage import Storage, overlap
+from fusepy.symbolic import TRACING
+from fusepy.views import broadcast
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
-    from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Made = TypeVar("Made", bound=Storage)
 
 
-def constructed(given: Sequence[Any], shape: Any, dtype: Any, device: Device) -> Tensor:
-    """What ``Tensor(...)`` makes of what a user gives: rows of numbers, an array, another tensor, or extents.
-
-    Raises:
-        ArgumentError: for something else, or nothing.
-        ShapeError, UnsupportedArgumentError, RangeError: for numbers that are no array of `dtype`.
-    """
-    from fusepy.tensor import Tensor
-
-    while given and given[-1] is None:
-        given = given[:-1]
-    if not given or (len(given) == 1 and isinstance(given[0], tuple)):
-        wanted = cast("Any", given[0] if given else shape)
-        numbers = cast("list[Any]", np.atleast_1d(wanted).tolist())
-        if (given and shape is not None) or not all(map(_is_whole, numbers)):
-            raise _no_contents(wanted)
-        return Tensor.zeros(device, wanted, FLOAT if dtype is None else dtype)
-    made = _holding(given, dtype, device)
-    return made if shape is None else made.reshape(shape)
-
-
-def _holding(given: Sequence[Any], dtype: Any, device: Device) -> Tensor:
-    from fusepy.backend.marshals.array import list_array
-    from fusepy.tensor import Tensor
-
-    first: Any = given[0]
-    if len(given) == 1 and isinstance(first, Tensor):
-        return first.detach() if dtype is None else first.view(first.shape, dtype)
-    if len(given) == 1 and isinstance(first, np.ndarray):
-        array, struct = cast("Array", first), None if dtype is None else element_of(dtype)
-        if struct is not None and struct.dtype.names is not None and array.dtype.names is None:
-            return _structs(array, struct, device)
-        return Tensor.from_numpy(device, array, dtype)
-    if len(given) == 1 and hasattr(first, "__dlpack__"):
-        return Tensor.from_dlpack(device, first, dtype)
-    if not all(isinstance(row, list) for row in given):
-        raise _no_contents(next(row for row in given if not isinstance(row, list)))
-    array = list_array(first if len(given) == 1 else list(given))
-    element = element_of((BOOL if array.dtype.kind == "b" else FLOAT) if dtype is None else dtype)
-    scalar = element.type.scalar
-    if scalar is not None:
-        if array.dtype.kind == "f" and not scalar.is_float:
-            raise ArgumentError(f"Tensor() of {element.type} would cut floats", saw=repr(first)[:60], hint="round them first")
-        check_range(array, scalar, "a number in a list")
-        array = array.astype(element.dtype)
-    return Tensor.from_numpy(device, array, element) if scalar is not None else _structs(array, element, device)
-
-
-def _structs(array: Array, element: Element, device: Device) -> Tensor:
-    """Structs from rows of plain numbers, whose last axis is one struct."""
-    made, idle = fresh(device, element, array.shape[:-1])
-    copy_from_numpy(made, array.astype(np.dtype(element.dtype[0].base)), idle)
-    return made
-
-
-def _is_whole(number: object) -> bool:
-    return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-
-
-def _no_contents(saw: object) -> ArgumentError:
-    return ArgumentError(
-        "Tensor() takes lists of numbers, an array, another tensor, or a shape as a tuple",
-        saw="nothing" if saw is None else repr(saw)[:60],
-        hint="write Tensor([1, 2, 3]), Tensor([1, 2], [3, 4]), Tensor((4, 5)) or Tensor(shape=(4, 5), dtype=m.float3)",
-    )
-
-
-def to_numpy(tensor: Tensor) -> Array:
+def to_numpy(tensor: Storage) -> Array:
     """A copy of the contents as an array."""
     device, element = tensor.device, tensor.element
     device.check()
     if tensor.size == 0:
         return np.empty(tensor.shape + element.shape, element.dtype)
     if tensor.block.buffer is None:
-        return copy(tensor).to_numpy()
+        made = tensor.alike(element)
+        _copy(tensor, made)
+        return to_numpy(made)
     low, high = span(tensor.shape, tensor.strides)
     start = tensor.offset + low * element.nbytes
     data = device.transfer.download(tensor.block.buffer, start, (high - low) * element.nbytes)
@@ -118,17 +57,31 @@ def _as_bools(stored: Array, dtype: np.dtype[Any]) -> Array:
     return bools
 
 
-def fresh(device: Device, element: Element, shape: tuple[int, ...]) -> tuple[Tensor, bool]:
+def fresh(made: type[Made], device: Device, element: Element, shape: tuple[int, ...]) -> tuple[Made, bool]:
     """A tensor for the host to write, and whether no work uses its memory any more, so that it can be written at once."""
-    from fusepy.tensor import Tensor
-
     block = None
     if device.transfer.host_addressable:
         block = device.pool.allocate_idle(math.prod(shape) * element.nbytes)
-    return Tensor(device, element, shape, block=block), block is not None
+    return made(device, element, shape, block=block), block is not None
 
 
-def copy_from_numpy(tensor: Tensor, array: Array, idle: bool = False) -> None:
+def zeros(made: type[Made], device: Device, element: Element, shape: tuple[int, ...]) -> Made:
+    """A tensor of zeros."""
+    tensor, idle = fresh(made, device, element, shape)
+    clear(tensor, idle)
+    return tensor
+
+
+def from_array(made: type[Made], device: Device, array: Any, dtype: Any = None) -> Made:
+    """See `Tensor.from_numpy`."""
+    array = as_array(array)
+    element, shape = element_in(array.shape, scalar_type(array.dtype) if dtype is None else dtype)
+    tensor, idle = fresh(made, device, element, shape)
+    copy_from_numpy(tensor, array, idle)
+    return tensor
+
+
+def copy_from_numpy(tensor: Storage, array: Array, idle: bool = False) -> None:
     """Overwrites the contents; a tensor of structs takes plain numbers too, one struct behind the other.
 
     Args:
@@ -142,8 +95,6 @@ def copy_from_numpy(tensor: Tensor, array: Array, idle: bool = False) -> None:
     element = tensor.element
     array = as_array(array)
     if element.dtype.names is not None and array.dtype.names is None:
-        from fusepy.aos import as_structs  # which works on tensors
-
         array = as_structs(np.ravel(array), element)
         array = array.reshape(tensor.shape) if array.size == tensor.size else array
     if array.shape != tensor.shape + element.shape:
@@ -160,15 +111,15 @@ def copy_from_numpy(tensor: Tensor, array: Array, idle: bool = False) -> None:
         array = array.astype(element.dtype)
     if tensor.block.buffer is None or not _is_plain(tensor):
         _check_writable(tensor)
-        staged = tensor.empty(tensor.device, tensor.shape, tensor.element)
+        staged = tensor.alike(tensor.element)
         copy_from_numpy(staged, array)
-        copy_elements(staged, tensor)
+        _copy(staged, tensor)
     else:
         stored = np.ascontiguousarray(array).astype(element.stored, copy=False)
         tensor.device.transfer.upload(tensor.block.buffer, tensor.offset, stored, idle=idle)
 
 
-def clear(tensor: Tensor, idle: bool = False) -> None:
+def clear(tensor: Storage, idle: bool = False) -> None:
     """Sets every byte to zero."""
     tensor.device.check()
     if tensor.block.buffer is not None and _is_plain(tensor):
@@ -177,7 +128,7 @@ def clear(tensor: Tensor, idle: bool = False) -> None:
         copy_from_numpy(tensor, np.zeros(tensor.shape + tensor.element.shape, tensor.element.dtype))
 
 
-def fill(tensor: Tensor, value: Any, idle: bool = False) -> Tensor:
+def fill(tensor: Made, value: Any, idle: bool = False) -> Made:
     """`value` in every element.
 
     Raises:
@@ -193,14 +144,14 @@ def fill(tensor: Tensor, value: Any, idle: bool = False) -> Tensor:
     return tensor
 
 
-def item(tensor: Tensor) -> Any:
+def item(tensor: Storage) -> Any:
     """The one element of a tensor of size 1."""
     if tensor.size != 1:
         raise ShapeError(f"a tensor of {tensor.size} elements is not one number", saw=tensor.shape, hint="index it, or reduce it")
-    return tensor.to_numpy().reshape(tensor.element.shape).tolist()
+    return to_numpy(tensor).reshape(tensor.element.shape).tolist()
 
 
-def number(tensor: Tensor, what: str) -> Any:
+def number(tensor: Storage, what: str) -> Any:
     """The one number of a tensor of size 1, where Python wants a number.
 
     Raises:
@@ -218,11 +169,9 @@ def number(tensor: Tensor, what: str) -> Any:
     return item(tensor)
 
 
-def check_read(tensor: Tensor, what: str) -> None:
+def check_read(tensor: Storage, what: str) -> None:
     """Raises `TraceError` where a fused function is traced: what is read there would be a constant of its program."""
-    from fusepy.trace import current_trace  # which captures tensors
-
-    if current_trace() is not None:
+    if TRACING.get() is not None:
         raise TraceError(
             f"{what} of a tensor that a fused function uses",
             saw=f"{tensor.dtype}{list(tensor.shape)}",
@@ -230,14 +179,12 @@ def check_read(tensor: Tensor, what: str) -> None:
         )
 
 
-def assign(view: Tensor, value: Any) -> None:
+def assign(view: Storage, value: Any) -> None:
     """Writes a tensor, an array, or a number for each element over the elements of a view."""
-    from fusepy.tensor import Tensor  # whose contents these are
-
     check_read(view, "writing an element")
-    if isinstance(value, Tensor):
+    if isinstance(value, Storage):
         if (value.address, value.shape, value.strides) != (view.address, view.shape, view.strides):  # `t[0] += 1` has written
-            copy_elements(value.broadcast_to(view.shape), view)
+            copy_elements(value.seen(broadcast, view.shape), view)
         return
     if PENDING:
         before_write(view)
@@ -247,26 +194,20 @@ def assign(view: Tensor, value: Any) -> None:
         copy_from_numpy(view, np.broadcast_to(as_array(value), view.shape + view.element.shape))
 
 
-def copy(tensor: Tensor) -> Tensor:
+def copy(tensor: Made) -> Made:
     """The same contents, contiguous, in memory of their own."""
-    made = tensor.empty(tensor.device, tensor.shape, tensor.element)
-    copy_elements(tensor, made)
+    check_read(tensor, "a copy")
+    made = tensor.alike(tensor.element)
+    _copy(tensor, made)
     return made
 
 
-# One element is so many words: copying needs no kernel for each struct. Sizes are no part of a kernel, so these are few.
-_SOURCE = """
-uint8_t copy1(uint8_t word) { return word; }
-uint16_t copy2(uint16_t word) { return word; }
-uint copy4(uint word) { return word; }
-"""
-
-
-def copy_elements(source: Tensor, target: Tensor) -> None:
+def copy_elements(source: Storage, target: Storage) -> None:
     """Copies on the device, between any strides.
 
     Raises:
         ShapeError: if shapes, elements or devices differ, if they share memory, or if `target` repeats elements.
+        TraceError: in a fused function, whose program would not copy.
     """
     if source.shape != target.shape or not source.element.same(target.element) or source.device is not target.device:
         raise ShapeError(
@@ -276,19 +217,34 @@ def copy_elements(source: Tensor, target: Tensor) -> None:
             hint="make the target with Tensor.empty(device, shape, dtype)",
         )
     _check_writable(target)
+    check_read(source, "a copy")
+    _copy(source, target)
+
+
+def _copy(source: Storage, target: Storage) -> None:
     if not source.size:
         return
+    if source.address == target.address and source.strides == target.strides:
+        return
+    if overlap(source, target):
+        raise ShapeError(
+            "the target of a copy overlaps its source",
+            saw="elements that are read and written at different places",
+            hint="copy the source first: target.copy_from(source.copy())",
+        )
+    if PENDING:
+        before_write(target)
+    nbytes = source.element.nbytes
+    sides = [Side(t.address, t.low, [s * nbytes for s in t.strides]) for t in (source, target)]
     device = source.device
-    module = device.copies
-    if module is None:
-        from fusepy.module import Module  # a module is made of functions, which take tensors
-
-        module = device.copies = Module.load_from_source(device, "fusepy_copies", _SOURCE)
-    size, given, wanted = words(source, target)
-    module.find_function(f"copy{size}")(given, _result=wanted)
+    device.check()
+    with device.lock:
+        device.copies.record(device.queue, source.shape, nbytes, *sides)
+        if device.queue.keeps:
+            device.queue.keep(source, Written((target,)))
 
 
-def _check_writable(tensor: Tensor) -> None:
+def _check_writable(tensor: Storage) -> None:
     if tensor.size and any(n > 1 and not s for n, s in zip(tensor.shape, tensor.strides)):
         raise ShapeError(
             "a broadcast tensor cannot be written to: it repeats elements",
@@ -297,6 +253,6 @@ def _check_writable(tensor: Tensor) -> None:
         )
 
 
-def _is_plain(tensor: Tensor) -> bool:
+def _is_plain(tensor: Storage) -> bool:
     """Whether elements lie behind one another; `Tensor.linear` speaks for the gradients as well."""
     return tensor.linear or (tensor.grads is not None and tensor.detach().linear)

@@ -10,11 +10,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.contents import copy_from_numpy, to_numpy
 from fusepy.errors import ShapeError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.host_arrays import as_array
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Type
-from fusepy.tensor import Tensor
+from fusepy.pending import PENDING, before_write
+from fusepy.storage import Storage
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -40,7 +42,7 @@ class BufferCursor:
         [0.0, 0.5, 2.0, 0.0]
     """
 
-    def __init__(self, tensor: Tensor, start: int = 0, count: int | None = None):
+    def __init__(self, tensor: Storage, start: int = 0, count: int | None = None):
         stop = tensor.size if count is None else start + count
         if not 0 <= start <= stop <= tensor.size:
             raise ShapeError(
@@ -77,12 +79,14 @@ class BufferCursor:
 
     def load(self) -> None:
         """Reads the contents, dropping what was written and not applied."""
-        self._whole = self._tensor.to_numpy()
+        self._whole = to_numpy(self._tensor)
 
     def apply(self) -> None:
         """Writes the elements back to the tensor."""
         if self._whole is not None:
-            self._tensor.copy_from_numpy(self._whole)
+            if PENDING:
+                before_write(self._tensor)
+            copy_from_numpy(self._tensor, self._whole)
 
     def find_element(self, index: int) -> ElementCursor:
         """The element at `index`; negative ones count from the end.

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from fusepy.backend.bound import Bound
 from fusepy.backend.marshals import MARSHALS
-from fusepy.backend.marshals.base import Bound
 from fusepy.backend.marshals.torch_tensor import in_cuda
-from fusepy.backend.overlap import overlap
 from fusepy.backend.recorder import Written
 from fusepy.backend.runtime import Device
 from fusepy.backend.targets import Into, Target
@@ -26,6 +25,7 @@ from fusepy.mapping import unmapped
 from fusepy.nested import flat
 from fusepy.pending import before_effects, before_results
 from fusepy.recast import reinterpret
+from fusepy.storage import overlap
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:

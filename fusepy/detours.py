@@ -14,10 +14,10 @@ import numpy as np
 
 from fusepy.backend.marshals.base import Operand
 from fusepy.backend.marshals.whole import counted, written
-from fusepy.backend.overlap import overlap
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.mapping import unmapped
 from fusepy.sharing import memory_of
+from fusepy.storage import overlap
 from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]

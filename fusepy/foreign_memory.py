@@ -7,65 +7,37 @@ lies in the same context is one. Other GPUs keep to their own memory, and conten
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from fusepy.contents import from_array
 from fusepy.element import scalar_type
 from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.foreign_block import Foreign, HostMemory
 from fusepy.host_arrays import is_torch, refuse_loss
 from fusepy.ir.strides import contiguous_strides
 from fusepy.recast import element_in
+from fusepy.storage import Storage
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
-    from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Made = TypeVar("Made", bound=Storage)
 CPU, CUDA = 1, 2  # DLPack's numbers for devices
 
 
-class HostMemory:
-    """Memory of the host in place of an sgl buffer, on devices that reach it by pointer."""
-
-    __slots__ = ("device_address", "size")
-
-    def __init__(self, address: int, nbytes: int):
-        self.device_address = address
-        self.size = nbytes
-
-
-class Foreign:
-    """Memory of somebody else, in place of a block of the pool; keeps `owner` alive while a kernel may use it.
-
-    Attributes:
-        address: device pointer of the first byte; `offset` bytes into `buffer`, if it lies in one.
-    """
-
-    __slots__ = ("_device", "_owner", "address", "buffer", "offset")
-
-    def __init__(self, device: Device, address: int, owner: Any, buffer: Any = None, offset: int = 0):
-        self._device = device
-        self._owner = owner
-        self.address = address
-        self.buffer = buffer
-        self.offset = offset
-
-    def __del__(self) -> None:
-        # kernels that were launched may still read the memory, and this runs on any thread: it only hands the owner on
-        self._device.retired.append(self._owner)
-
-
-def from_dlpack(device: Device, array: Any, dtype: Any = None) -> Tensor:
-    """See `Tensor.from_dlpack`."""
+def from_dlpack(made: type[Made], device: Device, array: Any, dtype: Any = None) -> Made:
+    """See `Tensor.from_dlpack`; what is `made` is a tensor."""
     where = dlpack_place(array)
     if where == CPU:
         found = host_view_of(array)
         if device.transfer.host_addressable and found.flags.writeable and found.dtype != np.bool_:
-            return from_host(device, found, dtype)
-        return _tensor().from_numpy(device, found, dtype)
+            return from_host(made, device, found, dtype)
+        return from_array(made, device, found, dtype)
     if where == CUDA and hasattr(array, "__cuda_array_interface__"):
-        return from_cuda(device, array, dtype)
+        return from_cuda(made, device, array, dtype)
     raise UnsupportedArgumentError(
         f"a {type(array).__name__} lies where neither the host nor CUDA can reach it",
         saw=f"DLPack device {array.__dlpack_device__()}",
@@ -107,16 +79,16 @@ def host_view_of(array: Any) -> Array:
         ) from error
 
 
-def from_host(device: Device, array: Array, dtype: Any = None) -> Tensor:
+def from_host(made: type[Made], device: Device, array: Array, dtype: Any = None) -> Made:
     """The memory of an array as a tensor, on a device that reaches it by pointer."""
     low = array.__array_interface__["data"][0] + sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s < 0)
     high = array.__array_interface__["data"][0] + sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s > 0)
     memory = HostMemory(low, high + array.itemsize - low if array.size else 0)
     block = Foreign(device, low, array, memory)
-    return _wrap(device, block, array.__array_interface__["data"][0] - low, array.shape, array.strides, array.dtype, dtype)
+    return _wrap(made, device, block, array.__array_interface__["data"][0] - low, array.shape, array.strides, array.dtype, dtype)
 
 
-def from_cuda(device: Device, array: Any, dtype: Any = None) -> Tensor:
+def from_cuda(made: type[Made], device: Device, array: Any, dtype: Any = None) -> Made:
     """The memory of a CUDA array as a tensor, on a CUDA device."""
     if device.target.kind != "cuda":
         raise ShapeError(
@@ -137,12 +109,19 @@ def from_cuda(device: Device, array: Any, dtype: Any = None) -> Tensor:
     shape = tuple(found["shape"])
     strides = found.get("strides") or tuple(s * kind.itemsize for s in contiguous_strides(shape))
     block = Foreign(device, found["data"][0], array)
-    return _wrap(device, block, 0, shape, strides, kind, dtype)
+    return _wrap(made, device, block, 0, shape, strides, kind, dtype)
 
 
 def _wrap(
-    device: Device, block: Foreign, offset: int, shape: tuple[int, ...], steps: tuple[int, ...], kind: np.dtype[Any], dtype: Any
-) -> Tensor:
+    made: type[Made],
+    device: Device,
+    block: Foreign,
+    offset: int,
+    shape: tuple[int, ...],
+    steps: tuple[int, ...],
+    kind: np.dtype[Any],
+    dtype: Any,
+) -> Made:
     """A tensor over foreign memory; `steps` are strides in bytes."""
     device.queue.share()
     device.release_retired()
@@ -162,10 +141,4 @@ def _wrap(
         )
     assert element.nbytes == count * kind.itemsize or kind.names is not None
     strides = tuple(s // element.nbytes for s in steps[: len(batch)])
-    return _tensor()(device, element, batch, block=block, offset=offset, strides=strides)
-
-
-def _tensor() -> type[Tensor]:
-    from fusepy.tensor import Tensor  # which imports this module
-
-    return Tensor
+    return made(device, element, batch, block=block, offset=offset, strides=strides)

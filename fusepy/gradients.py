@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from fusepy.contents import clear
 from fusepy.element import Element
 from fusepy.errors import GradientError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import Type
+from fusepy.storage import Storage
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
-    from fusepy.tensor import Tensor
+
+Made = TypeVar("Made", bound=Storage)
 
 
 def differential(element: Element, device: Device) -> Element:
@@ -35,7 +38,7 @@ def differential(element: Element, device: Device) -> Element:
         ) from None
 
 
-def checked(tensor: Tensor, grad_in: Tensor | None, grad_out: Tensor | None, zero: bool) -> tuple[Tensor | None, Tensor | None]:
+def checked(tensor: Made, grad_in: Made | None, grad_out: Made | None, zero: bool) -> tuple[Made | None, Made | None]:
     """The gradients that `Tensor.with_grads` attaches.
 
     Raises:
@@ -43,8 +46,10 @@ def checked(tensor: Tensor, grad_in: Tensor | None, grad_out: Tensor | None, zer
     """
     element = differential(tensor.element, tensor.device)
     if grad_in is None and grad_out is None:
-        grad_in = grad_out = tensor.empty(tensor.device, tensor.shape, element)
-        return (grad_in.clear() if zero else grad_in), grad_out
+        made = tensor.alike(element)
+        if zero:
+            clear(made)
+        return made, made
     for name, grad in (("grad_in", grad_in), ("grad_out", grad_out)):
         if grad is None:
             continue

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.errors import FusepyError, GradientError, ShapeError, UnsupportedArgumentError
+from fusepy.errors import FusepyError, GradientError, RangeError, ShapeError, UnsupportedArgumentError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _WHOLE = {bool, int, float, np.ndarray, *np.sctypeDict.values()}  # classes that hold neither
@@ -86,3 +86,30 @@ def as_array(value: Any, dtype: Any = None) -> Array:
         raise UnsupportedArgumentError(
             f"a {type(given).__name__} cannot be read as an array", saw=error, hint="convert it with numpy.asarray"
         ) from None
+
+
+def list_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """A nested list as an array of bool, int64 or float64.
+
+    Raises:
+        ShapeError: for ragged lists.
+        UnsupportedArgumentError: for anything but numbers.
+    """
+    refuse_loss(value)
+    try:
+        array = np.array(value)
+    except ValueError:
+        raise ShapeError("a nested list is ragged", saw=repr(value)[:60], hint="give every row the same length") from None
+    if array.size == 0:
+        return array.astype(np.float64)
+    if array.dtype.kind == "f" and array.max() >= 1 << 63:  # NumPy makes floats of integers on both sides of this
+        exact = np.array(value, object)
+        if all(isinstance(n, int) and 0 <= n < 1 << 64 for n in exact.ravel().tolist()):
+            return exact.astype(np.uint64)
+    if array.dtype.kind == "O" and all(isinstance(n, int) for n in array.ravel().tolist()):
+        raise RangeError("a list holds a number beyond 64 bits", saw=repr(value)[:60], hint="no Slang integer is that wide")
+    if array.dtype.kind not in "biuf":
+        raise UnsupportedArgumentError(
+            f"a list of {array.dtype} values", saw=repr(value)[:60], expected="numbers", hint="lists hold bool, int or float"
+        )
+    return array

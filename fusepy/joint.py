@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from fusepy.backend.plan import TrailingMismatch
 from fusepy.compile import Program
 from fusepy.errors import FusepyError
 from fusepy.ir.graph import Attr, Graph, Node, Value
@@ -18,6 +17,7 @@ from fusepy.ir.ops import OPS
 from fusepy.lazytensor import Call, LazyTensor
 from fusepy.pending import RECORDER, waiting
 from fusepy.place import at_line, line_of
+from fusepy.recast import TrailingMismatch
 from fusepy.recorded import Recording
 from fusepy.results import hand_back
 from fusepy.tensor import Tensor

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from fusepy.aos import as_structs
+from fusepy.device import as_device
 from fusepy.element import Element, element_of
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.foreign_memory import from_dlpack
 from fusepy.host_arrays import as_array
 from fusepy.ir.types import FLOAT
-from fusepy.tensor import Tensor, device_of
+from fusepy.tensor import Tensor
 from fusepy.views import as_shape
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -54,7 +55,7 @@ class NDBuffer(Tensor):
         if hasattr(device, "__dlpack__") or isinstance(device, np.ndarray):
             if shape is not None or element_count is not None:
                 raise ArgumentError("NDBuffer(array) takes its shape from the array", saw=shape, hint="leave shape= away")
-            shared = from_dlpack(device_of(on), device, dtype)
+            shared = from_dlpack(Tensor, as_device(on), device, dtype)
             super().__init__(
                 shared.device, shared.element, shared.shape, block=shared.block, offset=shared.origin, strides=shared.strides
             )
@@ -62,7 +63,7 @@ class NDBuffer(Tensor):
         wanted = element_count if shape is None else shape
         if wanted is None:
             raise ArgumentError("NDBuffer() misses shape", hint="write NDBuffer(device, dtype=module.float3, shape=(16, 16))")
-        super().__init__(device_of(device if on is None else on), element_of(FLOAT if dtype is None else dtype), as_shape(wanted))
+        super().__init__(as_device(device if on is None else on), element_of(FLOAT if dtype is None else dtype), as_shape(wanted))
         self.clear()
 
     def from_numpy(self, array: Array) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # as SP#016 spells it

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 if TYPE_CHECKING:
-    from fusepy.tensor import Tensor
+    from fusepy.storage import Storage
 
 
 class Waiting(Protocol):
     """A recorded call, as far as those need it who write memory."""
 
-    def reads(self, tensor: Tensor) -> bool:
+    def reads(self, tensor: Storage) -> bool:
         """Whether it reads memory of `tensor`."""
         ...
 
@@ -39,7 +39,7 @@ def waiting() -> list[Any]:
     return [call for reference in list(PENDING) if (call := reference()) is not None]
 
 
-def before_write(tensor: Tensor) -> None:
+def before_write(tensor: Storage) -> None:
     """Runs the recorded calls that read memory of `tensor`, which is about to be written or handed out."""
     for call in waiting():
         if call.reads(tensor):

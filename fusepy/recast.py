@@ -1,19 +1,27 @@
-"""The same memory as elements of another type: components as axes, axes as components, bytes as words."""
+"""The same memory as elements of another type: components as axes, and axes as components."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from fusepy.element import Element, element_of
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import Kind
+from fusepy.storage import Storage
+from fusepy.views import reshaped
 
-if TYPE_CHECKING:
-    from fusepy.tensor import Tensor
+Made = TypeVar("Made", bound=Storage)
 
-_WORDS = {1: Type.parse("uint8_t"), 2: Type.parse("uint16_t"), 4: Type.parse("uint")}
+
+class TrailingMismatch(Exception):
+    """The trailing axes of an argument are not what this plan was resolved for: the call must be resolved again."""
+
+    def __init__(self, saw: tuple[int, ...], expected: tuple[int, ...]):
+        super().__init__(f"trailing axes {expected} wanted, shape {saw} given")
+        self.saw = f"shape {saw}"
+        self.expected = f"trailing axes {expected}"
 
 
 def element_in(shape: tuple[int, ...], dtype: Any) -> tuple[Element, tuple[int, ...]]:
@@ -34,7 +42,7 @@ def element_in(shape: tuple[int, ...], dtype: Any) -> tuple[Element, tuple[int, 
     return element, shape[: len(shape) - cut]
 
 
-def flattened(tensor: Tensor) -> Tensor:
+def flattened(tensor: Made) -> Made:
     """A view as scalars, the components as trailing axes; of the gradients too.
 
     Raises:
@@ -56,7 +64,7 @@ def flattened(tensor: Tensor) -> Tensor:
     return made
 
 
-def reinterpret(tensor: Tensor, element: Element) -> Tensor | None:
+def reinterpret(tensor: Made, element: Element) -> Made | None:
     """The same memory as elements of another type, the last axes becoming components; ``None`` where that does not fit."""
     cut = len(element.shape)
     if tensor.element.type.kind is not Kind.SCALAR or element.type.scalar is not tensor.dtype:
@@ -71,28 +79,14 @@ def reinterpret(tensor: Tensor, element: Element) -> Tensor | None:
     return tensor.viewed(element, tensor.shape[:-cut], tuple(s // factor for s in tensor.strides[:-cut]))
 
 
-def seen_as(tensor: Tensor, element: Element, shape: tuple[int, ...]) -> Tensor:
+def seen_as(tensor: Made, element: Element, shape: tuple[int, ...]) -> Made:
     """A contiguous tensor as elements of another type of the same scalars, with other extents.
 
     Raises:
         ShapeError: if it is not contiguous, or of other scalars, or the sizes differ.
     """
-    flat = flattened(tensor).reshape(shape + element.shape)
+    flat = flattened(tensor).seen(reshaped, shape + element.shape)
     seen = flat if element.same(flat.element) else reinterpret(flat, element)
     if seen is None:
         raise ShapeError(f"a tensor of {tensor.dtype} cannot be seen as {element.type}", hint="use a type of the same scalars")
     return seen
-
-
-def words(a: Tensor, b: Tensor) -> tuple[int, Tensor, Tensor]:
-    """Two tensors of one shape and element as words of the largest size that both are made of, and that size in bytes."""
-    nbytes = a.element.nbytes
-    size = next(n for n in (4, 2, 1) if not (nbytes % n or a.address % n or b.address % n))
-    count = nbytes // size
-    word = Element.of(_WORDS[size])
-    if a.linear and b.linear:
-        return size, a.viewed(word, (a.size * count,), (1,)), b.viewed(word, (b.size * count,), (1,))
-    axes = [i for i, n in enumerate(a.shape) if n != 1]  # the others would be axes of the kernel, which are limited
-    shape = (*(a.shape[i] for i in axes), count)
-    a, b = (t.viewed(word, shape, (*(t.strides[i] * count for i in axes), 1)) for t in (a, b))
-    return size, a, b

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from fusepy.contents import to_numpy
 from fusepy.errors import ExportError, MissingPackageError, UnsupportedArgumentError
-from fusepy.foreign_memory import CPU, CUDA, HostMemory
+from fusepy.foreign_block import HostMemory
+from fusepy.foreign_memory import CPU, CUDA
 from fusepy.ir.strides import contiguous_strides
 from fusepy.pending import before_write
-
-if TYPE_CHECKING:
-    from fusepy.tensor import Tensor
+from fusepy.storage import Storage
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -28,12 +28,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class _Memory:
     """What NumPy needs to make an array over memory that a tensor keeps alive."""
 
-    def __init__(self, tensor: Tensor, interface: dict[str, Any]):
+    def __init__(self, tensor: Storage, interface: dict[str, Any]):
         self.tensor = tensor
         self.__array_interface__ = interface
 
 
-def _interface(tensor: Tensor) -> dict[str, Any]:
+def _interface(tensor: Storage) -> dict[str, Any]:
     """Address, extents and strides, as NumPy's and CUDA's array interfaces have them."""
     element = tensor.element
     if element.dtype.names is not None or element.stored != element.dtype:
@@ -53,14 +53,14 @@ def _interface(tensor: Tensor) -> dict[str, Any]:
     }
 
 
-def _publish(tensor: Tensor) -> None:
+def _publish(tensor: Storage) -> None:
     """From now on others may read the memory, and write it."""
     before_write(tensor)
     tensor.device.queue.share()
     tensor.device.wait()
 
 
-def host_array(tensor: Tensor, *, publish: bool = True) -> Array:
+def host_array(tensor: Storage, *, publish: bool = True) -> Array:
     """The memory of a tensor as an array, without a copy, when all that was called has been done.
 
     Args:
@@ -80,7 +80,7 @@ def host_array(tensor: Tensor, *, publish: bool = True) -> Array:
     return np.asarray(_Memory(tensor, interface))
 
 
-def dlpack_device(tensor: Tensor) -> tuple[int, int]:
+def dlpack_device(tensor: Storage) -> tuple[int, int]:
     """DLPack's number for where a tensor lies, and which of these it is.
 
     Raises:
@@ -96,7 +96,7 @@ def dlpack_device(tensor: Tensor) -> tuple[int, int]:
 
 
 def dlpack(
-    tensor: Tensor,
+    tensor: Storage,
     *,
     stream: Any = None,
     max_version: tuple[int, int] | None = None,
@@ -115,7 +115,7 @@ def dlpack(
     if copy or (dl_device is not None and tuple(dl_device) != here):
         if copy is False or (dl_device is not None and dl_device[0] != CPU):
             raise ExportError(f"a tensor on DLPack device {here} cannot be had on {dl_device}", hint="copy it with .to_numpy()")
-        return tensor.to_numpy().__dlpack__()
+        return to_numpy(tensor).__dlpack__()
     interface = _interface(tensor)
     _publish(tensor)
     capsule = np.asarray(_Memory(tensor, interface)).__dlpack__()
@@ -132,7 +132,7 @@ def _write_device(capsule: Any, place: tuple[int, int]) -> None:
     (ctypes.c_int32 * 2).from_address(address + ctypes.sizeof(ctypes.c_void_p))[:] = list(place)
 
 
-def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
+def cuda_array_interface(tensor: Storage) -> dict[str, Any]:
     """What CuPy, torch and Numba read CUDA memory by.
 
     Raises:
@@ -145,7 +145,7 @@ def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
     return interface
 
 
-def to_torch(tensor: Tensor) -> Any:
+def to_torch(tensor: Storage) -> Any:
     """See `Tensor.torch`."""
     try:
         torch = importlib.import_module("torch")
@@ -163,10 +163,10 @@ def to_torch(tensor: Tensor) -> Any:
         return torch.from_numpy(host_array(tensor))
     if sharable and tensor.device.shares_cuda:
         return torch.as_tensor(tensor, device="cuda")
-    return torch.from_numpy(tensor.to_numpy())
+    return torch.from_numpy(to_numpy(tensor))
 
 
-def buffer(tensor: Tensor) -> Any:
+def buffer(tensor: Storage) -> Any:
     """See `Tensor.buffer`."""
     before_write(tensor)
     found = memory_of(tensor)
@@ -174,7 +174,7 @@ def buffer(tensor: Tensor) -> Any:
     return found
 
 
-def memory_of(tensor: Tensor) -> Any:
+def memory_of(tensor: Storage) -> Any:
     """The sgl buffer that holds a tensor, for copies in the order of the queue.
 
     Raises:

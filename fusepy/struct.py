@@ -253,8 +253,8 @@ class InstanceTensor(Tensor):
             whole.copy_from(constructed(self.slang, self.shape, args, kwargs))
         return self
 
-    def _seen(self, view: Any, argument: Any) -> InstanceTensor:
-        return InstanceTensor(self.slang, data=super()._seen(view, argument))
+    def seen(self, view: Any, argument: Any) -> InstanceTensor:
+        return InstanceTensor(self.slang, data=super().seen(view, argument))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "slang":

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -14,24 +13,20 @@ import fusepy.gradients as gradients
 import fusepy.recast as recast
 import fusepy.sharing as sharing
 import fusepy.views as views
-from fusepy.element import Element, element_of, scalar_type
+from fusepy.construction import constructed
+from fusepy.cursor import BufferCursor
+from fusepy.device import as_device
+from fusepy.element import element_of
 from fusepy.errors import ArgumentError, ShapeError
-from fusepy.host_arrays import as_array
-from fusepy.ir.argmap import check_rank
 from fusepy.ir.ranges import check_range
-from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
-from fusepy.ir.types import FLOAT, INT, Type
+from fusepy.ir.types import FLOAT, INT
 from fusepy.pending import PENDING, before_write
-
-if TYPE_CHECKING:
-    from fusepy.backend.block import Block
-    from fusepy.backend.runtime import Device
-    from fusepy.cursor import BufferCursor
+from fusepy.storage import Storage
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Tensor:
+class Tensor(Storage):
     """An array of Slang scalars, vectors, matrices or structs on a device.
 
     ``Tensor([1, 2, 3])`` holds these numbers, as floats where `dtype` says nothing else; ``Tensor([1, 2], [3, 4])`` a row for
@@ -60,55 +55,13 @@ class Tensor:
         [0.0, 0.0, 0.0]
     """
 
-    # `key` and `linear` are read on every call, so they are made once; `block`, `origin` and `grads` are for the rest of fusepy;
-    # `pending` is that of a lazy tensor (`LazyTensor`)
-    __slots__ = (
-        "__weakref__", "address", "block", "device", "element", "grads", "high", "key", "linear", "low", "origin", "pending",
-        "shape", "size", "strides",
-    )  # fmt: skip
+    __slots__ = ()
 
-    def __init__(
-        self,
-        data: Any = None,
-        element: Any = None,
-        extents: Any = None,
-        /,
-        *rows: Any,
-        block: Block | foreign_memory.Foreign | None = None,
-        offset: int = 0,
-        strides: tuple[int, ...] | None = None,
-        shape: int | Sequence[int] | None = None,
-        dtype: Any = None,
-        device: Any = None,
-        needs_grads: bool = False,
-    ):
-        if element.__class__ is not Element:  # the user's call: all of fusepy names a device, an element and a shape
-            made = contents.constructed([data, element, extents, *rows], shape, dtype, device_of(device))
-            self.__init__(made.device, made.element, made.shape, block=made.block, offset=made.origin, strides=made.strides)
-            if needs_grads:
-                self.attach(*gradients.checked(self, None, None, zero=True))
-            return
-        self.device: Device = data
-        self.element: Element = element
-        self.shape: tuple[int, ...] = extents
-        self.size = math.prod(extents)
-        self.block = data.pool.allocate(self.size * element.nbytes) if block is None else block
-        self.origin = offset
-        self.grads: tuple[Tensor | None, Tensor | None] | None = None
-        self.address = self.block.address + offset
-        # a trailing extent of 2 to 4 can change what Slang is offered, and so the program; other sizes never do
-        self.key = element.key(telling(extents) if element.scalar else len(extents), data)
-        if strides is None:
-            self.strides = contiguous_strides(extents)
-            self.linear = True
-            self.low = self.address  # device addresses of its first byte and of the one behind its last
-            self.high = self.address + self.size * element.nbytes
-        else:
-            self.strides = strides
-            self.linear = is_contiguous(extents, strides)
-            low, high = span(extents, strides) if self.size else (0, 0)
-            self.low = self.address + low * element.nbytes
-            self.high = self.address + high * element.nbytes
+    def fill_in(self, given: Sequence[Any], shape: Any, dtype: Any, device: Any, needs_grads: bool) -> None:
+        made = constructed(Tensor, given, shape, dtype, as_device(device))
+        Storage.__init__(self, made.device, made.element, made.shape, block=made.block, offset=made.origin, strides=made.strides)
+        if needs_grads:
+            self.attach(*gradients.checked(self, None, None, zero=True))
 
     # ---- making -------------------------------------------------------------------------------------------------
 
@@ -120,14 +73,12 @@ class Tensor:
             ShapeError: for negative extents.
             OutOfDeviceMemory: if the device cannot hold it.
         """
-        return Tensor(device_of(device), element_of(dtype), views.as_shape(shape))
+        return Tensor(as_device(device), element_of(dtype), views.as_shape(shape))
 
     @staticmethod
     def zeros(device: Any, shape: int | Sequence[int], dtype: Any = FLOAT) -> Tensor:
         """A tensor of zeros."""
-        made, idle = contents.fresh(device_of(device), element_of(dtype), views.as_shape(shape))
-        contents.clear(made, idle)
-        return made
+        return contents.zeros(Tensor, as_device(device), element_of(dtype), views.as_shape(shape))
 
     @staticmethod
     def empty_like(other: Tensor) -> Tensor:
@@ -137,14 +88,12 @@ class Tensor:
     @staticmethod
     def zeros_like(other: Tensor) -> Tensor:
         """A tensor of zeros with the shape, dtype and device of another one."""
-        made, idle = contents.fresh(other.device, other.element, other.shape)
-        contents.clear(made, idle)
-        return made
+        return contents.zeros(Tensor, other.device, other.element, other.shape)
 
     @staticmethod
     def full(device: Any, shape: int | Sequence[int], value: Any, dtype: Any = FLOAT) -> Tensor:
         """A tensor with `value` in every element; a sequence gives one number per component."""
-        made, idle = contents.fresh(device_of(device), element_of(dtype), views.as_shape(shape))
+        made, idle = contents.fresh(Tensor, as_device(device), element_of(dtype), views.as_shape(shape))
         return contents.fill(made, value, idle)
 
     @staticmethod
@@ -174,11 +123,7 @@ class Tensor:
             UnsupportedArgumentError: for a dtype that Slang does not have.
             ShapeError: if the trailing axes do not fill `dtype`.
         """
-        array = as_array(array)
-        element, shape = recast.element_in(array.shape, scalar_type(array.dtype) if dtype is None else dtype)
-        made, idle = contents.fresh(device_of(device), element, shape)
-        contents.copy_from_numpy(made, array, idle)
-        return made
+        return contents.from_array(Tensor, as_device(device), array, dtype)
 
     @staticmethod
     def from_dlpack(device: Any, array: Any, dtype: Any = None) -> Tensor:
@@ -193,7 +138,7 @@ class Tensor:
         Raises:
             UnsupportedArgumentError: if it is no such array, or of a dtype that Slang does not have.
         """
-        return foreign_memory.from_dlpack(device_of(device), array, dtype)
+        return foreign_memory.from_dlpack(Tensor, as_device(device), array, dtype)
 
     # ---- contents -----------------------------------------------------------------------------------------------
 
@@ -245,8 +190,6 @@ class Tensor:
 
     def cursor(self, start: int = 0, count: int | None = None) -> BufferCursor:
         """The elements, to be read and written one by one; see `BufferCursor`."""
-        from fusepy.cursor import BufferCursor  # which works on tensors
-
         return BufferCursor(self, start, count)
 
     def item(self) -> Any:
@@ -277,17 +220,9 @@ class Tensor:
     # ---- shape --------------------------------------------------------------------------------------------------
 
     @property
-    def dtype(self) -> Type:
-        return self.element.type
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
     def T(self) -> Tensor:  # noqa: N802  # NumPy's name
         """A view with all axes reversed."""
-        return self._seen(views.transposed, None)
+        return self.seen(views.transposed, None)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -298,7 +233,7 @@ class Tensor:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> Tensor:
-        return self._seen(views.indexed, index)
+        return self.seen(views.indexed, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         contents.assign(self[index], value)
@@ -309,7 +244,7 @@ class Tensor:
         Raises:
             ShapeError: if the sizes differ or the tensor is not contiguous.
         """
-        return self._seen(views.reshaped, views.numbers(shape))
+        return self.seen(views.reshaped, views.numbers(shape))
 
     def view(self, shape: int | Sequence[int], dtype: Any = None) -> Tensor:
         """`reshape` as slangpy spells it; with a dtype, the components are taken from the last axes, or given to them.
@@ -327,7 +262,7 @@ class Tensor:
         Raises:
             ShapeError: unless each axis is named once.
         """
-        return self._seen(views.transposed, views.numbers(axes) if axes else None)
+        return self.seen(views.transposed, views.numbers(axes) if axes else None)
 
     def broadcast_to(self, *shape: int | Sequence[int]) -> Tensor:
         """A view stretched to `shape` by NumPy's rule; repeated elements have stride 0 and can be read only.
@@ -335,7 +270,7 @@ class Tensor:
         Raises:
             ShapeError: if the extents do not agree from the right.
         """
-        return self._seen(views.broadcast, views.numbers(shape))
+        return self.seen(views.broadcast, views.numbers(shape))
 
     def flatten_dtype(self) -> Tensor:
         """A view as scalars: the components of vectors, matrices and arrays become trailing axes.
@@ -344,19 +279,6 @@ class Tensor:
             UnsupportedArgumentError: for structs.
         """
         return recast.flattened(self)
-
-    def viewed(self, element: Element, shape: tuple[int, ...], strides: tuple[int, ...], start: int = 0) -> Tensor:
-        """A view of the same memory, `start` bytes in, without checks and without gradients; for the rest of fusepy."""
-        return Tensor(self.device, element, shape, block=self.block, offset=self.origin + start, strides=strides)
-
-    def _seen(self, view: Any, argument: Any) -> Tensor:
-        """The view that a function of `views` describes, of the gradients too."""
-        shape, strides, start = view(self.shape, self.strides, argument)
-        check_rank(len(shape), "the view")
-        made = self.viewed(self.element, shape, strides, start * self.element.nbytes)
-        if self.grads is not None:
-            made.attach(*(None if g is None else g._seen(view, argument) for g in self.grads))
-        return made
 
     # ---- gradients ----------------------------------------------------------------------------------------------
 
@@ -383,13 +305,6 @@ class Tensor:
         made.attach(grad_in, grad_out)
         return made
 
-    def attach(self, grad_in: Tensor | None, grad_out: Tensor | None) -> None:
-        """Sets the gradients of a view that was just made, without checks; for the rest of fusepy."""
-        self.grads = (grad_in, grad_out)
-        self.key = self.element.key(("pair", telling(self.shape)), self.device)
-        # both halves of a pair are indexed in one way
-        self.linear = self.linear and all(g is None or g.linear for g in self.grads)
-
     @property
     def grad_in(self) -> Tensor | None:
         """The gradient that is read; ``None`` where there is none."""
@@ -408,10 +323,6 @@ class Tensor:
         given, collected = self.grads
         return given if collected is None else collected
 
-    def detach(self) -> Tensor:
-        """This tensor without gradients, in the same memory."""
-        return self.viewed(self.element, self.shape, self.strides)
-
     # ---- memory, and sharing it ---------------------------------------------------------------------------------
 
     @property
@@ -422,16 +333,6 @@ class Tensor:
             ExportError: for memory of another framework, which is in no buffer.
         """
         return sharing.buffer(self)
-
-    @property
-    def offset(self) -> int:
-        """Byte offset of the first element in `buffer`."""
-        return self.block.offset + self.origin
-
-    @property
-    def base(self) -> int:
-        """Elements between the lowest address of the tensor and its first element; not 0 where an axis runs backwards."""
-        return (self.address - self.low) // self.element.nbytes
 
     def torch(self) -> Any:
         """A torch tensor of the contents: in the same memory where torch can reach it, else a copy on the CPU.
@@ -464,8 +365,4 @@ class Tensor:
         return f"Tensor({self.dtype}{list(self.shape)}{grads} on {self.device.name})\n{self.to_numpy()}"
 
 
-def device_of(device: Any) -> Device:
-    """The fusepy device behind a fusepy or slangpy one, or the default one."""
-    from fusepy.device import as_device  # the default device is chosen there, which needs the backend
-
-    return as_device(device)
+Tensor.plain = Tensor

@@ -35,6 +35,7 @@ from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operato
 from fusepy.nested import Tree, check_finite, rebuilt
 from fusepy.nodes import GraphValue, misplaced
 from fusepy.place import user_line
+from fusepy.symbolic import TRACING
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced
 
@@ -45,12 +46,10 @@ if TYPE_CHECKING:
     from fusepy.backend.source import ModuleSource
     from fusepy.binding import Setup
 
-_current: ContextVar[Trace | None] = ContextVar("fusepy_trace", default=None)
-
 
 def current_trace() -> Trace | None:
     """The trace that is being recorded in this thread or task."""
-    return _current.get()
+    return TRACING.get()
 
 
 class Trace:
@@ -104,16 +103,16 @@ class Trace:
     @contextmanager
     def recording(self) -> Generator[Trace, None, None]:
         """Makes this the current trace; afterwards its values are dead."""
-        token = _current.set(self)
+        token = TRACING.set(self)
         try:
             yield self
         finally:
-            _current.reset(token)
+            TRACING.reset(token)
             self.active = False
 
     def innermost(self) -> Trace:
         """The body that is recorded inside this trace, or else the trace itself."""
-        now = _current.get()
+        now = TRACING.get()
         return now if now is not None and self in now.chain else self
 
     def argument(self, name: str, value: Any, map: ArgMap | None = UNSAID) -> Any:

@@ -9,13 +9,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 from fusepy.backend.arraynames import ArrayNames
 from fusepy.backend.coordinates import decoded, linear_index
-from fusepy.backend.emit import RegionKernel, Target
+from fusepy.backend.emit import RegionKernel
 from fusepy.backend.fold_operands import accumulators_of, epilogue_operands, join_graph
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.folds import accumulator_text
 from fusepy.backend.intrinsics import unhidden
 from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, from_storage, is_split, join, parts, pointee, reach
 from fusepy.backend.options import Options
+from fusepy.backend.target import Target
 from fusepy.backend.tuning import Shape
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.base import declare

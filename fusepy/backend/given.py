@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fusepy.backend.marshals.base import Bound, Operand
+from fusepy.backend.bound import Bound
+from fusepy.backend.marshals.base import Operand
 from fusepy.backend.overlap import shares
 from fusepy.backend.runtime import Device
 from fusepy.element import Element

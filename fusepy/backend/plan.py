@@ -32,20 +32,12 @@ from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import output_feeds, result_dims
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind
+from fusepy.recast import TrailingMismatch
 from fusepy.tensor import Tensor
 
 Build = Callable[[Node, Variant], Kernel]
 LINEAR_LIMIT = 1 << 31  # beyond it 32-bit arithmetic on indices may wrap
 RECIPES = 256
-
-
-class TrailingMismatch(Exception):
-    """The trailing axes of an argument are not what this plan was resolved for: the call must be resolved again."""
-
-    def __init__(self, saw: tuple[int, ...], expected: tuple[int, ...]):
-        super().__init__(f"trailing axes {expected} wanted, shape {saw} given")
-        self.saw = f"shape {saw}"
-        self.expected = f"trailing axes {expected}"
 
 
 class Plan:

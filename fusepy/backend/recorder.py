@@ -10,13 +10,12 @@ import sys
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import slangpy as spy
 
-from fusepy.backend.marshals.base import Bound
+from fusepy.backend.bound import Bound
 from fusepy.errors import ArgumentError
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.queue import Queue
@@ -53,6 +52,16 @@ def misplaced(value: Any, what: str) -> ArgumentError:
     return ArgumentError(
         f"{what}() got a {type(value).__name__}", hint=f"a call runs at once; to record it, write {what}.append_to(encoder, …)"
     )
+
+
+@runtime_checkable
+class Located(Protocol):
+    """What lies in memory with addresses: tensors."""
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """The addresses of its first byte and of the one behind its last; several where it lies in several places."""
+        ...
 
 
 class Recorder:
@@ -167,9 +176,8 @@ def _meet(some: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) ->
 
 def _ranges(value: Any) -> list[tuple[int, int]]:
     """The addresses of all tensors and buffers in something kept."""
-    if isinstance(value, Tensor):
-        both = [value, *(g for g in value.grads or () if g is not None)]
-        return [(t.low, t.high) for t in both]
+    if isinstance(value, Located):
+        return value.spans
     if isinstance(value, spy.Buffer):
         return [(value.device_address, value.device_address + value.size)]
     if isinstance(value, Bound):

@@ -17,7 +17,7 @@ import slangpy as spy
 from fusepy.backend.cache import DiskCache
 from fusepy.backend.cachefile import sealed, unsealed
 from fusepy.backend.compiler import Compiler
-from fusepy.backend.emit import Target
+from fusepy.backend.counters import Counters
 from fusepy.backend.facts import FACTS_VERSION, Facts
 from fusepy.backend.idle import Lost, give, leave_to_parent, lost_error, settle
 from fusepy.backend.live import Live
@@ -27,19 +27,12 @@ from fusepy.backend.queue import Queue
 from fusepy.backend.recorder import outlive
 from fusepy.backend.source import ModuleSource
 from fusepy.backend.spellings import Spellings
+from fusepy.backend.strided_copy import StridedCopies
+from fusepy.backend.target import Target
 from fusepy.backend.transfer import Transfer
 from fusepy.backend.waiting import holds
 
 MAX_LIVE_PLANS = 256  # with the sessions behind them 640 MB of resident memory, measured with 1,000 functions
-
-
-class Counters:
-    """What `fusepy.stats` reports for one device."""
-
-    __slots__ = ("disk_hits", "disk_misses", "dispatches", "kernels_compiled", "plan_hits", "plan_misses")
-
-    def __init__(self) -> None:
-        self.dispatches = self.kernels_compiled = self.plan_hits = self.plan_misses = self.disk_hits = self.disk_misses = 0
 
 
 class Device(Spellings):
@@ -80,6 +73,7 @@ class Device(Spellings):
         self.cache = DiskCache.from_environment()
         self.counters = Counters()
         self.target = Target(_kind(sgl))
+        self.copies = StridedCopies(sgl, self.compiler, self.target, self.counters)
         self.features = frozenset(f.name for f in sgl.features)
         self.kernels: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # live ones by cache key
         self._facts: dict[str, Facts] = {}
@@ -93,7 +87,6 @@ class Device(Spellings):
         self.shares_cuda = shares_cuda  # whether it was opened in torch's CUDA context, so that addresses mean the same
         self.tape: list[Any] | None = None  # takes down what is launched (`kernel.Launch`), for a program's later calls
         self.element_keys: dict[tuple[Any, object], object] = {}  # by element, and rank or what else is told (`Element.key`)
-        self.copies: Any = None  # the module that copies between strides, once it is needed
         self.lost: str | None = None  # why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
         _open.add(self)
@@ -210,7 +203,7 @@ class Device(Spellings):
 
     def _replace(self, cause: str) -> None:
         """Puts what raises `DeviceLostError` in the place of everything that reaches the native device."""
-        self._sgl = self.queue = self.transfer = self.pool = self.compiler = cast("Any", Lost(cause))
+        self._sgl = self.queue = self.transfer = self.pool = self.compiler = self.copies = cast("Any", Lost(cause))
         self.__dict__.pop("point_sampler", None)
 
     def lose_in_child(self) -> None:
@@ -218,7 +211,8 @@ class Device(Spellings):
         if self.lost is None:
             if self._dropped is not None:
                 self._dropped.detach()
-            leave_to_parent(self._sgl, self.queue, self.transfer, self.pool, self.compiler, self.__dict__.get("point_sampler"))
+            held = (self._sgl, self.queue, self.transfer, self.pool, self.compiler, self.copies)
+            leave_to_parent(*held, self.__dict__.get("point_sampler"))
             self.lock = threading.RLock()
             self.lost = "it was opened before a fork, and a GPU context does not survive one in the child"
             self._replace(self.lost)
@@ -268,6 +262,7 @@ class Device(Spellings):
                 plan = self._plans.popitem()[1]()
                 if plan is not None:
                     plan.evict()
+            self.copies.clear()
             self.compiler.forget()
             self._facts.clear()
             self.wait()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fusepy.backend.marshals.base import Bound
+from fusepy.backend.bound import Bound
 from fusepy.backend.overlap import shares
 from fusepy.backend.replay import Likeness, Replay, likeness
 from fusepy.backend.steps import Step, place_barriers

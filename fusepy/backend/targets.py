@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import slangpy as spy
 
+from fusepy.backend.bound import Bound
 from fusepy.backend.cudatexture import check_stored, check_texture
-from fusepy.backend.marshals.base import Bound
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.runtime import Device
 from fusepy.backend.sinks import Sink, sink_type

@@ -11,7 +11,7 @@ from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.constant import Components, check_features, components
 from fusepy.element import Element, scalar_type
 from fusepy.errors import RangeError, ShapeError, UnsupportedArgumentError
-from fusepy.host_arrays import refuse_loss
+from fusepy.host_arrays import list_array
 from fusepy.ir.ranges import check_range
 from fusepy.ir.strides import telling
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
@@ -169,30 +169,3 @@ class ListMarshal:
         element = Element.of(type)
         check_range(array, type, "a number in a list")
         return Tensor.from_numpy(device, array.astype(element.dtype), element)
-
-
-def list_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """A nested list as an array of bool, int64 or float64.
-
-    Raises:
-        ShapeError: for ragged lists.
-        UnsupportedArgumentError: for anything but numbers.
-    """
-    refuse_loss(value)
-    try:
-        array = np.array(value)
-    except ValueError:
-        raise ShapeError("a nested list is ragged", saw=repr(value)[:60], hint="give every row the same length") from None
-    if array.size == 0:
-        return array.astype(np.float64)
-    if array.dtype.kind == "f" and array.max() >= 1 << 63:  # NumPy makes floats of integers on both sides of this
-        exact = np.array(value, object)
-        if all(isinstance(n, int) and 0 <= n < 1 << 64 for n in exact.ravel().tolist()):
-            return exact.astype(np.uint64)
-    if array.dtype.kind == "O" and all(isinstance(n, int) for n in array.ravel().tolist()):
-        raise RangeError("a list holds a number beyond 64 bits", saw=repr(value)[:60], hint="no Slang integer is that wide")
-    if array.dtype.kind not in "biuf":
-        raise UnsupportedArgumentError(
-            f"a list of {array.dtype} values", saw=repr(value)[:60], expected="numbers", hint="lists hold bool, int or float"
-        )
-    return array

@@ -61,21 +61,6 @@ class Marshal(Protocol):
         ...
 
 
-class Bound:
-    """The device form of a resource: what is bound under its name, and the extents that it has as an array.
-
-    Attributes:
-        sampler: what its texels are read with, where that takes one.
-    """
-
-    __slots__ = ("sampler", "shape", "value")
-
-    def __init__(self, value: Any, shape: tuple[int, ...], sampler: Any = None):
-        self.value = value
-        self.shape = shape
-        self.sampler = sampler
-
-
 OWN = "own"  # in the name of a texture whose texels their own threads overwrite with a result, before the number of the result
 
 

@@ -12,7 +12,8 @@ from fusepy.backend.marshals.array import NumPyMarshal, check_features
 from fusepy.backend.marshals.base import Description
 from fusepy.element import Element, scalar_type
 from fusepy.errors import ShapeError, UnsupportedArgumentError
-from fusepy.foreign_memory import CPU, Foreign, dlpack_place, from_cuda, host_view_of
+from fusepy.foreign_block import Foreign
+from fusepy.foreign_memory import CPU, dlpack_place, from_cuda, host_view_of
 from fusepy.ir.strides import telling
 from fusepy.ir.types import Kind, Type
 from fusepy.tensor import Tensor
@@ -151,7 +152,7 @@ class DLPackMarshal:
     def place(self, value: Any, type: Type, device: Device) -> Tensor:
         if dlpack_place(value) != CPU:
             check_features(type, device)
-            return from_cuda(device, value)
+            return from_cuda(Tensor, device, value)
         return self._numpy.place(host_view_of(value), type, device)
 
 

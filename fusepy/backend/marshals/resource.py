@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
-from fusepy.backend.marshals.base import BLOCK, Bound, Description, Field, Operand, Variant
+from fusepy.backend.bound import Bound
+from fusepy.backend.marshals.base import BLOCK, Description, Field, Operand, Variant
 from fusepy.element import Element
 from fusepy.errors import ShapeError, UnsupportedArgumentError
-from fusepy.foreign_memory import Foreign
+from fusepy.foreign_block import Foreign
 from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE
 from fusepy.ir.resources import BYTES
 from fusepy.ir.types import Kind, Type

@@ -74,7 +74,7 @@ class TorchMarshal:
             return self._numpy.place(host_view(value), type, device)
         check_device(value, device)
         check_features(type, device)
-        return from_cuda(device, value.detach())
+        return from_cuda(Tensor, device, value.detach())
 
 
 def in_cuda(value: Any) -> bool:
@@ -156,4 +156,4 @@ def target(given: Any, device: Device, name: str) -> Tensor | Array:
     if given.device.type == "cpu":
         return host_view(given)
     check_device(given, device)
-    return from_cuda(device, given)
+    return from_cuda(Tensor, device, given)

@@ -1,0 +1,234 @@
+"""Copies of memory between any strides, by one kernel that is written by hand: it needs the compiler and the queue only.
+
+An element is so many words, so there is no kernel for each type. Sizes and strides are parameters; a kernel is compiled for a
+size of words, a number of axes, and arithmetic of 32 or 64 bits. Axes that lie behind one another in both memories are one.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import slangpy as spy
+
+from fusepy.backend.compiler import Compiler, digest_name
+from fusepy.backend.counters import Counters
+from fusepy.backend.queue import Queue
+from fusepy.backend.target import Target
+
+Axis = tuple[int, int, int]  # extent, bytes from one to the next in the source, and in the target
+_WORDS = {16: "uint4", 8: "uint2", 4: "uint", 2: "uint16_t", 1: "uint8_t"}
+_LANES = 8  # of the vectors in which a software driver runs the threads of a group
+_THREADS = 256
+_GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis
+_PER_GROUP = 8192  # words that are worth a group of a software driver
+_SHORT = 16  # a last axis below this is copied by one thread
+_LIMIT = 1 << 30  # words beyond which 32 bits may not hold an index, or a step behind the last one
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two memories.
+
+    Attributes:
+        address: of the first element.
+        low: the lowest address of all elements, which is another one where an axis runs backwards.
+        strides: bytes from one element to the next along each axis.
+    """
+
+    address: int
+    low: int
+    strides: Sequence[int]
+
+
+def merged(shape: Sequence[int], nbytes: int, source: Sequence[int], target: Sequence[int]) -> list[Axis]:
+    """The axes of a copy in bytes, the last one runs through the bytes of an element; as few as possible.
+
+    Example:
+        >>> merged((2, 3), 4, (12, 4), (12, 4)), merged((2, 3), 4, (24, 8), (12, 4))
+        ([(24, 1, 1)], [(6, 8, 4), (4, 1, 1)])
+    """
+    axes: list[Axis] = [(nbytes, 1, 1)]
+    for extent, s, t in reversed([*zip(shape, source, target)]):
+        inner, inner_s, inner_t = axes[0]
+        if extent == 1:
+            continue
+        if s == inner * inner_s and t == inner * inner_t:
+            axes[0] = (extent * inner, inner_s, inner_t)
+        else:
+            axes.insert(0, (extent, s, t))
+    return axes
+
+
+def in_words(axes: Sequence[Axis], addresses: Sequence[int]) -> tuple[int, list[Axis]]:
+    """The size of the largest word that everything is made of, and the axes in such words.
+
+    Example:
+        >>> in_words([(6, 8, 4), (4, 1, 1)], (64, 96))
+        (4, [(6, 2, 1)])
+    """
+    *outer, (nbytes, _, _) = axes
+    common = math.gcd(nbytes, *addresses, *(abs(step) for _, s, t in outer for step in (s, t)))
+    size = math.gcd(common, 16)
+    words = [(n, s // size, t // size) for n, s, t in outer]
+    return size, [*words, (nbytes // size, 1, 1)] if nbytes != size or not words else words
+
+
+class StridedCopies:
+    """The copies of one device, with the kernels that they have needed so far."""
+
+    def __init__(self, sgl: spy.Device, compiler: Compiler, target: Target, counters: Counters):
+        self._sgl = sgl
+        self._compiler = compiler
+        self._target = target
+        self._counters = counters
+        self._kernels: dict[tuple[int, int, bool], _Kernel] = {}
+
+    def record(self, queue: Queue, shape: Sequence[int], nbytes: int, source: Side, target: Side) -> None:
+        """Records a copy of all elements, of `nbytes` each; the device's lock is held.
+
+        There is one element at least, and the two memories have none in common.
+
+        Raises:
+            CompileError: if Slang or the driver rejects the kernel.
+        """
+        axes = merged(shape, nbytes, source.strides, target.strides)
+        size, axes = in_words(axes, (source.address, source.low, target.address, target.low))
+        walks = self._target.kind == "software"
+        if walks:
+            axes = _for_lanes(axes)
+        count = math.prod(n for n, _, _ in axes)
+        reach = max(count, *(sum((n - 1) * abs(axis[k]) for n, *axis in axes) for k in (0, 1)))
+        groups, parts = _walk(axes) if walks else (-(-count // _THREADS), [count])
+        bases = [(side.address - side.low) // size for side in (source, target)]
+        key = (size, len(axes), reach >= _LIMIT)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = self._kernels[key] = _Kernel(self._sgl, self._compiler, self._target, *key)
+            self._counters.kernels_compiled += 1
+        kernel.launch(queue, source.low, target.low, [*bases, *(number for axis in axes for number in axis), *parts], groups)
+        self._counters.dispatches += 1
+
+    def clear(self) -> None:
+        """Gives up the kernels."""
+        self._kernels.clear()
+
+
+def _for_lanes(axes: list[Axis]) -> list[Axis]:
+    """The axes so that the last is short, for one thread, and the lanes of a group run along the one before it."""
+    outer = axes if axes[-1][0] >= _SHORT or len(axes) == 1 else axes[:-1]
+    last = (1, 0, 0) if outer is axes else axes[-1]
+    if outer[-1][0] < _LANES:  # its lanes would idle; the order of axes is nobody's
+        longest = max(range(len(outer)), key=lambda i: outer[i][0])
+        outer = [*outer[:longest], *outer[longest + 1 :], outer[longest]]
+    return [*outer, last]
+
+
+def _walk(axes: Sequence[Axis]) -> tuple[int, list[int]]:
+    """How many groups copy rows, and what they are told: rows for each, words of a row for each, parts of a row, all rows."""
+    *outer, (extent, _, _), (short, _, _) = axes
+    rows, wanted = math.prod(n for n, _, _ in outer), max(_PER_GROUP // short, _LANES)
+    parts = -(-extent // wanted)
+    several = max(1, wanted // extent)
+    return -(-rows // several) * parts, [several, min(extent, wanted), parts, rows]
+
+
+class _Kernel:
+    """The compiled kernel for words of `size` bytes along `rank` axes, with `wide` arithmetic or that of 32 bits."""
+
+    def __init__(self, sgl: spy.Device, compiler: Compiler, target: Target, size: int, rank: int, wide: bool):
+        in_entry = target.entry_point_block
+        text = (_walking if target.kind == "software" else _flat)(_WORDS[size], rank, wide, in_entry)
+        name = digest_name("copy", text)
+        sgl.set_cuda_context_current()  # this may be another thread than the last
+        program = compiler.compile(name, text, (), (), "copy_strided").program
+        self._pipeline = sgl.create_compute_pipeline(program)
+        self._root = sgl.create_root_shader_object(program)
+        cursor = spy.ShaderCursor(self._root)  # which does not keep the root alive
+        self._block = (cursor.find_entry_point(0) if in_entry else cursor)["block"]
+        numbers = 2 + 3 * rank + (4 if target.kind == "software" else 1)
+        self._format = f"<QQ{numbers}{'q' if wide else 'i'}"
+        if in_entry:
+            parameters = program.layout.entry_points[0].parameters
+            layout = next(parameters[i] for i in range(len(parameters)) if parameters[i].name == "block").type_layout
+        else:
+            layout = program.reflection["block"].type_layout
+        assert layout.size >= struct.calcsize(self._format), (layout.size, self._format)
+        self._packed = bytearray(layout.size)  # in which the rest is padding
+        self._data = np.frombuffer(self._packed, np.uint8)
+
+    def launch(self, queue: Queue, source: int, target: int, numbers: Sequence[int], groups: int) -> None:
+        """Records the copy; the device's lock is held."""
+        struct.pack_into(self._format, self._packed, 0, source, target, *numbers)
+        self._block.set_data(self._data)
+        grid = [groups, 1, 1] if groups <= _GROUPS_PER_ROW else [_GROUPS_PER_ROW, -(-groups // _GROUPS_PER_ROW), 1]
+        queue.dispatch(self._pipeline, self._root, grid)
+
+
+def _frame(word: str, rank: int, wide: bool, in_entry: bool, parts: str, threads: int, body: Sequence[str]) -> str:
+    """The text of a kernel."""
+    index = "int64_t" if wide else "int"
+    names = ["from", "to", *(f"{what}{axis}" for axis in range(rank) for what in "est"), *parts.split()]
+    lines = ["struct Block", "{", f"    {word}* source;", f"    {word}* target;", *(f"    {index} {n};" for n in names), "};"]
+    lines += [] if in_entry else ["uniform Block block;"]
+    block = ", uniform Block block" * in_entry
+    lines += [
+        '[shader("compute")]',
+        f"[numthreads({threads}, 1, 1)]",
+        f"void copy_strided(uint3 group : SV_GroupID, uint lane : SV_GroupIndex{block})",
+        "{",
+        f"    {index} at = {index}(group.y) * {_GROUPS_PER_ROW} + {index}(group.x);",
+        f"    {index} a = block.from, b = block.to;",
+        *(f"    {line}" for line in body),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _steps(rest: str, axes: range, index: str) -> list[str]:
+    """Lines that take a count apart into places along axes, the last one fastest, and add these to `a` and `b`."""
+    lines: list[str] = []
+    for axis in reversed(axes):
+        place = rest if axis == axes[0] else f"{rest} % block.e{axis}"
+        lines += [f"{index} i{axis} = {place};", f"a += i{axis} * block.s{axis};", f"b += i{axis} * block.t{axis};"]
+        lines += [] if axis == axes[0] else [f"{rest} /= block.e{axis};"]
+    return lines
+
+
+def _flat(word: str, rank: int, wide: bool, in_entry: bool) -> str:
+    """For a GPU: a thread for each word."""
+    index = "int64_t" if wide else "int"
+    body = [f"{index} rest = at * {_THREADS} + {index}(lane);", "if (rest >= block.count) return;"]
+    body += [*_steps("rest", range(rank), index), "block.target[b] = block.source[a];"]
+    return _frame(word, rank, wide, in_entry, "count", _THREADS, body)
+
+
+def _walking(word: str, rank: int, wide: bool, in_entry: bool) -> str:
+    """For a driver on the CPU: a group walks along rows, so that only a new row costs divisions."""
+    index, x, short = "int64_t" if wide else "int", rank - 2, rank - 1
+    one = [
+        f"{index} c = a + x * block.s{x}, d = b + x * block.t{x};",
+        f"for ({index} k = 0; k < block.e{short}; ++k)",
+        f"    block.target[d + k * block.t{short}] = block.source[c + k * block.s{short}];",
+    ]
+    body = [
+        f"{index} row = at / block.parts * block.several;",
+        f"{index} first = at % block.parts * block.segment;",
+        f"{index} end = min(first + block.segment, block.e{x});",
+        f"{index} last = min(row + block.several, block.rows);",
+        "for (; row < last; ++row)",
+        "{",
+        f"    {index} rest = row;",
+        "    a = block.from;",
+        "    b = block.to;",
+        *(f"    {line}" for line in _steps("rest", range(x), index)),
+        f"    for ({index} x = first + {index}(lane); x < end; x += {_LANES})",
+        "    {",
+        *(f"        {line}" for line in one),
+        "    }",
+        "}",
+    ]
+    return _frame(word, rank, wide, in_entry, "several segment parts rows", _LANES, body)

@@ -1,0 +1,87 @@
+"""What ``Tensor(...)`` makes of what a user gives it: rows of numbers, an array, another tensor, or extents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+
+from fusepy.contents import copy_from_numpy, fresh, from_array, zeros
+from fusepy.element import Element, element_of
+from fusepy.errors import ArgumentError
+from fusepy.foreign_memory import from_dlpack
+from fusepy.host_arrays import list_array
+from fusepy.ir.ranges import check_range
+from fusepy.ir.types import BOOL, FLOAT
+from fusepy.recast import seen_as
+from fusepy.storage import Storage
+from fusepy.views import as_shape, numbers, reshaped
+
+if TYPE_CHECKING:
+    from fusepy.backend.runtime import Device
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Made = TypeVar("Made", bound=Storage)
+
+
+def constructed(made: type[Made], given: Sequence[Any], shape: Any, dtype: Any, device: Device) -> Made:
+    """What ``Tensor(...)`` makes of what a user gives: rows of numbers, an array, another tensor, or extents.
+
+    Raises:
+        ArgumentError: for something else, or nothing.
+        ShapeError, UnsupportedArgumentError, RangeError: for numbers that are no array of `dtype`.
+    """
+    while given and given[-1] is None:
+        given = given[:-1]
+    if not given or (len(given) == 1 and isinstance(given[0], tuple)):
+        wanted = cast("Any", given[0] if given else shape)
+        extents = cast("list[Any]", np.atleast_1d(wanted).tolist())
+        if (given and shape is not None) or not all(map(_is_whole, extents)):
+            raise _no_contents(wanted)
+        return zeros(made, device, element_of(FLOAT if dtype is None else dtype), as_shape(wanted))
+    tensor = _holding(made, given, dtype, device)
+    return tensor if shape is None else tensor.seen(reshaped, numbers((shape,)))
+
+
+def _holding(made: type[Made], given: Sequence[Any], dtype: Any, device: Device) -> Made:
+    first: Any = given[0]
+    if len(given) == 1 and isinstance(first, made):
+        return first.detach() if dtype is None else seen_as(first, element_of(dtype), first.shape)
+    if len(given) == 1 and isinstance(first, np.ndarray):
+        array, struct = cast("Array", first), None if dtype is None else element_of(dtype)
+        if struct is not None and struct.dtype.names is not None and array.dtype.names is None:
+            return _structs(made, array, struct, device)
+        return from_array(made, device, array, dtype)
+    if len(given) == 1 and hasattr(first, "__dlpack__"):
+        return from_dlpack(made, device, first, dtype)
+    if not all(isinstance(row, list) for row in given):
+        raise _no_contents(next(row for row in given if not isinstance(row, list)))
+    array = list_array(first if len(given) == 1 else list(given))
+    element = element_of((BOOL if array.dtype.kind == "b" else FLOAT) if dtype is None else dtype)
+    scalar = element.type.scalar
+    if scalar is not None:
+        if array.dtype.kind == "f" and not scalar.is_float:
+            raise ArgumentError(f"Tensor() of {element.type} would cut floats", saw=repr(first)[:60], hint="round them first")
+        check_range(array, scalar, "a number in a list")
+        array = array.astype(element.dtype)
+    return from_array(made, device, array, element) if scalar is not None else _structs(made, array, element, device)
+
+
+def _structs(made: type[Made], array: Array, element: Element, device: Device) -> Made:
+    """Structs from rows of plain numbers, whose last axis is one struct."""
+    tensor, idle = fresh(made, device, element, array.shape[:-1])
+    copy_from_numpy(tensor, array.astype(np.dtype(element.dtype[0].base)), idle)
+    return tensor
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+
+
+def _no_contents(saw: object) -> ArgumentError:
+    return ArgumentError(
+        "Tensor() takes lists of numbers, an array, another tensor, or a shape as a tuple",
+        saw="nothing" if saw is None else repr(saw)[:60],
+        hint="write Tensor([1, 2, 3]), Tensor([1, 2], [3, 4]), Tensor((4, 5)) or Tensor(shape=(4, 5), dtype=m.float3)",
+    )

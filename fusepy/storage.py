@@ -1,0 +1,158 @@
+"""`Storage`: elements with extents and strides in a block of device memory, which `Tensor` adds its methods to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+from fusepy.element import Element
+from fusepy.ir.argmap import check_rank
+from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
+from fusepy.ir.types import Type
+from fusepy.views import View
+
+if TYPE_CHECKING:
+    from fusepy.backend.block import Block
+    from fusepy.backend.runtime import Device
+    from fusepy.foreign_block import Foreign
+
+Self = TypeVar("Self", bound="Storage")
+
+
+class Storage:
+    """Elements in device memory; made as ``Storage(device, element, shape)``, of new memory unless a `block` is given.
+
+    Attributes:
+        address: of the first element; `low` and `high` are those of the first byte and of the one behind the last.
+        block: the memory, in which the first element lies `origin` bytes in.
+        strides: distances between neighbours along each axis, in elements.
+        linear: whether elements lie behind one another, those of the gradients too.
+        grads: gradients beside it: what is read, and what is added to.
+        key: everything of it that decides about code.
+    """
+
+    # `key` and `linear` are read on every call, so they are made once; `pending` is that of a lazy tensor (`LazyTensor`)
+    __slots__ = (
+        "__weakref__", "address", "block", "device", "element", "grads", "high", "key", "linear", "low", "origin", "pending",
+        "shape", "size", "strides",
+    )  # fmt: skip
+    plain: ClassVar[Any]  # the class of its views and copies
+
+    def __init__(
+        self,
+        data: Any = None,
+        element: Any = None,
+        extents: Any = None,
+        /,
+        *rows: Any,
+        block: Block | Foreign | None = None,
+        offset: int = 0,
+        strides: tuple[int, ...] | None = None,
+        shape: int | Sequence[int] | None = None,
+        dtype: Any = None,
+        device: Any = None,
+        needs_grads: bool = False,
+    ):
+        if element.__class__ is not Element:  # the user's call: all of fusepy names a device, an element and a shape
+            self.fill_in([data, element, extents, *rows], shape, dtype, device, needs_grads)
+            return
+        self.device: Device = data
+        self.element: Element = element
+        self.shape: tuple[int, ...] = extents
+        self.size = math.prod(extents)
+        self.block = data.pool.allocate(self.size * element.nbytes) if block is None else block
+        self.origin = offset
+        self.grads: tuple[Any, Any] | None = None
+        self.address = self.block.address + offset
+        # a trailing extent of 2 to 4 can change what Slang is offered, and so the program; other sizes never do
+        self.key = element.key(telling(extents) if element.scalar else len(extents), data)
+        if strides is None:
+            self.strides = contiguous_strides(extents)
+            self.linear = True
+            self.low = self.address
+            self.high = self.address + self.size * element.nbytes
+        else:
+            self.strides = strides
+            self.linear = is_contiguous(extents, strides)
+            low, high = span(extents, strides) if self.size else (0, 0)
+            self.low = self.address + low * element.nbytes
+            self.high = self.address + high * element.nbytes
+
+    def fill_in(self, given: Sequence[Any], shape: Any, dtype: Any, device: Any, needs_grads: bool) -> None:
+        """Makes it of what a user gives."""
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> Type:
+        return self.element.type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """The addresses of its memory and of that of its gradients: of the first byte, and of the one behind the last."""
+        return [(t.low, t.high) for t in (self, *(g for g in self.grads or () if g is not None))]
+
+    @property
+    def offset(self) -> int:
+        """Byte offset of the first element in `buffer`."""
+        return self.block.offset + self.origin
+
+    @property
+    def base(self) -> int:
+        """Elements between the lowest address of the tensor and its first element; not 0 where an axis runs backwards."""
+        return (self.address - self.low) // self.element.nbytes
+
+    def viewed(self: Self, element: Element, shape: tuple[int, ...], strides: tuple[int, ...], start: int = 0) -> Self:
+        """A view of the same memory, `start` bytes in, without checks and without gradients; for the rest of fusepy."""
+        made = self.plain(self.device, element, shape, block=self.block, offset=self.origin + start, strides=strides)
+        return cast("Self", made)
+
+    def seen(self: Self, view: Callable[..., View], argument: Any) -> Self:
+        """The view that a function of `views` describes, of the gradients too."""
+        shape, strides, start = view(self.shape, self.strides, argument)
+        check_rank(len(shape), "the view")
+        made = self.viewed(self.element, shape, strides, start * self.element.nbytes)
+        if self.grads is not None:
+            made.attach(*(None if g is None else g.seen(view, argument) for g in self.grads))
+        return made
+
+    def alike(self: Self, element: Element) -> Self:
+        """New memory for as many elements of a type, with arbitrary contents."""
+        return cast("Self", self.plain(self.device, element, self.shape))
+
+    def detach(self: Self) -> Self:
+        """This tensor without gradients, in the same memory."""
+        return self.viewed(self.element, self.shape, self.strides)
+
+    def attach(self, grad_in: Any, grad_out: Any) -> None:
+        """Sets the gradients of a view that was just made, without checks; for the rest of fusepy."""
+        self.grads = (grad_in, grad_out)
+        self.key = self.element.key(("pair", telling(self.shape)), self.device)
+        # both halves of a pair are indexed in one way
+        self.linear = self.linear and all(g is None or g.linear for g in self.grads)
+
+
+Storage.plain = Storage
+
+
+def overlap(a: Storage, b: Storage) -> bool:
+    """Whether `a` and `b` have an element in common; for views of other shapes, whether their spans meet.
+
+    Views that alternate along their first axis, as ``t[::2]`` and ``t[1::2]``, share nothing though their spans do.
+    """
+    return a.low < b.high and b.low < a.high and not _alternate(a, b)
+
+
+def _alternate(a: Storage, b: Storage) -> bool:
+    if not a.strides or not b.strides:
+        return False
+    period = a.strides[0] * a.element.nbytes
+    if period <= 0 or b.strides[0] * b.element.nbytes != period:
+        return False
+    rows = [t.high - t.low - (t.shape[0] - 1) * period for t in (a, b)]  # the bytes that one row spans
+    shift = (b.low - a.low) % period
+    return rows[0] <= shift and rows[1] <= period - shift

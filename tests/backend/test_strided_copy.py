@@ -1,0 +1,80 @@
+"""Copies between strides: every size of elements, axes that run backwards, repeat, or lie behind one another."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.backend.strided_copy import in_words, merged
+
+DTYPES = ["uint8_t", "half", "half3", "float", "float3", "double", "float4", "float3x3", "double4", "bool", "float[5]"]
+
+
+def viewed(t: Any, cut: random.Random) -> Any:
+    """A view of a tensor or an array: steps, reversed and reordered axes."""
+    steps = tuple(slice(None, None, cut.choice([1, 1, 2, 3, -1, -2])) for _ in range(t.ndim if t.ndim < 6 else 4))
+    return steps, cut.sample(range(len(steps)), len(steps))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_copies_are_what_numpy_has(device: Any, dtype: str) -> None:
+    cut = random.Random(dtype)
+    for shape in [(7,), (40, 3), (5, 4, 9), (3, 2, 4, 5), (2, 100, 33)]:
+        whole = fp.Tensor.empty(device, shape, dtype)
+        numbers = np.random.default_rng(0).integers(0, 2, whole.to_numpy().shape).astype(whole.element.dtype)
+        whole.copy_from_numpy(numbers)
+        for _ in range(3):
+            steps, order = viewed(whole, cut)
+            inner = range(len(shape), numbers.ndim)
+            view, wanted = whole[steps].transpose(*order), numbers[steps].transpose(*order, *inner)
+            np.testing.assert_array_equal(view.copy().to_numpy(), wanted)
+            over = fp.Tensor.zeros(device, (*view.shape, 2), dtype)
+            over[..., 1].copy_from(view)
+            np.testing.assert_array_equal(over.to_numpy()[(slice(None),) * len(shape) + (1,)], wanted)
+            assert not over[..., 0].to_numpy().any()
+        stretched = whole[:1].broadcast_to(6, *shape[1:])
+        np.testing.assert_array_equal(stretched.copy().to_numpy(), np.broadcast_to(numbers[:1], (6, *numbers.shape[1:])))
+
+
+def test_large_copies_take_many_groups(device: Any) -> None:
+    numbers = np.arange(3 * 400 * 1000, dtype=np.uint8).reshape(3, 400, 1000)
+    whole = fp.Tensor.from_numpy(device, numbers)
+    for view, wanted in [
+        (whole[:, ::2, 1:], numbers[:, ::2, 1:]),
+        (whole.T, numbers.T),
+        (whole.reshape(-1)[::-3], numbers.ravel()[::-3]),
+        (whole.reshape(-1, 4)[:, 1:], numbers.reshape(-1, 4)[:, 1:]),
+    ]:
+        np.testing.assert_array_equal(view.copy().to_numpy(), wanted)
+
+
+def test_axes_are_merged_and_words_as_large_as_they_can_be() -> None:
+    assert merged((4, 1, 5), 12, (60, 7, 12), (60, 60, 12)) == [(240, 1, 1)]
+    assert merged((4, 5), 12, (-60, 12), (60, 12)) == [(4, -60, 60), (60, 1, 1)]
+    assert in_words([(4, -60, 60), (60, 1, 1)], (64, 244, 0, 0)) == (4, [(4, -15, 15), (15, 1, 1)])
+    assert in_words([(240, 1, 1)], (64, 64, 32, 32)) == (16, [(15, 1, 1)])
+    assert in_words([(3, 2, 1), (1, 1, 1)], (5, 5, 0, 0)) == (1, [(3, 2, 1)])
+
+
+def test_copies_need_memory_of_their_own_and_are_not_traced(device: Any) -> None:
+    t = fp.Tensor.from_numpy(device, np.arange(8, dtype=np.float32))
+    with pytest.raises(fp.ShapeError, match="overlaps"):
+        t[1:].copy_from(t[:-1])
+    t[::2].copy_from(t[1::2])
+    t.copy_from(t)
+    assert t.tolist() == [1, 1, 3, 3, 5, 5, 7, 7]
+    function = fp.fuse(lambda x: x + t[::2].copy())
+    with pytest.raises(fp.TraceError, match="a copy of a tensor that a fused function uses"):
+        function(fp.Tensor.zeros(device, 4))
+
+
+def test_recorded_calls_read_what_a_copy_overwrites_before_it_does(device: Any) -> None:
+    t = fp.Tensor.from_numpy(device, np.arange(4, dtype=np.float32))
+    with fp.lazy():
+        twice = t + t
+    t.copy_from(fp.Tensor.zeros(device, 4))
+    assert twice.tolist() == [0, 2, 4, 6]
