@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from fusepy.compose import check_axes
 from fusepy.errors import TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Builder, Graph, Node, Value
@@ -167,7 +168,7 @@ class BodyTrace(Trace):
                 self.maps[found] = self.parent.maps[value]
         return found
 
-    def _common_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
+    def common_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
         return list(maps), None  # the loop or branch as a whole runs along them
 
     def start(self, name: str, type: Type, weak: bool = False) -> Traced:
@@ -177,6 +178,7 @@ class BodyTrace(Trace):
     def output(self, value: Any, loc: str | None) -> Value:
         """What the body returns, as one element."""
         found, said = self.operand(value, "captured", loc)
+        check_axes(self.body, found, said, loc)
         return found if found not in self.inside.outside else self.inside.element(Use(found, said, found.weak))
 
     def uses(self) -> list[Use]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusepy.bodies import BodyTrace
+from fusepy.compose import check_axes
 from fusepy.errors import ResolveError, TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
@@ -60,6 +61,7 @@ class Carries:
         values = [trace.operand(v, path, loc) for v, path in zip(found, paths)]
         self.leaves = [Leaf(path, v, said, v.type, v.weak) for (v, said), path in zip(values, paths)]
         for leaf in self.leaves:
+            check_axes(op, leaf.start, leaf.said, loc)
             if leaf.type.kind in _UNCARRIED:
                 raise TraceError(
                     f"{op}: {leaf.path} cannot be carried from step to step",

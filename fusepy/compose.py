@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusepy.aos import StructView, as_structs
 from fusepy.buffers import member_elements
 from fusepy.element import Element
-from fusepy.errors import FusepyError, ShapeError
+from fusepy.errors import FusepyError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.containers import BUFFER
-from fusepy.ir.graph import Attr, Value
+from fusepy.ir.containers import BUFFER, is_spread
+from fusepy.ir.graph import Attr, Node, Value
 from fusepy.ir.hints import components_hint, is_scalar_array
+from fusepy.ir.offers import describe
 from fusepy.ir.ops import OPS
+from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.oracle import Param, parts
 from fusepy.ir.refusals import wrong_members
 from fusepy.ir.resolve import member_offer
 from fusepy.ir.types import Kind, Type, pair_of
-from fusepy.mapping import Mapped
+from fusepy.mapping import AS_A_WHOLE, Mapped
 from fusepy.nested import Tree, check_finite, is_nested, naming
 from fusepy.place import user_line
 from fusepy.struct_choice import list_type, struct_type
@@ -125,7 +127,7 @@ def composed(trace: Trace, tree: Tree, type: Type, path: str) -> tuple[Value, Ar
     explicit = False
     for name, inner in tree.fields.items():
         value, map = operand(trace, inner, f"{path}.{name}", [members[name].type])
-        said = map if map is not UNSAID else trace.maps.get(value, UNSAID)
+        said = trace.maps.get(value, UNSAID).under(map)
         if value.container == BUFFER:
             value, said = member_elements(trace, value, said, members[name].type)
         operands.append(value)
@@ -195,11 +197,71 @@ def check_loose(trace: Trace, what: str, operands: Sequence[Value], loc: str | N
 
 
 def check_axes(op: str, value: Value, map: ArgMap, loc: str | None) -> None:
-    """Raises `ShapeError` where vmap leaves axes over for an operation on single elements."""
-    if map.dims is not None and len(map.dims) < value.rank:
+    """Raises `ShapeError` where vmap leaves axes over for an operation on single elements, or names those of components."""
+    if map.dims is None or is_spread(value):
+        return
+    left = value.rank - filled_axes(value, map.type)
+    if len(map.dims) < left:
         raise ShapeError(
-            f"{op}: vmap names {len(map.dims)} of the {value.rank} axes of a {value.type} array",
+            f"{op}: vmap names {len(map.dims)} of the {left} axes of a {value.type} array",
             place=loc,
             saw=map,
             hint="name a dimension for each axis" + (f"; or {components_hint(value)}" if is_scalar_array(value) else ""),
         )
+    if len(map.dims) > left:
+        raise ShapeError(
+            f"{op}: vmap names {len(map.dims)} axes of a value with {left}",
+            place=loc,
+            saw=f"{describe(value)} under {map}",
+            hint="name one grid dimension per leading axis, and none for those that a vcast takes as components",
+        )
+
+
+def call_map(
+    trace: Trace, values: Sequence[Value], maps: Sequence[ArgMap], attrs: Mapping[str, Attr], loc: str | None
+) -> tuple[list[ArgMap], ArgMap | None]:
+    """`Trace.common_map` for a call, some of whose operands may be arrays that Slang takes as one value without a mapping."""
+    unsaid = [i for i, (v, m) in enumerate(zip(values, maps)) if v.rank and m.dims is None]
+    if not unsaid or trace.body or not any(m.dims for m in maps):
+        return trace.common_map(values, maps)
+    uniform = {i: ArgMap((), maps[i].type) for i in unsaid}
+    placed, inherited = trace.common_map(values, [uniform.get(i, m) for i, m in enumerate(maps)])
+    op, tried = OPS["slang.call"], [maps[i] if i in uniform else m for i, m in enumerate(placed)]
+    answer = op.resolution(Node(op, values, tried, (), attrs, loc), trace.oracle)
+    whole = answer is not None and not any(answer.maps[i].dims for i in unsaid)
+    return (placed, inherited) if whole else (list(maps), None)
+
+
+def returned(trace: Trace, given: Any, path: str) -> Value:
+    """What a traced function gives back, under all that was said about it; a nested value is one whose struct was said.
+
+    The leading axes of an array stand in the order of the dimensions that they run along, and those that vmap does not name
+    follow as they are.
+
+    Raises:
+        ShapeError: if vmap names more axes than it has.
+    """
+    loc = user_line()
+    if is_nested(given):
+        type = trace.named[id(given)][1]
+        if trace.oracle.fields(type) is None:
+            raise UnknownNameError(
+                f"{path}() returns a value that was cast to {type}, and calls nothing of the module that has this struct",
+                place=loc,
+                hint=f"return m.{type}(…) of its fields, or what a function of the module gives",
+            )
+        return passed(trace, path, given, path, ())[0]
+    inner, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
+    value = trace.lift(inner)
+    known = trace.maps.get(value, UNSAID).under(said)
+    want, dims = known.type, known.dims
+    if want is not None and want.kind in AS_A_WHOLE:  # how a call takes it
+        want = want.scalar if value.type.kind is Kind.SCALAR else None
+    want = want or value.type
+    if dims is not None and not is_spread(value):
+        left = value.rank - filled_axes(value, want) - len(dims)
+        dims += tuple(range(max(dims, default=-1) + 1, max(dims, default=-1) + 1 + left))
+    if want is value.type and (dims is None or list(dims) == sorted(dims)):
+        check_axes("return", value, ArgMap(dims), loc)
+        return value
+    return trace.cast(value, want, ArgMap(dims), loc)

@@ -118,6 +118,16 @@ def _itself(self: Any) -> Any:
     return self
 
 
+@FusedFunction
+def _positive(a: Any) -> Any:
+    return a
+
+
+def _as_said(self: Mapped) -> Any:
+    """``+vmap(a, …)``: the value under its mapping, which in a trace it keeps."""
+    return self if current_trace() is not None or isinstance(unmapped(self), GraphValue) else _positive(self)
+
+
 def _copy(self: Tensor) -> Any:
     """``+t``, which NumPy copies."""
     trace = current_trace()
@@ -156,5 +166,6 @@ for _class in (Grid, Linspace, Generator):
     setattr(_class, "__bool__", _no_truth)  # noqa: B010
     setattr(_class, "__array__", no_array)  # noqa: B010
     setattr(_class, "__array_ufunc__", _array_ufunc)  # noqa: B010
+setattr(Mapped, "__pos__", _as_said)  # noqa: B010
 setattr(Mapped, "__array__", no_array)  # noqa: B010
 setattr(Mapped, "__array_ufunc__", _array_ufunc)  # noqa: B010

@@ -10,9 +10,10 @@ from typing import Any, cast, overload
 from fusepy.backend.recorder import is_encoder, misplaced
 from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
+from fusepy.compose import returned
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.refusals import none_error
-from fusepy.mapping import Mapped, Taken, unmapped
+from fusepy.mapping import unmapped
 from fusepy.nested import flat, is_nested, leaves_of, naming
 from fusepy.nodes import Use, several
 from fusepy.recorded import Recording
@@ -142,10 +143,8 @@ class FusedFunction(Caller):
                     passed[name] = trace.argument(name, dynamic[name], self._spec(position, name))
             result = self._function(**passed, **self._values)
             found: list[Any] = []
-            rebuild = flatten(result, found, self.__name__)
-            outputs = [self._output(trace, v) for v in found]
-            for output in outputs:
-                output.check(trace)
+            rebuild = flatten(result, found, self.__name__, lambda v: id(v) in trace.named)
+            outputs = [Traced(trace, returned(trace, v, self.__name__), None) for v in found]
             graph = trace.finish(outputs)
         warn_unrolled(graph)
         order = [*args, *kwargs.values()]
@@ -154,18 +153,6 @@ class FusedFunction(Caller):
         inputs = {n: range(s, s + count) for n, s, count in zip([*names[: len(args)], *kwargs], starts, counts)}
         positions = [i for n in passed for i in inputs[n]]
         return Recording(graph, trace, flat(order), positions, rebuild, nested=any(map(is_nested, order)))
-
-    def _output(self, trace: Trace, value: Any) -> Traced:
-        if isinstance(value, Taken):
-            value = value.value
-        if isinstance(value, Mapped):
-            raise ArgumentError(
-                f"{self.__name__}() returns a mapped value",
-                place=user_line(),
-                saw=repr(value)[:80],
-                hint="vmap says how a value meets others in a call or an operator: return what these give, or the value itself",
-            )
-        return value if isinstance(value, Traced) else Traced(trace, trace.lift(value), None)
 
     def _node_results(self, use: Use, outputs: int | None) -> Any:
         self._bind(use.args, use.kwargs)

@@ -16,7 +16,7 @@ from fusepy.place import user_line
 from fusepy.tensor import Tensor
 from fusepy.traced import Numberless
 
-_WHOLE = (Kind.ARRAY, Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)  # what a call takes an array as, which is no conversion
+AS_A_WHOLE = (Kind.ARRAY, Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)  # what a call takes an array as, which is no conversion
 
 
 class Mapped(Numberless):
@@ -139,7 +139,7 @@ def vcast(value: Any, type: Any) -> Any:
     wanted = type_of(type)
     cast = getattr(value, "_fusepy_cast", None)
     # a traced value records a conversion; that it is taken whole, or as the elements that it has, is said of one use
-    if cast is not None and wanted.kind not in _WHOLE:
+    if cast is not None and wanted.kind not in AS_A_WHOLE:
         known = value.type is wanted and not isinstance(value, Taken)
         return Taken(value, ArgMap(None, wanted)) if known else cast(wanted, type)
     inner, map = _unwrap(value)

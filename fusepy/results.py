@@ -13,16 +13,22 @@ from fusepy.traced import Traced
 Rebuild = Callable[[list[Any]], Any]
 
 
-def flatten(result: Any, leaves: list[Any], name: str) -> Rebuild:
+def flatten(result: Any, leaves: list[Any], name: str, is_leaf: Callable[[Any], bool] = lambda value: False) -> Rebuild:
     """Collects the leaves of a result and returns what puts new leaves into the same structure.
+
+    Args:
+        is_leaf: says which nested values are leaves as they are.
 
     Raises:
         ArgumentError: for a leaf that no kernel can produce.
     """
     if result is None:
         return lambda values: None
+    if is_leaf(result):
+        leaves.append(result)
+        return hand_back
     if isinstance(result, (list, tuple)):
-        join = _children(cast("Sequence[Any]", result), leaves, name)
+        join = _children(cast("Sequence[Any]", result), leaves, name, is_leaf)
         kind = cast("Any", type(cast("Any", result)))
         if hasattr(kind, "_fields"):  # a named tuple
             return lambda values: kind(*join(values))
@@ -30,11 +36,11 @@ def flatten(result: Any, leaves: list[Any], name: str) -> Rebuild:
     if isinstance(result, dict):
         given = cast("dict[Any, Any]", result)
         keys = list(given)
-        join = _children(list(given.values()), leaves, name)
+        join = _children(list(given.values()), leaves, name, is_leaf)
         return lambda values: dict(zip(keys, join(values)))
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         names = [f.name for f in dataclasses.fields(result) if f.init]
-        join = _children([getattr(result, n) for n in names], leaves, name)
+        join = _children([getattr(result, n) for n in names], leaves, name, is_leaf)
         cls = type(result)
         return lambda values: cls(**dict(zip(names, join(values))))
     if not isinstance(result, (Traced, Mapped, bool, int, float)) and not hasattr(result, "shape"):
@@ -48,13 +54,15 @@ def flatten(result: Any, leaves: list[Any], name: str) -> Rebuild:
     return hand_back
 
 
-def _children(items: Sequence[Any], leaves: list[Any], name: str) -> Callable[[list[Any]], list[Any]]:
+def _children(
+    items: Sequence[Any], leaves: list[Any], name: str, is_leaf: Callable[[Any], bool]
+) -> Callable[[list[Any]], list[Any]]:
     """Flattens each item; what is returned rebuilds all of them from their leaves."""
     cuts = [0]
     parts: list[Rebuild] = []
     start = len(leaves)
     for item in items:
-        parts.append(flatten(item, leaves, name))
+        parts.append(flatten(item, leaves, name, is_leaf))
         cuts.append(len(leaves) - start)
     return lambda values: [part(values[a:b]) for part, a, b in zip(parts, cuts, cuts[1:])]
 

@@ -13,7 +13,7 @@ from fusepy.arity import bind
 from fusepy.backend.marshals import marshal_of
 from fusepy.backend.options import NO_OPTIONS
 from fusepy.buffers import check_elements, chosen, elements_of
-from fusepy.compose import as_struct_input, check_axes, check_loose, passed
+from fusepy.compose import as_struct_input, call_map, check_axes, check_loose, passed
 from fusepy.device import default_device
 from fusepy.errors import (
     ArgumentError,
@@ -30,7 +30,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.power import refuse_negative
 from fusepy.ir.oracle import OUT
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
-from fusepy.mapping import Mapped
+from fusepy.mapping import AS_A_WHOLE, Mapped
 from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
 from fusepy.nested import Tree, check_finite, rebuilt
 from fusepy.nodes import GraphValue, misplaced
@@ -256,7 +256,7 @@ class Trace:
                 return user_operator(self, op, operands, [v.type for v in values])
         for value, map in zip(values, said):
             check_axes(op, value, map, loc)
-        maps, inherited = self._common_map(values, said)
+        maps, inherited = self.common_map(values, said)
         result = self.builder.add(OPS[op], values, maps, attrs, loc)[0]
         if op == "pow":
             refuse_negative(result.type, operands[1], loc)
@@ -264,7 +264,7 @@ class Trace:
             self.maps[result] = inherited
         return Traced(self, result, loc)
 
-    def _common_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
+    def common_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
         """Maps for operands that were all said to run along dimensions of a grid: over a grid of just these dimensions.
 
         The result inherits the dimensions, to meet other values where it is used. If one is not
@@ -283,7 +283,7 @@ class Trace:
     def shared_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
         """The same for a loop or branch, some of whose operands may be arrays that are passed whole."""
         spread = [i for i, (v, m) in enumerate(zip(values, maps)) if not (v.rank and m.dims == ())]
-        found, inherited = self._common_map([values[i] for i in spread], [maps[i] for i in spread])
+        found, inherited = self.common_map([values[i] for i in spread], [maps[i] for i in spread])
         new = dict(zip(spread, found))
         return [new.get(i, m) for i, m in enumerate(maps)], inherited
 
@@ -300,9 +300,8 @@ class Trace:
         """
         given, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
         value = self.lift(given, name)
-        known = self.maps.get(value, UNSAID)
-        dims = known.dims if said.dims is None else said.dims
-        want = known.type if said.type is None else said.type
+        known = self.maps.get(value, UNSAID).under(said)
+        dims, want = known.dims, known.type
         if want is not None and want is not value.type:
             value = self.cast(value, want, ArgMap(dims), loc)
             dims = self.maps.get(value, UNSAID).dims
@@ -317,18 +316,24 @@ class Trace:
 
     def cast(self, value: Value, type: Type, said: ArgMap, loc: str | None) -> Value:
         """`value` converted to a type, over its own axes; the result runs along what it was said to run along."""
-        known = ArgMap(self.maps.get(value, UNSAID).dims if said.dims is None else said.dims, type)
+        known = ArgMap(self.maps.get(value, UNSAID).under(said).dims, type)
         if value.container == BUFFER:
             seen = elements_of(self, value, type)
             if seen is not None:
                 return seen
-        if not value.container:  # axes of what is computed become no components
-            check_axes("vcast", value, known, loc)
-        (map,), inherited = self._common_map([value], [known])
+        check_axes("vcast", value, known, loc)
+        (map,), inherited = self.common_map([value], [known])
         made = self.builder.add(OPS["cast"], [value], [map], {"type": type.name}, loc)[0]
         if inherited is not None:
             self.maps[made] = inherited
         return made
+
+    def recast(self, value: Value, type: Type, loc: str | None) -> Value:
+        """`value` converted to a type, by way of the one that it was said to be."""
+        said = self.maps.get(value, UNSAID)
+        if said.type is not None and said.type not in (value.type, type.scalar) and said.type.kind not in AS_A_WHOLE:
+            value = self.cast(value, said.type, ArgMap(said.dims), loc)
+        return self.cast(value, type, UNSAID, loc)
 
     as_structs = as_struct_input
 
@@ -394,13 +399,11 @@ class Trace:
         declared = [[p for p in s.params if p.direction != OUT] for s in self.oracle.declared(alias, function)]
         operands: list[Value] = []
         maps: list[ArgMap] = []
-        explicit = False
         for i, value in enumerate(bind(self.oracle, alias, function, args, kwargs)):
             slots = [params[i] for params in declared if i < len(params)]
             operand, map = passed(self, function, value, slots[0].name if slots else f"arg{i}", [p.type for p in slots])
             operands.append(operand)
-            maps.append(map if map is not UNSAID else self.maps.get(operand, UNSAID))
-            explicit |= map.dims is not None
+            maps.append(self.maps.get(operand, UNSAID).under(map))
         if any(v.container == BUFFER for v in operands):
             slots = [[params[i].type for params in declared if i < len(params)] for i in range(len(operands))]
             operands, maps = chosen(self, alias, function, operands, maps, slots, dirs)
@@ -413,8 +416,8 @@ class Trace:
         if self.strict:
             attrs["strict"] = True
         inherited = None
-        if inherit and not explicit:
-            maps, inherited = self._common_map(operands, maps)
+        if inherit:
+            maps, inherited = call_map(self, operands, maps, attrs, loc)
         values = self.builder.add(OPS["slang.call"], operands, maps, attrs, loc)
         check_loose(self, function, operands, loc)
         if inherited is not None:
@@ -433,6 +436,8 @@ class Trace:
         self.options = self.options.joined(options, name)
 
     def finish(self, outputs: Sequence[Traced]) -> Graph:
+        if self._origins:
+            assert self.oracle is self.builder.oracle  # asking for it imports the modules of structs that nothing has called
         return self.builder.finish([o._value for o in outputs])  # pyright: ignore[reportPrivateUsage]
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNameError
-from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Kind, Type
 from fusepy.place import user_line
@@ -93,7 +92,7 @@ class Traced(Numberless):
             seen = trace.as_structs(trace.lift(self), type, spec)
             if seen is not None:
                 return Traced(trace, seen, loc)
-        return Traced(trace, trace.cast(trace.lift(self), type, UNSAID, loc), loc)
+        return Traced(trace, trace.recast(trace.lift(self), type, loc), loc)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # protocols that look for special methods must not record a member

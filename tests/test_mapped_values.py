@@ -138,3 +138,141 @@ def test_structs(device: Any) -> None:
     m = fp.Module.load_from_source(device, "mapped_structs", source)
     run = fp.fuse(lambda a, b: m.sum(fp.vmap(m.make(a), 0) + fp.vmap(m.make(b), 1)))
     same(run(A, B), (A[:, None] + B) + A[:, None] * B)
+
+
+def test_a_function_gives_back_its_arguments_as_they_were_mapped_and_cast(device: Any) -> None:
+    """A random law: the identity over `vmap` and `vcast` is NumPy's transpose and astype, in every structure and mode."""
+    rng = random.Random(9)
+
+    @fp.fuse
+    def identity(a: Any) -> Any:
+        return a
+
+    @fp.fuse
+    def nested(a: Any) -> Any:
+        return identity(a), {"again": [a]}
+
+    @fp.fuse
+    def branch(a: Any, positive: Any) -> Any:
+        return fp.cond(positive, lambda: a, lambda: a)
+
+    for k in range(24):
+        dtype = rng.choice((np.float32, np.int32, np.float64, np.int16, np.uint8))
+        rank = rng.randint(1, 3)
+        plain = (np.arange(math.prod(range(2, 2 + rank)), dtype=dtype) + dtype(k)).reshape(range(2, 2 + rank))
+        array = rng.choice((plain, plain[::-1], np.asfortranarray(plain), np.broadcast_to(plain, plain.shape)))
+        leading = rng.randint(0, rank)
+        dims = tuple(rng.sample(range(5), leading)) if rng.random() < 0.8 else None
+        want = array if dims is None else array.transpose([*np.argsort(dims, kind="stable"), *range(leading, rank)])
+        types = {"float": np.float32, "double": np.float64, "int": np.int32, "uint": np.uint32, "bool": np.bool_}
+        if array.shape[-1] <= 4 and (dims is None or leading < rank):
+            types |= {f"float{array.shape[-1]}": np.float32, f"double{array.shape[-1]}": np.float64}
+        type = rng.choice([*types, None])
+        value = array if rng.random() < 0.5 else fp.Tensor.from_numpy(device, array)
+        given: Any = value if dims is None else fp.vmap(value, dims)
+        given = given if type is None else fp.vcast(given, type)
+        want = want if type is None else want.astype(types[type])
+        mode = k % 4
+        if mode == 0:
+            same(_array(identity(given)), want)
+            same(_array(identity(given)), want)  # by the program that is there
+        elif mode == 1 and type is None and dims is not None and leading == rank:
+            same(_array(fp.fuse(lambda a: fp.vmap(a, dims))(value)), want)  # noqa: B023
+        elif mode == 2 or mode == 1:
+            first, more = nested(given)
+            same(_array(first), want)
+            same(_array(more["again"][0]), want)
+            if dims is None or leading == rank:  # else a branch would run for each row
+                same(_array(branch(given, True)), want)
+        else:
+            with fp.lazy():
+                late = identity(given)
+            same(_array(late), want)
+            graph = fp.Graph(inputs=["x"])
+            graph.set_outputs(graph.get_inputs()[0], identity.node()(graph.get_inputs()[0]))
+            for found in graph(given):
+                same(_array(found), want)
+
+
+def _array(value: Any) -> Any:
+    return value.to_numpy() if isinstance(value, fp.Tensor) else value
+
+
+def test_structs_come_back_as_they_were_mapped_and_cast(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "mapped_back", "struct Q { float x; float y; }; float of(Q q) { return q.x; }")
+    numbers = ramp(2, 3, 2)
+    identity = fp.fuse(lambda q: q)
+    for given in (fp.vcast(numbers, m.Q), identity(fp.vcast(numbers, m.Q))):
+        same(identity(given)["y"], numbers[..., 1])
+        same(identity(fp.vmap(given, (1, 0)))["x"], numbers[..., 0].T)
+        same(fp.fuse(lambda q: fp.fori_loop(0, 2, lambda i, c: c, q))(fp.vmap(given, (1, 0)))["x"], numbers[..., 0].T)
+    fields = fp.vcast({"x": fp.vmap(numbers[..., 0], (1, 0)), "y": 2}, m.Q)
+    back, also = fp.fuse(lambda q: (q, {"also": q, "x": m.of(q)}))(fields)
+    for found in (back, also["also"]):
+        same(found["x"], numbers[..., 0].T)
+        same(found["y"], np.full((3, 2), 2, F32))
+    same(also["x"], numbers[..., 0].T)
+    same(identity.declare(m.Q)(numbers)["y"], numbers[..., 1])
+
+
+@pytest.mark.req("V14")
+def test_results_of_calls_inherit_dimensions_as_those_of_operators_do(device: Any) -> None:
+    """Each program computes something of `a` along d0 and adds `c`; twice of it, by an operator, is known to inherit."""
+    m = fp.Module.load_from_source(device, "inherits", INHERITS)
+    a, c = ramp(2, start=1), ramp(2, 3)
+    v, w, p = ramp(2, 3, start=1), ramp(3, start=2), np.array([1, 0], np.int32)
+    double = 2 * a[:, None]
+    programs: dict[str, tuple[Any, Any]] = {
+        "a call": (lambda a, c: m.twice(fp.vmap(a, 0)) + c, double + c),
+        "a chain": (lambda a, c: m.add(m.halved(m.twice(m.twice(fp.vmap(a, 0)))), c), double + c),
+        "a number beside it": (lambda a, c: m.add(fp.vmap(a, 0), 1) + c, a[:, None] + 1 + c),
+        "a struct": (lambda a, c: m.both_of(m.make(fp.vmap(a, 0))) + c, double + c),
+        "a member": (lambda a, c: m.make(fp.vmap(a, 0)).x + c, a[:, None] + c),
+        "a method": (lambda a, c: m.make(fp.vmap(a, 0)).at(1) + c, double + c),
+        "an operator": (lambda a, c: (m.make(fp.vmap(a, 0)) + m.make(fp.vmap(a, 0))).x + c, double + c),
+        "fields": (lambda a, c: m.both_of({"x": fp.vmap(a, 0), "y": 1}) + c, a[:, None] + 1 + c),
+        "outputs": (lambda a, c: m.both(fp.vmap(a, 0))[1] + c, double + c),
+        "a vector": (lambda a, c: m.total(fp.vmap(v, 0), 1) + c, v.sum(1)[:, None] + 1 + c),
+        "a vector for all": (lambda a, c: m.inner(fp.vmap(v, 0), w) + c, (v @ w)[:, None] + c),
+        "a pointer": (lambda a, c: m.pick(w, fp.vmap(p, 0)) + c, w[p][:, None] + c),
+        "a whole array": (lambda a, c: m.first(w, fp.vmap(a, 0)) + c, w[0] + a[:, None] + c),
+        "a declaration": (lambda a, c: m.twice.declare(fp.vmapping(0))(a) + c, double + c),
+        "a function inside": (lambda a, c: fp.fuse(lambda x: m.twice(x))(fp.vmap(a, 0)) + c, double + c),
+        "a loop": (lambda a, c: fp.fori_loop(0, 1, lambda i, x: m.twice(x), fp.vmap(a, 0)) + c, double + c),
+        "a body": (lambda a, c: fp.fori_loop(0, 1, lambda i, x: x + m.twice(fp.vmap(a, 0)), c), double + c),
+        "a reduction": (lambda a, c: fp.sum(m.twice(fp.vmap(c, (1, 0))), axis=0) + fp.vmap(w, 0), 2 * c.sum(1) + w[:, None]),
+        "another dimension": (lambda a, c: m.twice(fp.vmap(a, 1)) * m.twice(fp.vmap(w, 0)), 4 * a * w[:, None]),
+    }
+
+    def all_of(a: Any, c: Any) -> Any:
+        return {name: program(a, c) for name, (program, _) in programs.items()}
+
+    fused = fp.fuse(all_of)
+    with fp.lazy():
+        late = fused(a, c)
+    for found in (fused(a, c), fused(a, c), late):
+        for name, (_, want) in programs.items():
+            assert np.array_equal(np.asarray(found[name]), want), name
+    one = fp.fuse(lambda a, c: m.twice(a) + c)
+    same(one(fp.vmap(a, 0), c), double + c)
+    graph = fp.Graph(inputs=["a", "c"])
+    x, y = graph.get_inputs()
+    graph.set_outputs(fp.fuse(programs["a chain"][0]).node()(x, y))
+    same(graph(a, c), double + c)
+
+
+INHERITS = """
+import fusepy;
+struct S { float x; float y; float at(float t) { return x + y * t; } };
+S operator+(S a, S b) { return { a.x + b.x, a.y + b.y }; }
+S make(float a) { return { a, a }; }
+float both_of(S s) { return s.x + s.y; }
+float twice(float a) { return 2 * a; }
+float halved(float a) { return a / 2; }
+float add(float a, float b) { return a + b; }
+void both(float a, out float b, out float c) { b = a; c = 2 * a; }
+float total(float3 v, float k) { return v.x + v.y + v.z + k; }
+float inner(float3 a, float3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+float pick(float* p, int i) { return p[i]; }
+float first(Tensor<float,1> t, float x) { return t[0] + x; }
+"""

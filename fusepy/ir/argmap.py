@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from fusepy.errors import ShapeError
-from fusepy.ir.types import Type
+from fusepy.ir.types import Kind, Type
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,19 @@ class ArgMap:
             raise ShapeError("an unresolved map cannot be composed", hint="run resolve_maps first")
         into = tuple(outer)
         return ArgMap(tuple(into[d] for d in self.dims), self.type)
+
+    def under(self, said: ArgMap) -> ArgMap:
+        """What is known of a value, and what one use says on top of it, which counts where both say something.
+
+        A use that takes the value whole (a pointer, a whole array, a resource) says nothing of axes and wants none to be said.
+
+        Example:
+            >>> print(ArgMap((1, 0)).under(ArgMap(None, Type.parse("float"))))
+            vmap(d1,d0) vcast(float)
+        """
+        whole = said.type is not None and said.type.kind in (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)
+        dims = self.dims if said.dims is None and not whole else said.dims
+        return ArgMap(dims, self.type if said.type is None else said.type)
 
     def is_identity(self, grid_rank: int) -> bool:
         return self.dims == tuple(range(grid_rank))

@@ -167,7 +167,23 @@ def test_row_3_operators_of_mapped_values(lib: Any) -> None:
     for function, value, *named in refused:
         misuse(lambda: fp.fuse(function)(value), fp.ShapeError, ValueError, *named)  # noqa: B023
     misuse(lambda: fp.fuse(lambda a, b: a + b)(fp.vmap(square, 0), fp.vmap(square, 1)), fp.ShapeError, ValueError, "1 of the 2")
-    misuse(lambda: fp.fuse(lambda x: fp.vmap(x, (1, 0)))(square), fp.ArgumentError, TypeError, "returns a mapped value")
+    same(fp.fuse(lambda x: fp.vmap(x, (1, 0)))(square), square.T)
+    misuse(
+        lambda: fp.fuse(lambda x: x)(fp.vmap(row, (0, 1))),
+        fp.ShapeError,
+        ValueError,
+        "return: vmap names 2 axes of a value with 1",
+    )
+    loops = (lambda x: fp.fori_loop(0, 2, lambda i, c: c, x), lambda x: fp.cond(fp.vmap(1, ()) > 0, lambda: x, lambda: x))
+    for loop in loops:
+        misuse(lambda: fp.fuse(loop).declare(None)(row), fp.ShapeError, ValueError, "vmap names 0 of the 1 axes")  # noqa: B023
+    mapped = fp.vcast(fp.vmap(square, 0), "int")
+    misuse(lambda: fp.fuse(lambda x: x + 1)(mapped), fp.ShapeError, ValueError, "vcast: vmap names 1 of the 2 axes")
+    mapped = fp.vcast(fp.vmap(square, (0, 1)), "float3")
+    misuse(lambda: fp.fuse(lambda x: x)(mapped), fp.ShapeError, ValueError, "vmap names 2 axes of a value with 1", "float3")
+    misuse(lambda: fp.vmap(square, (0, 1)).x, fp.UnknownNameError, AttributeError, "'x'", "value.x")
+    struct = fp.vcast({"position": ramp(4, 3), "direction": ramp(3)}, lib.Ray)
+    misuse(lambda: fp.fuse(lambda r: r)(struct), fp.UnknownNameError, AttributeError, "cast to Ray", "return m.Ray(")
     misuse(lambda: fp.vmap(row, 0).x, fp.UnknownNameError, AttributeError, "'x'", "value.x")
 
 

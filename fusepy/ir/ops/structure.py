@@ -55,6 +55,8 @@ class Cast(Op):
         have = value.type
         if value.container in TEXTURES and casts_texel(have, want):
             return [computed(node, want)]
+        if have is want:  # the same elements, along other dimensions
+            return [computed(node, want)]
         filled = len(want.shape) if value.container and have.kind is Kind.SCALAR and want.is_numeric and value.rank else 0
         if value.rank >= filled > 0:
             batch = value.rank - filled  # trailing axes become components
@@ -76,6 +78,8 @@ class Cast(Op):
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         have, want = node.maps[0].type or node.operands[0].type, node.results[0].type
+        if have is want:
+            return [args[0]]
         (wide,) = components(args, [have]) if have.shape else (np.reshape(args[0], args[0].shape + (1,) * len(want.shape)),)
         with np.errstate(all="ignore"):
             return [np.broadcast_to(wide.astype(want.dtype), args[0].shape[: args[0].ndim - len(have.shape)] + want.shape)]
