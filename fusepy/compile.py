@@ -38,13 +38,12 @@ from fusepy.handout import LEADS
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.narrowing import narrowed_uses
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import unmapped
 from fusepy.passes import run_pipeline
 from fusepy.passes.effects import is_pure
 from fusepy.passes.split import split_region
-from fusepy.placing import Place, place_of, warn_narrowed
+from fusepy.placing import Place, number_checks, place_of, warn_narrowed
 from fusepy.recordable import check_recordable
 from fusepy.recorded import Recording
 from fusepy.results import hand_back
@@ -96,13 +95,7 @@ class Program(Delivery):
         leads = {marshal_of(unmapped(v)).returns for v in recording.arguments} or {"scalar"}
         self.returns = returns if isinstance(returns, str) else next(r for r in LEADS if r in leads)
         self.elements = [Element.of(v.type, self.oracle) for v in self.graph.outputs]
-        self.checks = [
-            (self.positions[i], m.type, v.name or "")
-            for n in self.graph.nodes
-            for v, m in zip(n.operands, n.maps)
-            if v.name is not None and v.container == "" and m.type is not None
-            for i in [self.graph.inputs.index(v)]
-        ]
+        self.checks = number_checks(self.graph, recording.graph, self.positions)
         self.joins = True  # reductions that may have one grid are taken to have it
         self._refuse_copies(values)
         outs = list(recording.outs) or [None] * len(self.elements)
@@ -249,9 +242,8 @@ class Program(Delivery):
         return [name for alias, _ in self.recording.graph.modules for name in oracle.globals(alias)]
 
     def _check_numbers(self, placed: Sequence[Any]) -> None:
-        """Numbers that the kernel converts for one of their uses must fit there too; packing checks what they are stored as."""
-        for position, type, name in self.checks:
-            check_range(placed[position], type, f"{self.graph.name}: argument {name!r}")
+        for position, check in self.checks:
+            check(placed[position])
 
     def execute(self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
         """Runs the one region, or a region per result where their extents share no grid; or a program of several."""

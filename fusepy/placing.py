@@ -14,7 +14,10 @@ from fusepy.backend.marshals.array import check_narrower
 from fusepy.backend.marshals.constant import array_components
 from fusepy.backend.marshals.number import is_cast
 from fusepy.errors import FusepyError, PrecisionWarning
-from fusepy.ir.graph import Value
+from fusepy.ir.exponents import given_exponents
+from fusepy.ir.graph import Graph, Value
+from fusepy.ir.ops.power import refuse_negative
+from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.types import Type
 from fusepy.mapping import Mapped, unmapped
 from fusepy.place import user_place
@@ -56,6 +59,26 @@ def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequ
     if inner.__class__ in (float, int, bool) and not isinstance(value, Mapped) and not is_cast(inner, type):
         return None
     return place
+
+
+def number_checks(graph: Graph, recorded: Graph, positions: Sequence[int]) -> list[tuple[int, Check]]:
+    """What is to be said against numbers of a call, by their positions among its arguments.
+
+    Those that a kernel converts for one of their uses must fit there too, while packing checks what they are stored as. One
+    that is an exponent of integers must not be negative.
+
+    Args:
+        graph: the program in regions; `recorded` as it was traced.
+        positions: of the arguments that are its inputs.
+    """
+    converted = [
+        (positions[graph.inputs.index(v)], in_range(m.type, f"{graph.name}: argument {v.name!r}"))
+        for n in graph.nodes
+        for v, m in zip(n.operands, n.maps)
+        if v.name is not None and v.container == "" and m.type is not None
+    ]
+    exponents = given_exponents(recorded)
+    return converted + [(positions[recorded.inputs.index(v)], functools.partial(refuse_negative, type)) for v, type in exponents]
 
 
 # by file, as Python keeps them for warnings: it empties a registry when the filters for warnings have changed

@@ -13,9 +13,9 @@ from fusepy.compile import Program
 from fusepy.element import Element
 from fusepy.ir.graph import Graph
 from fusepy.ir.ops.base import filled_axes
-from fusepy.ir.ranges import check_range
+from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.strides import telling
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import Kind
 from fusepy.tensor import Tensor
 
 SHAPES = 256
@@ -49,7 +49,7 @@ class Recordable:
         self.container = container
         self.in_memory: frozenset[int] = frozenset()
         self.length = 0
-        self.numbers: list[tuple[int, Type, str]] = []
+        self.numbers: list[tuple[int, Check]] = []
         self.shapes: list[tuple[int, ...]] | None = None
         self.results: Sequence[Result] | None = None
         self._made: dict[Any, Sequence[Result] | None] = {}
@@ -69,15 +69,16 @@ class Recordable:
         self.in_memory = frozenset(_in_memory(program.resolved(), program.positions))
         self.length = len(program.recording.graph.nodes)
         inputs = zip(program.graph.inputs, program.positions)
-        numbers = [(p, v.type, v.name or "") for v, p in inputs if not v.container] + program.checks
-        self.numbers = [n for n in numbers if n[1].dtype is not None and n[1].dtype.kind in "iu"]
+        what = program.graph.name
+        numbers = [(p, v) for v, p in inputs if not v.container and v.type.dtype is not None and v.type.dtype.kind in "iu"]
+        self.numbers = [*((p, in_range(v.type, f"{what}: argument {v.name!r}")) for p, v in numbers), *program.checks]
 
     def check_numbers(self, leaves: Sequence[Any]) -> None:
-        """Raises `RangeError` for a number that its Slang type cannot hold."""
-        for position, type, name in self.numbers:
+        """Raises `RangeError` for a number that its Slang type cannot hold, `TraceError` for a negative exponent of integers."""
+        for position, check in self.numbers:
             value = leaves[position]
             if isinstance(value, (int, float)):
-                check_range(value, type, f"{self._program.graph.name}: argument {name!r}")
+                check(value)
 
     def follow(self, shapes: list[tuple[int, ...]]) -> None:
         """Finds the results for arguments of these shapes.

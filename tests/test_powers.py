@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -117,8 +118,40 @@ def test_negative_powers_of_integers(device: Any) -> None:
     assert "1 / x" in str(failure.value)
     assert "test_powers.py" in str(failure.value)
     np.testing.assert_array_equal(fp.fuse(lambda x: x**-1.0)(np.array([-2, 4], np.int32)), np.float32([-0.5, 0.25]))
-    assert fp.power(x, -1).tolist() == [0, -1, 0, 1, 0]
-    assert fp.power(x, -2).tolist() == [0, 1, 0, 1, 0]
+    with pytest.raises(fp.TraceError, match="negative integer powers"):
+        fp.fuse(lambda x: fp.power(x, -2))(x)
+
+    def lazily(n: int) -> Any:
+        with fp.lazy():
+            made = fp.power(x, n)
+        return made.to_numpy()
+
+    graph = fp.Graph(inputs=["x", "n"])
+    graph.set_outputs(fp.fuse(lambda x, n: x**n).node()(*graph.get_inputs()))
+    loop = fp.fuse(lambda x, n: fp.fori_loop(0, 2, lambda i, c: c + x**n, x))
+    branch = fp.fuse(lambda x, n: fp.cond(x > 0, lambda x, n: x**n, lambda x, n: x, x, n))
+    calls: list[Callable[[int], Any]] = [
+        lambda n: fp.power(x, n),
+        lambda n: fp.power(2, n),
+        lambda n: fp.Tensor(x, device=device) ** n,
+        lambda n: fp.power([1, 2], n),
+        lambda n: fp.fuse(lambda x, n: (x + 1) ** n)(x, n),
+        lambda n: fp.fuse(lambda x, n: x ** fp.vcast(n, "int"))(x, np.int32(n)),
+        lambda n: loop(x, n),
+        lambda n: branch(x, n),
+        lambda n: graph(x, n),
+        lazily,
+    ]
+    for call in calls:
+        for n in (2, 3):
+            assert np.asarray(call(n)).dtype.kind in "iu"
+        for n in (-1, -2):  # of a key that is known
+            with pytest.raises(fp.TraceError, match=r"test_powers.py:(.|\n)*negative integer powers(.|\n)*\*\* -\d(.|\n)*1 / x"):
+                call(n)
+    exponents = np.full_like(x, -1)  # those of arrays are not looked at
+    assert fp.power(x, exponents).tolist() == [0, -1, 0, 1, 0]
+    assert fp.power(x, 2 * exponents).tolist() == [0, 1, 0, 1, 0]
+    assert fp.power(x, -1.0)[:2].tolist() == [-0.5, -1]
     assert fp.power([-2, -3], [2, 3]) == [4, -27]
     assert fp.power(5.0, 2) == 25.0
     assert fp.power(np.array([True, False]), 2).tolist() == [1, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,14 @@ from fusepy.errors import RangeError
 from fusepy.ir.types import Type
 
 WIDER = "use a wider type in Slang, or a number in range"
+
+
+Check = Callable[[Any], None]
+
+
+def in_range(type: Type, what: str) -> Check:
+    """A check of numbers, `what` they are, against the integers of `type`."""
+    return lambda value: check_range(value, type, what)
 
 
 def check_range(value: Any, type: Type, what: str, place: str | None = None, hint: str = WIDER) -> None:

@@ -24,7 +24,7 @@ _HALVES_OF_DOUBLE = (0.5, 1.5, -0.5)  # those that stay within two units in the 
 
 
 def _power(x: Array, y: Array) -> Array:
-    """NumPy's, which raises for negative integer exponents: these give the integer part, and 0 of 0.
+    """NumPy's, which raises for negative integer exponents: those of arrays give the integer part, and 0 of 0.
 
     Where all exponents are one 0.5, NumPy takes the square root, NaN of -inf and -0 of -0; here they are as other exponents.
     """
@@ -112,9 +112,9 @@ def _product(x: str, n: int) -> str:
     return {1: x, 2: f"{x} * {x}", 3: f"{x} * ({x} * {x})", 4: f"({x} * {x}) * ({x} * {x})"}[n]
 
 
-def refuse_negative(result: Type, exponent: object, place: str | None) -> None:
-    """Raises `TraceError` for integers and a negative exponent that the program says."""
-    if isinstance(exponent, int) and exponent < 0 and not result.is_float:
+def refuse_negative(result: Type, exponent: object, place: str | None = None) -> None:
+    """Raises `TraceError` for integers and one negative exponent, said by the program or given to a call."""
+    if isinstance(exponent, (int, np.integer)) and exponent < 0 and not result.is_float:
         raise TraceError(
             "integers to negative integer powers are not allowed",
             place=place,

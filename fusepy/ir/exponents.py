@@ -1,0 +1,25 @@
+"""Exponents of integers that are numbers of a call: a negative one is refused as one in the program is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from fusepy.ir.graph import Graph, Value
+from fusepy.ir.ops.control import Control, Loop
+from fusepy.ir.types import Type
+
+
+def given_exponents(graph: Graph) -> Iterator[tuple[Value, Type]]:
+    """The inputs that are one number and an exponent of integers, in loops and branches too, each with the type of the power."""
+    yield from _within(graph, {v: v for v in graph.inputs if not v.container and not v.rank})
+
+
+def _within(graph: Graph, given: Mapping[Value, Value]) -> Iterator[tuple[Value, Type]]:
+    for node in graph.nodes:
+        if node.op.name == "pow" and node.operands[1] in given and not node.results[0].type.is_float:
+            yield given[node.operands[1]], node.results[0].type
+        if isinstance(node.op, Control):
+            changing = set(node.op.carries(node)) if isinstance(node.op, Loop) else set[Value]()
+            for body in node.bodies:
+                passed = zip(body.inputs[node.op.own :], node.operands[node.op.ahead :])
+                yield from _within(body, {v: given[o] for v, o in passed if o in given and v not in changing})
