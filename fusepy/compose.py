@@ -49,7 +49,7 @@ def operand(trace: Trace, value: Any, path: str, candidates: Sequence[Type | Non
     if tree is not None:
         named = trace.named.get(id(value))
         if tree.listed:
-            return listed(trace, tree, path, candidates)
+            return listed(trace, tree, path, candidates if tree.type is None else [Type.parse(tree.type)])
         return struct(trace, tree if named is None else Tree(named[1].name, tree.fields), path, candidates)
     inner, map = (value.value, value.map) if isinstance(value, Mapped) else (value, UNSAID)
     if isinstance(inner, Traced) and map.type is not None and map.type.kind is Kind.NAMED:
@@ -110,7 +110,7 @@ def struct(trace: Trace, tree: Tree, path: str, candidates: Sequence[Type | None
 
 
 def listed(trace: Trace, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
-    """A list of leaves, which is an array of fixed size or a vector."""
+    """A list of leaves, which is an array of fixed size, a vector, or the rows of a matrix."""
     type = list_type(tree, path, candidates, user_line())
     names = [p.name for p in parts(trace.oracle, type) or ()]
     return composed(trace, Tree(None, dict(zip(names, tree.fields.values()))), type, path)

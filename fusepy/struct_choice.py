@@ -84,14 +84,14 @@ def _nearest_field(names: Iterable[str], structs: Mapping[Type, Sequence[str]]) 
 
 
 def list_type(tree: Tree, path: str, candidates: Sequence[Type | None], place: str | None) -> Type:
-    """What a list of leaves is to become: the only candidate that is an array of fixed size, or a vector, of its length.
+    """What a list of leaves is to become: the only candidate of its length: an array, a vector, or a matrix of so many rows.
 
     Raises:
         UnsupportedArgumentError: if no candidate is.
         AmbiguousCallError: if several are.
     """
     count = len(tree.fields)
-    takes = [c for c in dict.fromkeys(candidates) if c is not None and c.kind in (Kind.VECTOR, Kind.ARRAY)]
+    takes = [c for c in dict.fromkeys(candidates) if c is not None and c.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY)]
     fits = [c for c in takes if c.shape[0] == count]
     if len(fits) == 1:
         return fits[0]
@@ -101,8 +101,8 @@ def list_type(tree: Tree, path: str, candidates: Sequence[Type | None], place: s
             place=place,
             saw=f"a list of {count} values",
             expected=" or ".join(map(str, fits)),
-            hint="build the value by its type: " + " or ".join(f"m.{c}(…)" for c in fits if c.kind is Kind.VECTOR)
-            if any(c.kind is Kind.VECTOR for c in fits)
+            hint="build the value by its type: " + " or ".join(f"m.{c}(…)" for c in fits if c.kind is not Kind.ARRAY)
+            if any(c.kind is not Kind.ARRAY for c in fits)
             else "call a function that has one of them",
         )
     known = " or ".join(dict.fromkeys(str(c) for c in candidates if c is not None)) or "a value whose type is known"

@@ -1,4 +1,4 @@
-"""Lists whose items are dicts, arrays, tensors or traced values: arrays of fixed size and vectors, put together in the kernel."""
+"""Lists whose items are dicts, arrays, tensors or traced values: fixed arrays, vectors and matrices, made in the kernel."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.ir.types import Type
 from tests.functions import F32, ramp, same
 
 SOURCE = """
@@ -18,11 +19,18 @@ float3 f(Pair p) { return p.rays[0].pos * p.w[0] + p.rays[1].dir * p.w[1]; }
 float3 g(Ray rays[2], float3 c) { return rays[0].pos * c + rays[1].dir; }
 float grid(float w[2][2]) { return w[0][0] + 10 * w[0][1] + 100 * w[1][0] + 1000 * w[1][1]; }
 int whole(int3 c) { return c.x + 10 * c.y + 100 * c.z; }
+struct Body { float2x2 turn; float k; };
+float turned(Body b) { return (b.turn[0][0] + 10 * b.turn[0][1] + 100 * b.turn[1][0] + 1000 * b.turn[1][1]) * b.k; }
+void lift(inout float2x2 a) { a += float2x2(1, 2, 3, 4); }
 void make(float x, out float w[2], out float3 c) { w[0] = x; w[1] = 2 * x; c = float3(x, 2 * x, 3 * x); }
 void step(inout Pair p) { p.w[0] += 1; p.rays[1].pos += 2; }
 float two(float2 c) { return c.x; }
 float two(float w[2]) { return w[0]; }
 """
+SOURCE += "".join(
+    f"{t} sum_{t}({t}2x3 a) {{ return a[0][0] + {t}(2) * a[0][2] + {t}(3) * a[1][1]; }}\n"
+    for t in ("float", "half", "double", "int", "uint")
+)
 Z, POS, DIR = ramp(4), ramp(4, 3), ramp(4, 3, start=5)
 WANT = POS * Z[:, None] + DIR * 2
 
@@ -138,3 +146,45 @@ def test_lists_that_do_not_fit(m: Any, device: Any) -> None:
     looped.append({"again": looped})
     with pytest.raises(fp.FusepyError, match="contains itself"):
         m.whole(looped)
+
+
+@pytest.mark.req("T7", "N1", "N3")
+@pytest.mark.parametrize("type", ["float", "half", "double", "int", "uint"])
+def test_lists_of_lists_are_matrices(m: Any, device: Any, type: str) -> None:
+    """Rows of single arrays, rows that are one array of vectors, and rows of numbers alone."""
+    dtype = Type.parse(type).dtype
+    z, row = np.arange(4, dtype=dtype), np.arange(12, dtype=dtype).reshape(4, 3)
+    f, one = getattr(m, f"sum_{type}"), fp.Tensor.from_numpy(device, z)
+    for given, first, second, third in (
+        ([[z, 1, 2], [3, one, 5]], z, 2, z),
+        ([[1, 2, z], [3, 4, 5]], 1, z, 4),
+        ([fp.Tensor.from_numpy(device, row), [one, 4, 5]], row[:, 0], row[:, 2], 4),
+        (([1, 2, 3], fp.Tensor.from_numpy(device, row)), 1, 3, row[:, 1]),
+    ):
+        want = np.broadcast_to(first + 2 * second + 3 * third, 4)
+        same(np.asarray(f(given)), want.astype(dtype))
+        same(np.asarray(fp.fuse(lambda a: f(a))(given)), want.astype(dtype))
+        same(np.asarray(f(fp.vcast(given, f"{type}2x3"))), want.astype(dtype))
+        with fp.lazy():
+            later = f(given)
+        same(later.to_numpy(), want.astype(dtype))
+    inside = fp.fuse(lambda a, b: f([[a, 1, 2], [3, b + a, 5]]))(one, one)
+    same(np.asarray(inside), (z + 4 + 6 * z).astype(dtype))
+
+
+@pytest.mark.req("T7", "C10")
+def test_matrices_inside_of_structs_and_written_back(m: Any, device: Any) -> None:
+    want = Z + 20 + 300 + 1000 * ramp(4)
+    for k in (1.0, 2.0):
+        same(m.turned({"turn": [[Z, 2.0], [3.0, fp.Tensor.from_numpy(device, ramp(4))]], "k": k}), (want * F32(k)).astype(F32))
+    corners = [fp.Tensor.from_numpy(device, v) for v in (Z, 2 * Z, 3 * Z, 4 * Z)]
+    m.lift([corners[:2], corners[2:]])
+    for n, corner in enumerate(corners, 1):
+        same(corner.to_numpy(), n * Z + n)
+    for wrong, words in [
+        ([[Z, 1.0], [2.0, 3.0], [4.0, 5.0]], r"turn is a list of 3, and its parameter takes 2"),
+        ([[Z, 1.0], [2.0, 3.0, 4.0]], r"turn\.1"),
+        ([[Z, 1.0, 2.0], [2.0, 3.0]], r"turn\.0 is a list of 3, and its parameter takes 2"),
+    ]:
+        with pytest.raises(fp.FusepyError, match=words):
+            m.turned({"turn": wrong, "k": 1.0})

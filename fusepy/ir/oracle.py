@@ -83,9 +83,11 @@ def number_type(oracle: Oracle, type: Type) -> Type:
 
 
 def parts(oracle: Oracle, type: Type) -> Sequence[Param] | None:
-    """What a value is made of, by name: the members of a struct, the components of a vector, the numbered elements of arrays."""
+    """What a value is made of, by name: members of a struct, components of a vector, elements of an array, rows of a matrix."""
     if type.kind is Kind.ARRAY and type.element is not None:
         return [Param(str(i), type.element) for i in range(type.shape[0])]
+    if type.kind is Kind.MATRIX and type.scalar is not None:
+        return [Param(str(i), Type.vector(type.scalar, type.shape[1])) for i in range(type.shape[0])]
     return oracle.fields(type)
 
 

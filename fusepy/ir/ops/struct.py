@@ -1,4 +1,4 @@
-"""``struct``: one value of a Slang struct, or of a vector, from its members; how nested arguments become one argument."""
+"""``struct``: one value of a Slang struct, a vector, a matrix or an array, from its members; how nested arguments become one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Struct(Op):
-    """Puts one operand into each member named by the attribute ``fields``; elements of an array are named by their numbers.
+    """Puts one operand into each member named by the attribute ``fields``: elements of an array and rows of a matrix by number.
 
     ``type`` is what is made; ``path`` is where the user wrote it (``ray.position``), for messages. Operands are bound to their
     members as arguments to parameters: a tensor of scalars fills a vector, a Python number becomes what the member is.
@@ -42,7 +42,7 @@ class Struct(Op):
         type = node.results[0].type
         shapes = [m.type.shape if m.type else v.type.shape for v, m in zip(node.operands, node.maps)]
         grid = np.broadcast_shapes(*(a.shape[: a.ndim - len(s)] for a, s in zip(args, shapes)))
-        if type.kind in (Kind.VECTOR, Kind.ARRAY):
+        if type.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY):
             whole = [np.broadcast_to(a, grid + type.shape[1:]) for a in _components(node, args)]
             made = np.stack(whole, axis=len(grid))
             return [made if type.dtype is None else made.astype(type.dtype)]
@@ -72,9 +72,9 @@ class Struct(Op):
 
 
 def _components(node: Node, args: Sequence[T]) -> list[T]:
-    """The operands of a vector or array in order, in whatever order its components were named."""
+    """The operands of a vector, matrix or array in order, in whatever order its components were named."""
     named = dict(zip(members(node), args))
-    if node.results[0].type.kind is Kind.ARRAY:
+    if node.results[0].type.kind in (Kind.MATRIX, Kind.ARRAY):
         return [named[str(i)] for i in range(len(args))]
     return [named[name] for name in "xyzw"[: len(args)]]
 
