@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from fusepy.backend.free_names import declared_in, free_names
 from fusepy.backend.source import ModuleSource, bare
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ATTRIBUTE = re.compile(r"\[[^\]]*\]")
 _SCOPE = re.compile(r"\b(?:struct|class|extension|interface|namespace|enum)\b\s*([\w:]*)")
+_TYPE = re.compile(r"\b(?:struct|class|interface)\s+(\w+)([^;{}()]*)\{")
 _INNER = re.compile(r"<[^<>]*>|\([^()]*\)")
 _GENERIC = re.compile(r"<[^()]*>\s*$")
 # what a mention of a type can call without naming it
@@ -40,10 +42,12 @@ def reached_from(starts: Iterable[str], modules: Iterable[str]) -> set[str]:
         >>> sorted(reached_from(["f"], ["float f(float k) { return g * k; } float g;"]) & {"g", "k", "f"})
         ['g']
     """
-    bodies: dict[str, set[str]] = {}
+    bodies: dict[str, tuple[set[str], set[str]]] = {}
     for module in modules:
-        for name, names in _definitions(module):
-            bodies.setdefault(name, set()).update(names)
+        for name, free, members in _parsed(module):
+            known = bodies.setdefault(name, (set(), set()))
+            known[0].update(free)
+            known[1].update(members)
     found: set[str] = set()
     entered: set[str] = set()
     pending = [*starts, "operator"]
@@ -51,9 +55,9 @@ def reached_from(starts: Iterable[str], modules: Iterable[str]) -> set[str]:
         name = pending.pop()
         if name not in entered:
             entered.add(name)
-            inside = bodies.get(name, ())
-            found.update(inside)
-            pending += inside
+            free, members = bodies.get(name, ((), ()))
+            found.update(free)
+            pending += (*free, *members)
     return found
 
 
@@ -71,27 +75,48 @@ def _read(path: str) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _parsed(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    return tuple(_blocks(bare(text)))
+def _parsed(text: str) -> tuple[tuple[str, frozenset[str], frozenset[str]], ...]:
+    """Functions and types, with the names from outside and the members that their braces name."""
+    text = bare(text)
+    fields = dict(_fields(text))
+    scopes = {s.rpartition("::")[2] for s in _SCOPE.findall(text)}
+    found: list[tuple[str, frozenset[str], frozenset[str]]] = []
+    for name, head, body, owner in _declared(text):
+        if body is None:
+            found.append((name, _IMPLICIT, frozenset()))
+        else:
+            free, members = free_names(body, _parameters(head) | _inherited(owner, fields), scopes)
+            found.append((name, frozenset(free), frozenset(members)))
+    return tuple(found)
 
 
-def _definitions(text: str) -> Iterator[tuple[str, frozenset[str]]]:
-    return iter(_parsed(text))
+def _fields(text: str) -> Iterator[tuple[str, tuple[set[str], list[str]]]]:
+    """The types of a text, with their fields and the names behind their colons."""
+    for match in _TYPE.finditer(text):
+        end = _closing(text, match.end() - 1)
+        yield match[1], (set(declared_in(text[match.end() : end])), _NAME.findall(match[2]))
 
 
-def _blocks(text: str) -> Iterator[tuple[str, frozenset[str]]]:
-    """Functions, types and namespaces with the names inside their braces."""
-    for name, head, body in _declared(text):
-        yield name, _IMPLICIT if body is None else frozenset(_NAME.findall(body)) - _parameters(head)
+def _inherited(type: str, fields: Mapping[str, tuple[set[str], list[str]]]) -> set[str]:
+    """The fields of a type and of what it is derived from, which hide globals in its methods."""
+    found: set[str] = set()
+    pending, seen = [type], set[str]()
+    while pending:
+        name = pending.pop()
+        if name in fields and name not in seen:
+            seen.add(name)
+            found |= fields[name][0]
+            pending += fields[name][1]
+    return found
 
 
 def functions(text: str) -> Iterator[tuple[str, str | None]]:
     """Functions, methods and properties of a text without comments, with what is inside their braces; types have ``None``."""
-    return ((name, body) for name, _, body in _declared(text))
+    return ((name, body) for name, _, body, _ in _declared(text))
 
 
-def _declared(text: str) -> Iterator[tuple[str, str, str | None]]:
-    """The same with what is in front of the braces."""
+def _declared(text: str, owner: str = "") -> Iterator[tuple[str, str, str | None, str]]:
+    """The same with what is in front of the braces, and with the type or namespace around them."""
     start = at = 0
     while (at := _next(text, at)) < len(text):
         if text[at] != "{":
@@ -101,10 +126,11 @@ def _declared(text: str) -> Iterator[tuple[str, str, str | None]]:
         head, body = _ATTRIBUTE.sub(" ", text[start:at]), text[at + 1 : end]
         scope = _SCOPE.search(head)
         if scope is not None:
-            yield scope[1].rpartition("::")[2], head, None
-            yield from _declared(body)
+            name = scope[1].rpartition("::")[2]
+            yield name, head, None, owner
+            yield from _declared(body, name)
         else:
-            yield from ((n, head, body) for n in _named(head))
+            yield from ((n, head, body, owner) for n in _named(head))
         start = at = end + 1
 
 
