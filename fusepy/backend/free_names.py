@@ -10,7 +10,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _QUALIFIERS = (
     r"(?:(?:const|static|in|out|inout|ref|borrow|uniform|groupshared|precise|nointerpolation|row_major|column_major)\s+)*"
 )
-# a type in front of a name; where a statement begins also generic types and pointers, which elsewhere are comparisons and products
+# a type in front of a name; where a statement begins also generic types and pointers, which elsewhere compare and multiply
 _PLAIN = re.compile(_QUALIFIERS + r"([A-Za-z_][\w.:]*)(?:\s*\[[^\[\]]*\])*\s+([A-Za-z_]\w*)\s*(?=[=;,\[:)])")
 _ANY = re.compile(
     _QUALIFIERS
