@@ -114,9 +114,10 @@ def test_elements_in_every_mode(m: Any, buffer: Any, device: Any) -> None:
     (value,) = graph.get_inputs()
     graph.set_outputs(m.twice.node()(m.twice.node()(value)))
     assert chain.explain(held).kernels == 1
-    compiled = []
+    compiled = []  # by each turn, through functions that stay: the kernels of lazy and recorded calls go with these
     for data in (x, x + 1, ramp(9)):  # the second and third call: another buffer, another size
         given = buffer(data, 4)
+        before = fp.stats(device).kernels_compiled
         for found, wanted in [
             (chain(given), 4 * data + 1),
             (used_twice(given), data[1] + 2 * data),
@@ -126,6 +127,7 @@ def test_elements_in_every_mode(m: Any, buffer: Any, device: Any) -> None:
             assert found.tolist() == wanted.tolist()
         total, more = cast(given)
         assert (float(total), more.tolist()) == (data.sum(), (data + 1).tolist())
+        compiled.append(fp.stats(device).kernels_compiled - before)
         with fp.lazy():
             found = m.twice(m.twice(given))
         assert found.tolist() == (4 * data).tolist()
@@ -133,8 +135,7 @@ def test_elements_in_every_mode(m: Any, buffer: Any, device: Any) -> None:
         recorded = m.twice.append_to(encoder, given)
         device.submit_command_buffer(encoder.finish())
         assert recorded.tolist() == (2 * data).tolist()
-        compiled.append(fp.stats(device).kernels_compiled)
-    assert compiled[0] == compiled[1] == compiled[2]
+    assert compiled[1:] == [0, 0]
     assert captured(1.0) == (2 * x + 1).tolist()
     held.copy_from_numpy(x + 5)  # the program keeps the buffer, and reads what is in it
     assert captured(1.0) == (2 * x + 11).tolist()

@@ -15,6 +15,7 @@ import fusepy as fp
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import Componentwise
 from fusepy.ir.types import Type
+from tests import precision
 from tests.op_table import APART, EXEMPT, ROWS, SCALARS, SHORT, Row
 
 KINDS = {name: Type.parse(name).dtype for name in SCALARS}
@@ -55,8 +56,10 @@ def check(row: Row, name: str, found: Any, operands: Sequence[Any]) -> None:
         fits = (found == rounded) | ((found != found) & (rounded != rounded))
         if dtype.kind == "f" and exact:
             unit = np.spacing(np.maximum(np.abs(rounded), np.finfo(dtype).tiny))
-            bound = row.ulps[(2, 4, 8).index(dtype.itemsize)] * unit + (row.slack(*given) if row.slack else 0)
+            ulps = max(row.ulps[(2, 4, 8).index(dtype.itemsize)], precision.ulps(row.name, dtype))
+            bound = ulps * unit + (row.slack(*given) if row.slack else 0)
             fits |= np.abs(found - wanted) <= bound
+        fits |= np.broadcast_to(precision.left_open(row.name, given, rounded), fits.shape)
         fits |= ~np.broadcast_to(row.where(*given), fits.shape) if row.where else False
     bad = np.argwhere(~fits)[:4]
     told = [(*(str(x[tuple(b)]) for x in given), "found", str(found[tuple(b)]), "wanted", str(wanted[tuple(b)])) for b in bad]

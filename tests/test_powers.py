@@ -10,6 +10,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.ir.types import Type
+from tests import precision
 
 BASES = [-3, -2, -1.5, -1, -0.5, -0.0, 0, 0.5, 0.999, 1, 1.5, 2, 5, np.inf, -np.inf, np.nan]
 EXPONENTS = [-np.inf, -65, -3, -2, -1, -0.75, -0.5, 0, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 4, 10, 2.5, 64, 65, np.inf, np.nan]
@@ -63,9 +64,14 @@ def close(found: Any, x: Any, y: Any, dtype: Any, name: str) -> None:
         wanted = exact.astype(dtype)
         y, whole = np.broadcast_to(y, x.shape), np.broadcast_to(whole, x.shape)
         units = np.where(whole & (np.abs(y) <= 64), EXACT[name](np.where(np.isfinite(y), y, 0)), ROUGH[name])
+        if name == "float":
+            units = np.maximum(units, np.where(whole, 0, precision.power_ulps(x, y)))
+        units = units + precision.ulps("sqrt", np.dtype(dtype))  # of the root or the quotient that some have
         special = ~np.isfinite(wanted) | (wanted == 0)
         error = np.abs(found.astype(wide) - exact) / np.spacing(np.maximum(np.abs(wanted), np.finfo(dtype).tiny)).astype(wide)
-        fits = np.where(special, (found == wanted) | (np.isnan(found) & np.isnan(wanted)), error <= units)
+        fits = precision.left_open("pow", [x], wanted) | np.where(
+            special, (found == wanted) | (np.isnan(found) & np.isnan(wanted)), error <= units
+        )
     bad = np.argwhere(~fits)[:5]
     told = [(x[tuple(b)], y[tuple(b)], found[tuple(b)], wanted[tuple(b)]) for b in bad]
     assert not len(bad), f"{name}: base, exponent, found, wanted: {told}"

@@ -76,11 +76,16 @@ def overlaps_of(device: Any, monkeypatch: pytest.MonkeyPatch, call: Any) -> list
 def test_a_given_result_costs_a_later_call_nothing(lib: Any, device: Any) -> None:
     climb = ladder(lib, 8)
     x, out = fp.Tensor.from_numpy(device, np.arange(N, dtype=np.float32)), fp.Tensor.empty(device, N)
-    given, made = python_calls(lambda: climb(x, _result=out)), python_calls(lambda: climb(x))
+
+    def effort(call: Any) -> int:
+        """The least of some calls: to wake the queue's thread, and to submit what is full, is no part of a step."""
+        return min(python_calls(call) for _ in range(5))
+
+    given, made = effort(lambda: climb(x, _result=out)), effort(lambda: climb(x))
     assert given <= made + 3, (given, made)
     np.testing.assert_array_equal(out.to_numpy(), np.roll(np.arange(N), -8))
     short = ladder(lib, 2)
-    per_kernel = (made - python_calls(lambda: short(x))) / 6
+    per_kernel = (made - effort(lambda: short(x))) / 6
     assert per_kernel <= 7, per_kernel  # 6, and on CUDA half a one more
 
 
