@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fusepy.element import Element
+from fusepy.element import Element, scalar_type
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.host_arrays import as_array
+from fusepy.ir.narrowing import DEFAULTS, is_narrower
+from fusepy.ir.ranges import as_narrower
 from fusepy.ir.strides import contiguous_strides
 from fusepy.recast import TrailingMismatch
 from fusepy.storage import Storage
@@ -34,7 +36,22 @@ def as_structs(value: Any, element: Element) -> Any:
     array = as_array(value, None if isinstance(value, np.ndarray) else _scalar(element) or None)
     if array.dtype == element.dtype:
         return array.view(element.dtype)
-    return _of_array(array, element)
+    made = _of_array(_narrowed(array, element), element)
+    if array.dtype in _DEFAULTS and not np.may_share_memory(made, array):
+        made.flags.writeable = False  # what is written to a converted copy would be lost
+    return made
+
+
+_DEFAULTS = tuple(type.dtype for type in DEFAULTS)
+
+
+def _narrowed(array: Array, element: Element) -> Array:
+    """An array of one of NumPy's default dtypes in that of the struct's members, where that holds less."""
+    scalar = _scalar(element)
+    if scalar is None or scalar == array.dtype or array.dtype not in _DEFAULTS:
+        return array
+    have, want = scalar_type(array.dtype), scalar_type(scalar)
+    return as_narrower(array, scalar, want) if is_narrower(want, have) else array
 
 
 @dataclass(frozen=True)

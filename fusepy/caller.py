@@ -84,7 +84,7 @@ class Caller(Inspected):
             >>> m.f.map((0,), b=(1,))([1.0, 2.0], b=[10.0, 20.0])
             [[10.0, 20.0], [20.0, 40.0]]
         """
-        return self.declare(*[plain_spec(spec) for spec in specs], **{name: plain_spec(spec) for name, spec in named.items()})
+        return self.declare(*map(plain_spec, specs), **{name: plain_spec(spec) for name, spec in named.items()})
 
     def return_type(self: Self, container: Any) -> Self:
         """This function with its results in this container, a word or a class.

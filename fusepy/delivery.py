@@ -215,7 +215,7 @@ class Delivery:
             raise ShapeError(
                 f"{self.graph.name}: {name} is read-only",
                 saw=f"{given.dtype}{list(np.shape(given))}",
-                hint="pass a writable array; one that is read as structs can be written if the bytes of each lie together",
+                hint="pass a writable array; numbers that are read as structs lie together and have the types of the members",
             )
         return None
 

@@ -216,11 +216,11 @@ def is_numbers(value: list[Any]) -> bool:
     return is_numbers(cast("list[Any]", first)) if isinstance(first, list) else isinstance(first, (int, float))
 
 
-def plain_spec(spec: Any) -> ArgMap:
-    """What one argument of `map` says: plain dimensions too, and ``None`` for nothing."""
+def plain_spec(spec: Any) -> Any:
+    """What one argument of `map` says, for `declare`: plain dimensions too, and ``None`` for nothing."""
     if spec is None:
         return UNSAID
-    return vmapping(cast("Any", spec)) if isinstance(spec, (int, tuple, list)) else cast("ArgMap", spec_of(spec))
+    return vmapping(cast("Any", spec)) if isinstance(spec, (int, tuple, list)) else spec
 
 
 def type_of(spec: Any) -> Type:

@@ -27,6 +27,7 @@ int next(int a) { return a + 1; }
 uint next_unsigned(uint a) { return a + 1; }
 int next_small(int8_t a) { return a + 1; }
 float3 scale(float3 v, float k) { return v * k; }
+void turn(inout Ray r) { r.t = 0; }
 float reach(Ray r) { return r.position.x + r.t; }
 float look(Tensor<float,1> a, int i) { return a[i]; }
 float behind(float* a, int i) { return a[i]; }
@@ -226,6 +227,26 @@ def test_numbers_out_of_range(m: Any) -> None:
     assert told(lambda: m.add(np.array([-(2**24), 2**24]), 0.0))[0].tolist() == [-(2**24), 2**24]
     got, _ = told(lambda: m.add(np.array([np.inf, -np.inf, np.nan, 1e-60, 3.4e38]), 0.0))
     np.testing.assert_array_equal(got, F32([np.inf, -np.inf, np.nan, 0, 3.4e38]))
+
+
+@pytest.mark.req("C20", "T8")
+def test_arrays_of_structs(m: Any, device: Any) -> None:
+    """Numbers that `vcast` reads as structs are converted as it converts others: that was said, so nothing warns."""
+    at = fp.fuse(lambda r: m.reach(fp.vcast(r, m.Ray)))
+    for numbers in (np.arange(12), np.arange(12.0).reshape(3, 4)):
+        for call in (lambda n: m.reach(fp.vcast(n, m.Ray)), at):
+            got, count = told(lambda: call(numbers))  # noqa: B023
+            assert (got.tolist(), count) == ([3, 11, 19], 0)
+    wrong = [(np.full((3, 4), 1e300), "1e\\+300"), (np.full((3, 4), 2**24 + 1), "16777217")]
+    for numbers, words in wrong:
+        with pytest.raises(fp.RangeError, match=words):
+            m.reach(fp.vcast(numbers, m.Ray))
+        with pytest.raises(fp.RangeError, match=words):
+            at(numbers)
+    with pytest.raises(fp.UnsupportedArgumentError, match=r"a tensor of double cannot be read as Ray"):
+        m.reach(fp.vcast(fp.Tensor.from_numpy(device, np.ones((3, 4))), m.Ray))
+    with pytest.raises(fp.ShapeError, match=r"read-only(.|\n)*have the types of the members"):  # what is written would be lost
+        m.turn(fp.vcast(np.ones((3, 4)), m.Ray))
 
 
 @pytest.mark.req("C20")

@@ -696,15 +696,18 @@ def test_003_constants_that_are_arrays_are_uniform(device: Any) -> None:
         assert "float a_ray_position_0;" in source  # a member of the parameter block, no array in memory
 
 
-@pytest.mark.req("T8", "V4", "V6")
+@pytest.mark.req("T8", "V4", "V6", "C20", "F13")
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("shape", [(24,), (4, 6), (4, 2, 3)])
 def test_000_layouts_of_rays_declared_and_fused(device: Any, shape: tuple[int, ...]) -> None:
     m = load(device, "seed_ray", RAY)
     a = np.concatenate([POS, DIR], -1).reshape(shape)
-    for given in (a, Tensor(a)):
-        same(np.asarray(m.raytrace(vcast(given, m.Ray))), COLORS)
-        same(np.asarray(m.raytrace.declare(m.Ray)(given)), COLORS)
-        same(np.asarray(fuse(lambda rays: m.raytrace(vcast(rays, m.Ray)))(given)), COLORS)
+    for given in (a, Tensor(a), a.astype(np.float64), a.tolist()):  # a cast says that it converts
+        same(np.asarray(m.raytrace(vcast(given, m.Ray)), F32), COLORS)
+        same(np.asarray(m.raytrace.declare(m.Ray)(given), F32), COLORS)
+        same(np.asarray(m.raytrace.map(m.Ray)(given), F32), COLORS)
+        same(np.asarray(m.raytrace.map(ray=m.Ray)(given), F32), COLORS)
+        same(np.asarray(fuse(lambda rays: m.raytrace(vcast(rays, m.Ray)))(given), F32), COLORS)
 
 
 @pytest.mark.req("V5")

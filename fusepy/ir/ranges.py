@@ -50,3 +50,42 @@ def check_range(value: Any, type: Type, what: str, place: str | None = None, hin
         raise RangeError(
             f"{what} is out of range for {type}", place=place, saw=saw, expected=f"{info.min} to {info.max}", hint=hint
         )
+
+
+def as_narrower(array: np.ndarray[Any, Any], dtype: np.dtype[Any], type: Type) -> np.ndarray[Any, Any]:
+    """An array of one of NumPy's default dtypes in a smaller one.
+
+    Raises:
+        RangeError: for an integer that is out of range, or past those that a float holds all of; for a float so large that only
+            infinity is left of it.
+    """
+    if array.dtype.kind == "f":
+        with np.errstate(over="raise", under="ignore"):
+            try:
+                return array.astype(dtype)
+            except FloatingPointError:
+                largest = float(np.nanmax(np.where(np.isinf(array), 0, np.abs(array))))
+                raise RangeError(
+                    f"a number in an array of {array.dtype} is out of range for {type}",
+                    saw=largest,
+                    expected=f"at most {float(np.finfo(dtype).max):g}",
+                    hint="scale the array, or use a wider type in Slang",
+                ) from None
+    if dtype.kind == "f":
+        _check_exact(array, dtype, type)
+    check_range(array, type, f"a number in an array of {array.dtype}")
+    return array.astype(dtype)
+
+
+def _check_exact(array: np.ndarray[Any, Any], dtype: np.dtype[Any], type: Type) -> None:
+    """Raises `RangeError` for an integer beyond the range in which a float has all integers: others would be rounded."""
+    bound = 1 << np.finfo(dtype).nmant + 1
+    ends = [] if not array.size else [int(array.min()), int(array.max())]
+    wrong = next((n for n in ends if abs(n) > bound), None)
+    if wrong is not None:
+        raise RangeError(
+            f"a number in an array of {array.dtype} is past the integers that {type} holds exactly",
+            saw=wrong,
+            expected=f"{-bound} to {bound}",
+            hint=f"round it yourself with .astype(np.{dtype}), or use a wider type in Slang",
+        )

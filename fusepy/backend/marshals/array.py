@@ -10,9 +10,9 @@ import numpy as np
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.constant import Components, check_features, components
 from fusepy.element import Element, scalar_type
-from fusepy.errors import RangeError, ShapeError, UnsupportedArgumentError
+from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.host_arrays import list_array
-from fusepy.ir.ranges import check_range
+from fusepy.ir.ranges import as_narrower, check_range
 from fusepy.ir.strides import telling
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.tensor import Tensor
@@ -73,45 +73,6 @@ class NumPyMarshal:
         if value.dtype != element.dtype:  # Slang takes no array of this dtype, and the call has said that it is converted
             value = as_narrower(value, element.dtype, type)
         return Tensor.from_numpy(device, value, element)
-
-
-def as_narrower(array: np.ndarray[Any, Any], dtype: np.dtype[Any], type: Type) -> np.ndarray[Any, Any]:
-    """An array of one of NumPy's default dtypes in a smaller one.
-
-    Raises:
-        RangeError: for an integer that is out of range, or past those that a float holds all of; for a float so large that only
-            infinity is left of it.
-    """
-    if array.dtype.kind == "f":
-        with np.errstate(over="raise", under="ignore"):
-            try:
-                return array.astype(dtype)
-            except FloatingPointError:
-                largest = float(np.nanmax(np.where(np.isinf(array), 0, np.abs(array))))
-                raise RangeError(
-                    f"a number in an array of {array.dtype} is out of range for {type}",
-                    saw=largest,
-                    expected=f"at most {float(np.finfo(dtype).max):g}",
-                    hint="scale the array, or use a wider type in Slang",
-                ) from None
-    if dtype.kind == "f":
-        _check_exact(array, dtype, type)
-    check_range(array, type, f"a number in an array of {array.dtype}")
-    return array.astype(dtype)
-
-
-def _check_exact(array: np.ndarray[Any, Any], dtype: np.dtype[Any], type: Type) -> None:
-    """Raises `RangeError` for an integer beyond the range in which a float has all integers: others would be rounded."""
-    bound = 1 << np.finfo(dtype).nmant + 1
-    ends = [] if not array.size else [int(array.min()), int(array.max())]
-    wrong = next((n for n in ends if abs(n) > bound), None)
-    if wrong is not None:
-        raise RangeError(
-            f"a number in an array of {array.dtype} is past the integers that {type} holds exactly",
-            saw=wrong,
-            expected=f"{-bound} to {bound}",
-            hint=f"round it yourself with .astype(np.{dtype}), or use a wider type in Slang",
-        )
 
 
 def check_narrower(value: Any, type: Type) -> None:
