@@ -112,9 +112,11 @@ class Compiler:
             return
         with self._lock:
             try:
-                yield
-                for made in self._sessions.code.glob(CODE[self._kind]):
-                    check(what, made, sources)
+                try:
+                    yield
+                finally:  # a driver may refuse the code, in words of its own
+                    for made in self._sessions.code.glob(CODE[self._kind]):
+                        check(what, made, sources)
             finally:
                 for made in self._sessions.code.iterdir():
                     made.unlink()

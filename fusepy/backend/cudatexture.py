@@ -120,8 +120,11 @@ def check_global(value: Any, device: Device, what: str) -> None:
     )
 
 
-def bound(device: Device, fields: Sequence[Field], values: Sequence[Any], kernel: str) -> Sequence[Any]:
+def bound(device: Device, fields: Sequence[Field], values: Sequence[Any], kernel: str, labels: Sequence[str]) -> Sequence[Any]:
     """What is bound for `values`: textures with the sampler that the kernel reads them with.
+
+    Args:
+        labels: what the user calls the operands, for messages.
 
     Raises:
         UnsupportedArgumentError: for samplers that CUDA lacks, and several of them.
@@ -130,11 +133,11 @@ def bound(device: Device, fields: Sequence[Field], values: Sequence[Any], kernel
         return values
     own = {f.name.removesuffix(POINT): v for f, v in zip(fields, values) if isinstance(v, spy.Sampler) and f.name.endswith(POINT)}
     taken = [(f, v) for f, v in zip(fields, values) if isinstance(v, spy.Sampler) and not f.name.endswith(POINT)]
-    settings = {_settings(v, f"{kernel}: argument {f.name.removeprefix('fzr_')!r}") for f, v in taken}
+    settings = {_settings(v, f"{kernel}: argument {labels[f.source]!r}") for f, v in taken}
     if len(settings) > 1:
         raise UnsupportedArgumentError(
             f"{kernel}: a texture on CUDA carries its sampler, and here are several",
-            saw=", ".join(f.name.removeprefix("fzr_") for f, _ in taken),
+            saw=", ".join(labels[f.source] for f, _ in taken),
             expected="one sampler, or several with the same settings",
             hint="make it two calls, or use the Vulkan device of this machine",
         )

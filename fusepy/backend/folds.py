@@ -18,6 +18,7 @@ from fusepy.backend.marshals.base import BLOCK
 from fusepy.ir.ops.base import convert, declare, shaped
 from fusepy.ir.ops.folds import Fold, neutral
 from fusepy.ir.ops.literal import literal
+from fusepy.ir.ops.structure import has_select, select_apart
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
 
 Member = tuple[str, Type]
@@ -186,7 +187,8 @@ class Accumulator:
                 "}",
             ]
         if kind in ("max", "min"):
-            most = [f"{type} fz_most_{self.j}({type} a, {type} b)", "{", f"    return select(a {sign}= b, a, b);", "}"]
+            chosen = f"select(a {sign}= b, a, b)" if has_select(type) else select_apart(f"(a {sign}= b)", "a", "b", type)
+            most = [f"{type} fz_most_{self.j}({type} a, {type} b)", "{", f"    return {chosen};", "}"]
             return [*before, *most]
         return truth_function(self.j, number) if number else []
 

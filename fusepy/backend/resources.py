@@ -65,7 +65,7 @@ class Resources:
             self._check(device, field, value)
         self._check_conflicts(values)
         self._tensors = any(isinstance(v, Tensor) for v in values)
-        for i, value in enumerate(bound(device, self._fields, values, self._kernel)):
+        for i, value in enumerate(bound(device, self._fields, values, self._kernel, self._labels)):
             if isinstance(value, Tensor):
                 self._bind_tensor(device, i, value)
             elif value is not last[i]:

@@ -206,6 +206,18 @@ class Index(Op):
         return f"{args[0]}[{args[1]}]"
 
 
+def has_select(type: Type) -> bool:
+    """Whether Slang's ``select`` compiles for a type on CUDA, too: there it is for floats, bools and integers of 32 bits."""
+    return type.dtype is None or type.dtype.kind not in "iu" or type.dtype.itemsize == 4
+
+
+def select_apart(test: str, a: str, b: str, type: Type) -> str:
+    """``select(test, a, b)`` component by component; all three are scalars or vectors like `type`."""
+    if type.kind is Kind.SCALAR:
+        return f"{test} ? {a} : {b}"
+    return f"{type}({', '.join(f'({test}).{c} ? ({a}).{c} : ({b}).{c}' for c in 'xyzw'[: type.shape[0]])})"
+
+
 class Select(Componentwise):
     """``where(condition, a, b)``: per component where the condition is a vector."""
 
@@ -235,10 +247,9 @@ class Select(Componentwise):
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         test, a, b = node.operands
         type = node.results[0].type
-        # Slang's select of 8 and 16 bits does not compile on CUDA, where char is not int8_t
-        narrow = type.kind is Kind.SCALAR and type.dtype is not None and type.dtype.itemsize < 4 and type.dtype.kind in "iu"
-        if narrow:
-            return f"{convert(args[0], test.type, BOOL)} ? {convert(args[1], a.type, type)} : {convert(args[2], b.type, type)}"
+        if type.kind in (Kind.SCALAR, Kind.VECTOR) and not has_select(type):
+            mask = convert(args[0], test.type, shaped(BOOL, type.shape))
+            return select_apart(mask, convert(args[1], a.type, type), convert(args[2], b.type, type), type)
         if not type.is_numeric:
             return f"{convert(args[0], test.type, BOOL)} ? {args[1]} : {args[2]}"
         mask = convert(args[0], test.type, shaped(BOOL, type.shape))
