@@ -14,6 +14,7 @@ from fusepy.compose import check_axes
 from fusepy.errors import TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Builder, Graph, Node, Value
+from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import Op
 from fusepy.ir.types import Kind, Type
 from fusepy.trace import Trace
@@ -92,6 +93,10 @@ class BodyBuilder(Builder):
             weak = value.weak
             if op.name == "cast":
                 type = trial.results[0].type
+                if is_default(
+                    value
+                ):  # the cast is the user's: it stays in the body, and does not change how the array is uploaded
+                    type = type.with_scalar(value.type)
             elif type is None and weak:  # a Python number, which comes with all digits where they are wanted
                 scalar = op.wanted(trial, i)
                 type = None if scalar is None else value.type.with_scalar(scalar)
@@ -161,7 +166,9 @@ class BodyTrace(Trace):
     def _stand_in(self, value: Value) -> Value:
         found = self._stand_ins.get(value)
         if found is None:
-            found = Value(value.type, value.dims, container=value.container, weak=value.weak, name=value.name)
+            found = Value(
+                value.type, value.dims, container=value.container, weak=value.weak, name=value.name, copied=value.copied
+            )
             self._stand_ins[value], self._behind[found] = found, value
             self.inside.outside.add(found)
             if value in self.parent.maps:

@@ -242,7 +242,7 @@ def returned(trace: Trace, given: Any, path: str) -> Value:
         ShapeError: if vmap names more axes than it has.
     """
     loc = user_line()
-    if is_nested(given):
+    if id(given) in trace.named:
         type = trace.named[id(given)][1]
         if trace.oracle.fields(type) is None:
             raise UnknownNameError(

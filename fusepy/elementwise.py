@@ -18,7 +18,7 @@ from fusepy.nodes import GraphValue, Use
 from fusepy.place import user_line
 from fusepy.tensor import Tensor
 from fusepy.trace import current_trace
-from fusepy.traced import BINARY, COMPARISONS, UFUNCS, UNARY, no_array, ufunc_name
+from fusepy.traced import BINARY, COMPARISONS, UFUNCS, UNARY, no_array, no_modulus, ufunc_name
 
 _eager: dict[str, FusedFunction] = {}
 _OPERATORS = {*BINARY.values(), *COMPARISONS}
@@ -55,8 +55,13 @@ def _operate(op: str, function: Callable[..., Any], *args: Any) -> Any:
     return apply(op, "a b"[: 2 * len(args) - 1], *args)
 
 
-def _forward(op: str, function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    return lambda self, other: _operate(op, function, self, other)
+def _forward(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def operate(self: Any, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            raise no_modulus(self)
+        return _operate(op, function, self, other)
+
+    return operate
 
 
 def _backward(op: str, function: Callable[..., Any]) -> Callable[[Any, Any], Any]:

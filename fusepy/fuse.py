@@ -11,7 +11,7 @@ from fusepy.backend.recorder import is_encoder, misplaced
 from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
 from fusepy.compose import returned
-from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.errors import ArgumentError, FusepyError, did_you_mean
 from fusepy.ir.refusals import none_error
 from fusepy.mapping import unmapped
 from fusepy.nested import flat, is_nested, leaves_of, naming
@@ -20,8 +20,10 @@ from fusepy.recorded import Recording
 from fusepy.results import flatten
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace, entered, user_line
-from fusepy.traced import Traced
+from fusepy.traced import Traced, misused
 from fusepy.unrolled import warn_unrolled
+
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class FusedFunction(Caller):
@@ -37,7 +39,14 @@ class FusedFunction(Caller):
         functools.update_wrapper(self, function)
         self.__name__ = " ".join(str(getattr(function, "__name__", "fused")).split())  # a name is one line
         self._function = function
-        self._parameters = inspect.signature(function)
+        try:
+            self._parameters = inspect.signature(function)
+        except (TypeError, ValueError):
+            raise ArgumentError(
+                f"fuse() cannot tell the parameters of {self.__name__}()",
+                saw=repr(function)[:60],
+                hint="wrap it: fuse(lambda x: f(x))",
+            ) from None
         names = list(self._parameters.parameters)
         for name in static:
             if name not in names:
@@ -46,7 +55,7 @@ class FusedFunction(Caller):
         self._values: dict[str, Any] = {}  # of the static arguments, once they are known
         self._variants: dict[Any, FusedFunction] = {}  # by the values of the static arguments
         self._device = device
-        plain = all(p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in self._parameters.parameters.values())
+        plain = all(p.kind in _BY_PLACE and p.default is p.empty for p in self._parameters.parameters.values())
         self._plain_count = len(names) if plain and not static else -1
 
     def __call__(self, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
@@ -141,7 +150,7 @@ class FusedFunction(Caller):
                     if dynamic[name] is None:
                         raise none_error(f"{self.__name__}: argument {name!r}", user_line())
                     passed[name] = trace.argument(name, dynamic[name], self._spec(position, name))
-            result = self._function(**passed, **self._values)
+            result = self._traced(passed)
             found: list[Any] = []
             rebuild = flatten(result, found, self.__name__, lambda v: id(v) in trace.named)
             outputs = [Traced(trace, returned(trace, v, self.__name__), None) for v in found]
@@ -153,6 +162,18 @@ class FusedFunction(Caller):
         inputs = {n: range(s, s + count) for n, s, count in zip([*names[: len(args)], *kwargs], starts, counts)}
         positions = [i for n in passed for i in inputs[n]]
         return Recording(graph, trace, flat(order), positions, rebuild, nested=any(map(is_nested, order)))
+
+    def _traced(self, passed: Mapping[str, Any]) -> Any:
+        """What the Python function gives back for traced arguments."""
+        named = {**passed, **self._values}
+        first = [named.pop(n) for n, p in self._parameters.parameters.items() if p.kind is p.POSITIONAL_ONLY]
+        try:
+            return self._function(*first, **named)
+        except (TypeError, ValueError, AttributeError) as error:
+            found = None if isinstance(error, FusepyError) else misused(error)
+            if found is None:
+                raise
+            raise found from error
 
     def _node_results(self, use: Use, outputs: int | None) -> Any:
         self._bind(use.args, use.kwargs)

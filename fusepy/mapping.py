@@ -55,7 +55,7 @@ class Mapped(Numberless):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # protocols that look for special methods
-            raise AttributeError(name)
+            raise AttributeError(f"'Mapped' object has no attribute {name!r}")
         raise UnknownNameError(
             f"a mapped value has no {name!r}", place=user_line(), saw=repr(self)[:80], hint=f"write vmap(value.{name}, …)"
         )
@@ -93,7 +93,11 @@ def _of_value(name: str) -> Callable[..., Any]:
 
 # whatever a mapped value refuses, this asks the value for; operators are those of mapped values, as they keep the cast
 for _name, _method in [*vars(Numberless).items(), *vars(Mapped).items()]:
-    if _name.startswith("__") and callable(_method) and _name not in ("__init__", "__getattr__", "__repr__", "__hash__"):
+    if (
+        _name.startswith("__")
+        and callable(_method)
+        and _name not in ("__init__", "__getattr__", "__setattr__", "__repr__", "__hash__")
+    ):
         setattr(Taken, _name, _of_value(_name))
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Generator
 from contextvars import ContextVar
-from types import FrameType
+from types import FrameType, TracebackType
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from fusepy.errors import FusepyError
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _APPLICATION = os.path.join(_PACKAGE, "cli", "")  # the demo uses the library as anybody would
 _NUMPY = os.path.join(os.path.dirname(os.path.abspath(np.__file__)), "")  # its functions call the methods of traced values
+_PYTHON = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
 _NOT_THE_USER = (_PACKAGE, _NUMPY, contextlib.__file__, "<frozen")
 _users: dict[str, bool] = {}  # whether a file is the user's, since this is asked for every recorded call
 _said: ContextVar[tuple[FrameType, str] | None] = ContextVar("fusepy_line", default=None)
@@ -62,6 +63,17 @@ def _is_users(name: str) -> bool:
     if known is None:
         known = _users[name] = not name.startswith(_NOT_THE_USER) or name.startswith(_APPLICATION)
     return known
+
+
+def line_in(trace: TracebackType | None) -> str | None:
+    """``file:line`` of the innermost frame of a traceback outside of fusepy and of Python's own modules."""
+    found = None
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if _is_users(name) and (not name.startswith(_PYTHON) or "-packages" in name):
+            found = line_of((name, trace.tb_lineno))
+        trace = trace.tb_next
+    return found
 
 
 @contextlib.contextmanager

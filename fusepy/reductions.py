@@ -6,9 +6,9 @@ What feeds a reduction, and what follows it on the smaller side, becomes part of
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
@@ -34,6 +34,19 @@ from fusepy.traced import Traced
 __all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "reduce", "scan", "sum"]
 
 _MISSING = object()
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _identity_by_name(function: _F) -> _F:
+    """Takes ``reduce(f, x, identity=0)`` too: where the identity has its name, `x` may follow the function."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if "identity" in kwargs and "x" not in kwargs and len(args) >= 2:
+            args = (args[0], kwargs.pop("identity"), *args[1:])
+        return function(*args, **kwargs)
+
+    return cast("_F", call)
 
 
 def sum(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
@@ -94,6 +107,7 @@ def argmin(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     return _reduced(x, _way("argmin", axis, keepdims))
 
 
+@_identity_by_name
 def reduce(function: Function, identity: Any, x: Any = _MISSING, axis: Axis = None, keepdims: bool = False) -> Any:
     """Combines the elements of `x` along axes with a Slang function ``T f(T a, T b)``.
 
@@ -126,6 +140,7 @@ def reduce(function: Function, identity: Any, x: Any = _MISSING, axis: Axis = No
 def scan(function: str, identity: Any, *, axis: int = ..., exclusive: bool = ...) -> Any: ...
 @overload
 def scan(function: Function, identity: Any, x: Any = ..., axis: int = ..., exclusive: bool = ...) -> Any: ...
+@_identity_by_name
 def scan(function: Any, identity: Any, x: Any = _MISSING, axis: int = 0, exclusive: bool = False) -> Any:
     """What there is up to each element along an axis: ``scan("sum", x)``, or with a Slang function as in `reduce`.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dis
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -10,7 +12,7 @@ import numpy as np
 from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNameError
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Kind, Type
-from fusepy.place import user_line
+from fusepy.place import line_in, user_line
 
 if TYPE_CHECKING:
     from fusepy.trace import Trace
@@ -46,6 +48,25 @@ class Numberless:
 
     def __contains__(self, item: Any) -> bool:
         raise self._refuse("the truth of `in`", "compare each component, and join the results with |")
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise self._refuse("an assignment to an element", "values do not change: compute a new one, e.g. by fusepy.where(…)")
+
+    def __delitem__(self, index: Any) -> None:
+        raise self._refuse("`del` of an element", "values do not change: slice arrays before the call")
+
+    def __bytes__(self) -> bytes:
+        raise self._refuse("bytes()", "it has no contents yet: ask what the call returns")
+
+    def __enter__(self) -> NoReturn:
+        raise self._refuse("`with`", "only calls and operators take values")
+
+    def __exit__(self, *error: Any) -> None: ...
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and name not in ("map", "value"):
+            raise self._refuse(f"an assignment to .{name}", "values do not change: make a new one, e.g. float3(…) of its parts")
+        object.__setattr__(self, name, value)
 
 
 class Traced(Numberless):
@@ -96,7 +117,7 @@ class Traced(Numberless):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # protocols that look for special methods must not record a member
-            raise AttributeError(name)
+            raise AttributeError(f"'Traced' object has no attribute {name!r}")
         if name in _OF_ARRAYS and self.type.kind is not Kind.NAMED:
             self.check(self._recorder)
             raise UnknownNameError(
@@ -197,6 +218,27 @@ def leaked(value: Traced) -> LeakedTracerError:
     )
 
 
+def misused(error: Exception) -> FusepyError | None:
+    """What Python, NumPy or torch raise where they cannot work with a traced or mapped value; ``None`` for any other error."""
+    if isinstance(error.__cause__, FusepyError) and "array element" in str(error):  # NumPy puts its own words around it
+        return error.__cause__
+    inner = error.__traceback__
+    while inner is not None and inner.tb_next is not None:
+        inner = inner.tb_next
+    raised = inner is not None and inner.tb_frame.f_code.co_code[inner.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    # what a `raise` says may show a value, which is no complaint about its type
+    named = re.search(r"\b(Traced|Mapped|Taken)\b" + (r"(?!\()" if raised else ""), str(error))
+    if named is None:
+        return None
+    kind = UnknownNameError if isinstance(error, AttributeError) else TraceError
+    value = "mapped" if named[1] == "Mapped" else "traced"
+    return kind(
+        f"a {value} value is used as something else: {str(error).splitlines()[0]}",
+        place=line_in(error.__traceback__),
+        hint="it has no number yet: use operators, fusepy's and Slang functions, or do this outside of the fused function",
+    )
+
+
 def no_array(value: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
     """What ``__array__`` of traced and mapped values is: NumPy would make arrays of Python objects without it."""
     raise TraceError(
@@ -228,8 +270,18 @@ def ufunc_name(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> str:
     return name
 
 
-def _forward(op: str) -> Callable[[Traced, Any], Traced]:
-    return lambda self, other: self._record(op, self, other)  # pyright: ignore[reportPrivateUsage]
+def _forward(op: str) -> Callable[..., Traced]:
+    def record(self: Traced, other: Any, modulus: Any = None) -> Traced:
+        if modulus is not None:
+            raise no_modulus(self)
+        return self._record(op, self, other)  # pyright: ignore[reportPrivateUsage]
+
+    return record
+
+
+def no_modulus(value: Any) -> TraceError:
+    """The error for ``pow(a, b, c)``, the only operator that has a third operand."""
+    return TraceError("pow() with a modulus", place=user_line(), saw=repr(value)[:80], hint="write pow(a, b) % c")
 
 
 def _backward(op: str) -> Callable[[Traced, Any], Traced]:

@@ -201,6 +201,48 @@ def test_operators_keep_the_type_of_the_array(m: Any) -> None:
     np.testing.assert_array_equal(fp.fuse(lambda x: m.add(fp.vcast(x + 1, m.float), 1))(A), (A + 1).astype(F32) + F32(1))
 
 
+BODIES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "for": lambda m, x, a: fp.fori_loop(0, 2, lambda i, c: m.add(c, a), x),
+    "while": lambda m, x, a: fp.while_loop(lambda c: c < 3, lambda c: m.add(c, a) + 1, x),
+    "test": lambda m, x, a: fp.while_loop(lambda c: m.exact(c) + m.add(a, 0) < 3, lambda c: c + 1, x),
+    "cond": lambda m, x, a: fp.cond(x > 0.5, lambda: m.add(a, 1), lambda: x),
+    "nested": lambda m, x, a: fp.fori_loop(0, 2, lambda i, c: fp.cond(c > 0.5, lambda: m.add(a, c), lambda: c), x),
+    "a vector": lambda m, x, a: fp.fori_loop(0, 2, lambda i, c: c + m.scale(a, 2).y, x),
+    "whole": lambda m, x, a: fp.fori_loop(0, 2, lambda i, c: c + m.look(a, i), x),
+    "a pointer": lambda m, x, a: fp.fori_loop(0, 2, lambda i, c: c + m.behind(a, i), x),
+    "mapped": lambda m, x, a: fp.fori_loop(0, 2, lambda i, c: m.add(c, fp.vmap(a, 0)), fp.vmap(x, 0)),
+}
+
+
+@pytest.mark.req("C20")
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies_of_loops_and_branches_convert_what_calls_outside_do(m: Any, name: str) -> None:
+    body, x, a = BODIES[name], A[:7].astype(F32), P if name == "a vector" else B[:7]
+    fused = fp.fuse(lambda x, a: body(m, x, a))
+    want = fused(x, a.astype(F32))
+    for call in (lambda: fused(x, a), lambda: fp.fuse(lambda x: body(m, x, a))(x)):
+        got, warned = told(call)
+        assert warned == 1
+        assert got.dtype == F32
+        assert np.array_equal(got, want)
+
+
+def test_casts_in_bodies_are_the_users(m: Any) -> None:
+    x, a = A.astype(F32), B + 2.0**-30
+    got, warned = told(lambda: fp.fuse(lambda x, a: fp.fori_loop(0, 1, lambda i, c: m.add(c, fp.vcast(a, "float")), x))(x, a))
+    assert warned == 0
+    assert np.array_equal(got, x + a.astype(F32))
+    got, warned = told(lambda: fp.fuse(lambda a: fp.fori_loop(0, 1, lambda i, c: c + fp.vcast(a + c, "float"), 0.0))(a))
+    assert warned == 0
+    big = np.array([1 << 40])
+    with pytest.raises(fp.RangeError):
+        fp.fuse(lambda n: fp.fori_loop(0, 1, lambda i, c: m.next(n), 0))(big)
+    got, _ = told(lambda: fp.fuse(lambda n: fp.fori_loop(0, 1, lambda i, c: fp.vcast(n, "int"), 0))(big))
+    assert got.tolist() == [0]  # as in C
+    with pytest.raises(fp.NoMatchError):
+        fp.fuse(lambda x, a: fp.fori_loop(0, 1, lambda i, c: m.add.strict()(c, a), x))(x, a)
+
+
 @pytest.mark.req("C20")
 def test_numbers_out_of_range(m: Any) -> None:
     wrong: list[tuple[Callable[[], Any], str]] = [

@@ -68,12 +68,15 @@ def narrowed_uses(graph: Graph, oracle: Oracle) -> dict[Value, list[Type]]:
     """The inputs that are converted as they are uploaded, each with the scalars that calls take it as."""
     found: dict[Value, list[Type]] = {}
     for node in graph.nodes:
-        defaults = [(i, v) for i, v in enumerate(node.operands) if is_default(v) and node.maps[i].type is None]
+        loops = (
+            node.op.nests and node.op.name != "region"
+        )  # their maps say what the calls in their bodies take; casts are in these
+        defaults = [(i, v) for i, v in enumerate(node.operands) if is_default(v) and (node.maps[i].type is None) is not loops]
         answer = node.op.resolution(node, oracle) if defaults else None
-        if answer is None:
+        if answer is None and not loops:
             continue
         for i, value in defaults:
-            want = answer.maps[i].type
+            want = (node if answer is None else answer).maps[i].type
             if want is None:
                 continue
             element = want.element if want.kind in (Kind.POINTER, Kind.WHOLE) else want.optional or want

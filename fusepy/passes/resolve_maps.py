@@ -63,8 +63,11 @@ _IN_MEMORY = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)
 
 
 def _narrows(node: Node, i: int) -> bool:
-    """Whether a node may take operand `i`, an array of a default dtype, as less: a call, unless the user has said how."""
-    return _binds(node) and not isinstance(node.op, Control) and node.maps[i].type is None
+    """Whether a node may take operand `i`, an array of a default dtype, as less: a call, unless the user has said how.
+
+    The map of a loop or branch has what the calls in its bodies take.
+    """
+    return _binds(node) and isinstance(node.op, Control) is (node.maps[i].type is not None)
 
 
 def _check_seen(value: Value, stored: Type, wanted: Type, node: Node) -> None:
