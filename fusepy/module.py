@@ -112,16 +112,25 @@ class Module:
         return Module(opened, made, strict_broadcasting=strict_broadcasting, strict=strict)
 
     @staticmethod
-    def from_slangpy(module: Any) -> Module:
-        """A module that slangpy has loaded, from the file that it came from, on the same device and with the same defines.
+    def from_slangpy(module: Any, source: str | None = None) -> Module:
+        """A module that slangpy has loaded, from the same text, on the same device and with the same defines.
 
         Args:
             module: a ``slangpy.Module`` or ``slangpy.SlangModule``.
+            source: the text of one that was loaded from a string, since slangpy does not keep it. It is given once: from
+                then on that module is taken wherever a module is.
 
         Raises:
-            ArgumentError: for anything else, or a module that was not loaded from a file.
+            ArgumentError: for anything else, a string that is not given, or one that is not the module's.
+
+        Example:
+            >>> import fusepy as fp
+            >>> text = "float twice(float x) { return 2 * x; }"
+            >>> theirs = fp.default_device().sgl.load_module_from_source("doc_theirs", text)
+            >>> fp.Module.from_slangpy(theirs, source=text).twice(4.0), fp.get_function(theirs, "twice")(5.0)
+            (8.0, 10.0)
         """
-        return Module(*_of_slangpy(module))
+        return Module(*_of_slangpy(module, source))
 
     def reload(self, source: str | None = None) -> bool:
         """Takes up the module's changed source, and says whether anything has changed.
@@ -401,8 +410,8 @@ def as_module(module: Any) -> Module:
     return Module(*made)
 
 
-def _of_slangpy(module: Any) -> tuple[Device, ModuleSource]:
-    device, name, text, path, options = module_parts(module)
+def _of_slangpy(module: Any, source: str | None = None) -> tuple[Device, ModuleSource]:
+    device, name, text, path, options = module_parts(module, source)
     opened = as_device(device)
     dirs = [*dict.fromkeys([*opened.include_paths, *options["include_paths"]])]
     return opened, ModuleSource.make(name, text, path, dirs, options["defines"])

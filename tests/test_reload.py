@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ float f(float x) { return x; }
 float g(float x) { return k() * x; }
 float of(Ray r) { return r.a; }
 """
+
+
+NUMBERS = itertools.count()
 
 
 @pytest.fixture
@@ -125,6 +129,16 @@ def test_globals_and_entry_points_after_a_reload(device: Any) -> None:
         f(3.0)
 
 
+def composed(module: spy.SlangModule) -> Any:
+    """What ``slangpy.Module`` holds: the module, put together with another one that slangpy needs."""
+    other = module.session.load_module_from_source(f"beside_{next(NUMBERS)}", "float beside() { return 1; }")
+
+    class Shell:
+        device_module = module.session.compose_modules(module.name, [other, module])
+
+    return Shell()
+
+
 @pytest.mark.req("F19")
 def test_modules_of_slangpy(device: Any, folder: Path) -> None:
     inner = device.sgl.load_module(str(folder / "hot.slang"))
@@ -151,16 +165,47 @@ def test_modules_of_slangpy(device: Any, folder: Path) -> None:
     with pytest.raises(fp.ArgumentError, match=r"slangpy\.Module"):
         Ray("hot", 1.0)
 
-    class Wrapped:  # slangpy.Module is a shell around the same
-        device_module = inner
-
-    assert fp.Module.from_slangpy(Wrapped()).f(1.0) == 1.0
+    whole = composed(inner)
+    assert fp.Module.from_slangpy(whole).f(1.0) == 1.0
+    assert m.of(Ray(whole, 4.0)) == 4.0
     other = spy.Device(type=spy.DeviceType.vulkan, enable_rhi_validation=False, enable_hot_reload=False)
     foreign = fp.Module.from_slangpy(other.load_module(str(folder / "hot.slang")))
     assert foreign.device.sgl is other
     assert fp.Tensor.zeros(other, 2).device is foreign.device
     assert foreign.f([1.0]) == [1.0]
-    with pytest.raises(fp.ArgumentError, match="not in a file"):
-        fp.Module.from_slangpy(device.sgl.load_module_from_source("in_memory", "float f() { return 1; }"))
     with pytest.raises(fp.ArgumentError, match=r"slangpy\.Module"):
         fp.Module.from_slangpy("hot")
+
+
+@pytest.mark.req("F19")
+def test_modules_of_slangpy_from_strings(device: Any, folder: Path) -> None:
+    """slangpy does not keep their texts: they are given once, and have to be the right ones."""
+    text = "struct Scaler { float k; void scale(inout float x) { x *= k; } }\nfloat f(float x) { return x + 3; }\n"
+
+    class Scaler(fp.Struct):
+        scale: fp.Function
+
+        def __init__(self, module: Any, k: float):
+            super().__init__(module)
+            self.k = k
+
+    ways: dict[str, Any] = {
+        "hot": device.sgl.load_module_from_source,  # there is a file hot.slang as well
+        "hotter": lambda *args: composed(device.sgl.load_module_from_source(*args)),
+    }
+    for name, make in ways.items():
+        theirs = make(name, text)
+        for take in (fp.Module.from_slangpy, lambda module: fp.get_function(module, "f"), lambda module: Scaler(module, 2.0)):
+            with pytest.raises(fp.ArgumentError, match=r"from a string(.|\n)*from_slangpy\(module, source=text\)"):
+                take(theirs)
+        for wrong in (text + "//", "no Slang", ""):
+            with pytest.raises(fp.ArgumentError, match="not the text of module"):
+                fp.Module.from_slangpy(theirs, source=wrong)
+        assert fp.Module.from_slangpy(theirs, source=text).f([1.0]) == [4.0]
+        assert fp.get_function(theirs, "f")(1.0) == 4.0
+        numbers = fp.Tensor([1, 2, 3], device=device)
+        Scaler(theirs, 2.0).scale(numbers)
+        assert numbers.tolist() == [2, 4, 6]
+        assert fp.Module.from_slangpy(make(name + "_2", text.replace("3", "4")), text.replace("3", "4")).f(1.0) == 5.0
+    with pytest.raises(fp.ArgumentError, match="of a file"):
+        fp.Module.from_slangpy(device.sgl.load_module(str(folder / "hot.slang")), source=text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,45 @@ import slangpy as spy
 
 from fusepy.errors import ArgumentError
 
+_DIGEST = re.compile(r"[0-9a-f]{40}")  # the path of a module that was loaded from a string, made of its name and text
 
-def module_parts(module: Any) -> tuple[spy.Device, str, str, str, dict[str, Any]]:
+# texts of modules loaded from strings, by their names and digests: slangpy does not keep them
+_TEXTS: dict[tuple[str, str], str] = {}
+
+
+def module_parts(module: Any, source: str | None = None) -> tuple[spy.Device, str, str, str, dict[str, Any]]:
     """Device, name, text, path and options of a ``slangpy.Module`` or ``slangpy.SlangModule``.
 
+    Args:
+        source: the text of a module that was loaded from a string. Later calls for that module do without.
+
     Raises:
-        ArgumentError: for anything else, or a module whose source is not to be had.
+        ArgumentError: for anything else, a module whose source is not to be had, or a text that is not the module's.
     """
+    inner = _plain(module)
+    options = inner.session.desc.compiler_options
+    kept = {"include_paths": [str(p) for p in options.include_paths], "defines": dict(options.defines)}
+    path = Path(inner.path)
+    if _DIGEST.fullmatch(path.name):
+        return inner.session.device, inner.name, _text(inner, source), "", kept
+    if not path.is_file():
+        raise ArgumentError(
+            f"the file of module {inner.name!r} does not exist",
+            saw=str(inner.path),
+            hint="load the module again from where it lies now",
+        )
+    text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    if source is not None and source != text:
+        raise ArgumentError(
+            f"module {inner.name!r} is that of a file, which has another text",
+            saw=str(path),
+            hint="leave source away, or use Module.load_from_source(device, name, source)",
+        )
+    return inner.session.device, path.stem, text, str(path.resolve()), kept
+
+
+def _plain(module: Any) -> spy.SlangModule:
+    """The module that was loaded: ``slangpy.Module`` composes it with others."""
     inner = module if isinstance(module, spy.SlangModule) else getattr(module, "device_module", None)
     if not isinstance(inner, spy.SlangModule):
         raise ArgumentError(
@@ -24,17 +57,33 @@ def module_parts(module: Any) -> tuple[spy.Device, str, str, str, dict[str, Any]
             expected="slangpy.Module or slangpy.SlangModule",
             hint="load other things with fusepy.load(path)",
         )
-    options = inner.session.desc.compiler_options
-    path = Path(inner.path)
-    if not path.is_file():
-        found = [Path(folder) / f"{inner.name}.slang" for folder in options.include_paths]
-        path = next((p for p in found if p.is_file()), path)
-    if not path.is_file():
+    if not inner.is_composed:
+        return inner
+    return next((part for part in inner.source_modules if part.name == inner.name), inner)
+
+
+def _text(module: spy.SlangModule, given: str | None) -> str:
+    """The text of a module that was loaded from a string."""
+    key = (module.name, str(module.path))
+    if given is None and key in _TEXTS:
+        return _TEXTS[key]
+    if given is None:
         raise ArgumentError(
-            f"the source of module {inner.name!r} is not in a file",
-            saw=str(inner.path),
-            hint="use Module.load_from_source(device, name, source)",
+            f"module {module.name!r} was loaded from a string, which slangpy does not keep",
+            saw=f"{module.name!r} with the digest {module.path}",
+            hint="give the text once: fp.Module.from_slangpy(module, source=text); the module is then taken everywhere",
         )
-    text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    kept = {"include_paths": [str(p) for p in options.include_paths], "defines": dict(options.defines)}
-    return inner.session.device, path.stem, text, str(path.resolve()), kept
+    session = module.session.device.create_slang_session(module.session.desc.compiler_options)
+    try:
+        same = str(session.load_module_from_source(module.name, given).path) == key[1]
+    except spy.SlangCompileError:  # so it is not what has been loaded
+        same = False
+    if not same:
+        raise ArgumentError(
+            f"this is not the text of module {module.name!r}",
+            saw=given[:60],
+            expected="the string that it was loaded from",
+            hint="give that string, or use Module.load_from_source(device, name, source) for another",
+        )
+    _TEXTS[key] = given
+    return given
