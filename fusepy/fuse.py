@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast, overload
 
+import numpy as np
+
 from fusepy.backend.recorder import is_encoder, misplaced
 from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
@@ -40,6 +42,8 @@ class FusedFunction(Caller):
         self.__name__ = " ".join(str(getattr(function, "__name__", "fused")).split())  # a name is one line
         self._function = function
         try:
+            if isinstance(function, np.ufunc):  # its signature has options of NumPy's
+                raise TypeError
             self._parameters = inspect.signature(function)
         except (TypeError, ValueError):
             raise ArgumentError(

@@ -139,7 +139,7 @@ def test_functions_that_can_be_fused(device: Any) -> None:
     same(fp.fuse(operator.add)(X, F32(1)), X + 1)
     same(fp.fuse(lambda a, /, b: a - b)(X, b=F32(1)), X - 1)
     same(fp.fuse(lambda a, n, /, *, k=2: a * n * k, static=("n",))(X, 3), X * 6)
-    for function in (int, str, max, "text", 3):
+    for function in (int, str, max, np.add, "text", 3):
         with pytest.raises(fp.ArgumentError, match=rf"{HERE}:\d+: fuse\(\)") as caught:
             fp.fuse(function)
         assert caught.value.hint
