@@ -15,8 +15,8 @@ from fusepy.backend.emit_reduce import emit_fold
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, marshal_of
-from fusepy.backend.marshals.base import Variant
 from fusepy.backend.marshals.torch_tensor import in_cuda
+from fusepy.backend.operand import Variant
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.backend.marshals.base import Operand
 from fusepy.backend.marshals.whole import counted, written
+from fusepy.backend.operand import Operand
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.mapping import unmapped
 from fusepy.sharing import memory_of

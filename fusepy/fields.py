@@ -15,9 +15,8 @@ import numpy as np
 from fusepy.backend.marshals import marshal_of, torch_tensor
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.mapping import Mapped
-from fusepy.nodes import GraphValue
+from fusepy.symbolic import Symbolic
 from fusepy.tensor import Tensor
-from fusepy.traced import Traced
 
 Fields = Mapping[str, Any]
 TYPE = "_type"
@@ -74,13 +73,13 @@ def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
                 return True
         elif isinstance(item, (np.ndarray, np.generic)) or torch_tensor.is_class(cls):
             arrays, numbers = arrays or bool(item.ndim), numbers or not item.ndim
-        elif isinstance(item, (Mapped, Traced, Tensor)) or fields_of(item) is not None:
+        elif isinstance(item, (Mapped, Symbolic, Tensor)) or fields_of(item) is not None:
             return True
     return arrays and numbers
 
 
 ACCESSORS: dict[type, Callable[[Any], Fields]] = {dict: of_dict}
-_OPAQUE = (str, bytes, type, ModuleType, np.ndarray, np.generic, BaseException, Mapped, Traced, GraphValue)
+_OPAQUE = (str, bytes, type, ModuleType, np.ndarray, np.generic, BaseException, Mapped, Symbolic)
 
 
 def fields_of(value: Any) -> Callable[[Any], Fields] | None:

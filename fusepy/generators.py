@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.backend.texture import is_texture, kind_of
+from fusepy.backend.texture import TEXTURE_CLASSES, is_texture, kind_of
 from fusepy.errors import ArgumentError, RangeError, ShapeError
-from fusepy.traced import Traced
+from fusepy.symbolic import Symbolic
 from fusepy.views import integers
 
 
@@ -163,7 +163,7 @@ def check_extents(shape: Any, what: str, open: bool = False) -> tuple[int, ...]:
     Raises:
         ShapeError: for anything else.
     """
-    if isinstance(shape, Traced):
+    if isinstance(shape, Symbolic):
         raise ShapeError(
             f"{what}: the extents of a traced value are not known while it is traced",
             saw=shape,
@@ -219,3 +219,13 @@ def check_warmup(warmup: Any, what: str) -> int:
     if not 0 <= number <= 1024:
         raise RangeError(f"{what}: {number} warm-up rounds", expected="0 to 1024", hint="a few rounds are plenty")
     return number
+
+
+def _extents(texture: Any) -> Any:
+    return Shape(texture)
+
+
+# slangpy's textures say width, height, depth and layers; `shape` is what arrays have, slowest first
+for _class in TEXTURE_CLASSES:
+    if not hasattr(_class, "shape"):
+        _class.shape = property(_extents)  # type: ignore[attr-defined]

@@ -13,8 +13,8 @@ from fusepy.errors import ArgumentError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_dims
 from fusepy.ir.types import Kind, Type
 from fusepy.place import user_line
+from fusepy.symbolic import Numberless
 from fusepy.tensor import Tensor
-from fusepy.traced import Numberless
 
 AS_A_WHOLE = (Kind.ARRAY, Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)  # what a call takes an array as, which is no conversion
 

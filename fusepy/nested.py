@@ -18,7 +18,7 @@ from fusepy.fields import ACCESSORS, TYPE, fields_of, of_dict, of_items
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.types import Type
 from fusepy.mapping import Mapped
-from fusepy.traced import Traced
+from fusepy.symbolic import Symbolic, axes_of
 
 DEPTH = 64  # levels of a nested argument; what is deeper contains itself, or makes new objects as it is read
 
@@ -84,7 +84,7 @@ def spread(leaf: Any, map: ArgMap) -> Any:
 
     A leaf's own words come first, and a list is left alone, since it may well be a vector: say `vmap` for that leaf.
     """
-    axes = leaf._value.rank if isinstance(leaf, Traced) else len(getattr(leaf, "shape", ()))  # pyright: ignore[reportPrivateUsage]
+    axes = axes_of(leaf) if isinstance(leaf, Symbolic) else len(getattr(leaf, "shape", ()))
     return leaf if map.dims is None or not axes else Mapped(leaf, ArgMap(map.dims))
 
 

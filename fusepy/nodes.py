@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fusepy.errors import GraphError
 from fusepy.place import user_line
 from fusepy.skeleton import fill, leaves_like, spots
+from fusepy.symbolic import Symbolic
 
 if TYPE_CHECKING:
     from fusepy.wiring import Wiring
@@ -81,7 +82,7 @@ class Use:
             values[value] = found
 
 
-class GraphValue:
+class GraphValue(Symbolic):
     """A value of a `Graph`: an input, or what a node returns. Operators, members and indices of it are nodes, too."""
 
     __slots__ = ("_loc", "_name", "_use", "_wiring")
@@ -93,6 +94,14 @@ class GraphValue:
         self._use = use
         self._name = name
         self._loc = loc
+
+    def _misplaced(self) -> GraphError:
+        return GraphError(
+            "a value of a graph is passed to a function that is called now",
+            place=user_line(),
+            saw=repr(self),
+            hint="call the node of the function: f.node()(value)",
+        )
 
     def __getattr__(self, name: str) -> GraphValue:
         if name.startswith("_"):  # protocols that look for special methods must not record a member
@@ -138,16 +147,6 @@ def origin_of(value: GraphValue) -> Use | None:
 def name_of(value: GraphValue) -> str:
     """What an input is called, or the node that returns a value."""
     return value._name  # pyright: ignore[reportPrivateUsage]
-
-
-def misplaced(value: GraphValue) -> GraphError:
-    """The error for a value of a graph that is passed to a function, and not to its node."""
-    return GraphError(
-        "a value of a graph is passed to a function that is called now",
-        place=user_line(),
-        saw=repr(value),
-        hint="call the node of the function: f.node()(value)",
-    )
 
 
 class Results(tuple[object, ...]):

@@ -14,9 +14,8 @@ from fusepy.errors import ArgumentError, FusepyError
 from fusepy.fields import ACCESSORS, TYPE, fields_of
 from fusepy.handout import LEADS
 from fusepy.mapping import Mapped
-from fusepy.nodes import GraphValue, misplaced
+from fusepy.symbolic import Symbolic, misplaced
 from fusepy.tensor import Tensor
-from fusepy.traced import Traced, leaked
 
 
 def _of_tensor(value: Tensor) -> Hashable:
@@ -27,14 +26,6 @@ def _of_mapped(value: Mapped) -> Hashable:
     return ("mapped", value.map, signature(value.value))
 
 
-def _of_traced(value: Traced) -> Hashable:
-    raise leaked(value)  # no trace is being recorded, or the call would not ask for a key
-
-
-def _of_graph_value(value: GraphValue) -> Hashable:
-    raise misplaced(value)
-
-
 def _of_list(value: Any) -> Hashable:
     accessor = fields_of(value)
     return MARSHALS[value.__class__].key(value) if accessor is None else _of_fields(accessor)(value)
@@ -43,8 +34,6 @@ def _of_list(value: Any) -> Hashable:
 KEYS: dict[type, Callable[[Any], Hashable]] = {
     Tensor: _of_tensor,
     Mapped: _of_mapped,
-    Traced: _of_traced,
-    GraphValue: _of_graph_value,
     list: _of_list,
     tuple: _of_list,
 }
@@ -59,6 +48,8 @@ def signature(value: Any) -> Hashable:
     cls = value.__class__
     found = KEYS.get(cls)
     if found is None:
+        if isinstance(value, Symbolic):
+            raise misplaced(value)
         accessor = fields_of(value)
         found = KEYS[cls] = marshal_of(value).key if accessor is None else _of_fields(accessor)
     return found(value)

@@ -1,8 +1,85 @@
-"""What every file may know of tracing: whether a Python function is being traced."""
+"""`Symbolic`: the base of what stands for a value that is not there yet; and whether a function is being traced."""
 
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NoReturn
+
+from fusepy.errors import FusepyError
 
 TRACING: ContextVar[Any] = ContextVar("fusepy_trace", default=None)  # the `Trace` of the fused function that runs now
+
+
+class Symbolic:
+    """A value of a trace or of a graph. Its public attributes are members of the value, so these are none."""
+
+    __slots__ = ()
+
+    def _axes(self) -> int:
+        """Over how many axes it is spread, as far as that is known."""
+        return 0
+
+    def _misplaced(self) -> FusepyError:
+        """The error for one that is passed where values are needed."""
+        raise NotImplementedError
+
+
+def axes_of(value: Symbolic) -> int:
+    """Over how many axes a value is spread, those that a vcast takes as components among them."""
+    return value._axes()  # pyright: ignore[reportPrivateUsage]  # a public name would hide a member
+
+
+def misplaced(value: Symbolic) -> FusepyError:
+    """The error for a value of a trace or graph that is passed where it cannot be computed."""
+    return value._misplaced()  # pyright: ignore[reportPrivateUsage]
+
+
+class Numberless:
+    """What values that stand for others refuse alike, which Python would ask for a number: a base of `Traced` and `Mapped`."""
+
+    __slots__ = ()
+
+    def _refuse(self, what: str, hint: str) -> FusepyError:
+        raise NotImplementedError
+
+    def __complex__(self) -> complex:
+        raise self._refuse("complex()", "Slang has no complex numbers; compute with two values, or a float2")
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self._refuse("the digits", "it has no number yet: format what the call returns")
+        return repr(self)
+
+    def __round__(self, digits: Any = None) -> NoReturn:
+        raise self._refuse("round()", "use fusepy.round(value), which gives a float, and fp.vcast(…, 'int') for an integer")
+
+    def __floor__(self) -> NoReturn:
+        raise self._refuse("math.floor()", "use fusepy.floor(value), which gives a float, and fp.vcast(…, 'int') for an integer")
+
+    def __ceil__(self) -> NoReturn:
+        raise self._refuse("math.ceil()", "use fusepy.ceil(value), which gives a float, and fp.vcast(…, 'int') for an integer")
+
+    def __trunc__(self) -> NoReturn:
+        raise self._refuse("math.trunc()", "use fusepy.trunc(value), which gives a float, and fp.vcast(…, 'int') for an integer")
+
+    def __contains__(self, item: Any) -> bool:
+        raise self._refuse("the truth of `in`", "compare each component, and join the results with |")
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise self._refuse("an assignment to an element", "values do not change: compute a new one, e.g. by fusepy.where(…)")
+
+    def __delitem__(self, index: Any) -> None:
+        raise self._refuse("`del` of an element", "values do not change: slice arrays before the call")
+
+    def __bytes__(self) -> bytes:
+        raise self._refuse("bytes()", "it has no contents yet: ask what the call returns")
+
+    def __enter__(self) -> NoReturn:
+        raise self._refuse("`with`", "only calls and operators take values")
+
+    def __exit__(self, *error: Any) -> None: ...
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and name not in ("map", "value"):
+            raise self._refuse(f"an assignment to .{name}", "values do not change: make a new one, e.g. float3(…) of its parts")
+        object.__setattr__(self, name, value)

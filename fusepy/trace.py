@@ -33,9 +33,8 @@ from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.mapping import AS_A_WHOLE, Mapped
 from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
 from fusepy.nested import Tree, check_finite, rebuilt
-from fusepy.nodes import GraphValue, misplaced
 from fusepy.place import user_line
-from fusepy.symbolic import TRACING
+from fusepy.symbolic import TRACING, Symbolic, misplaced
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced
 
@@ -195,7 +194,7 @@ class Trace:
         if isinstance(value, Traced):
             value.check(self)
             return self.own(value)
-        if isinstance(value, GraphValue):
+        if isinstance(value, Symbolic):
             raise misplaced(value)
         number = cast("Any", value.item() if isinstance(value, np.generic) else value)
         if isinstance(number, (bool, int, float)):

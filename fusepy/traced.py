@@ -13,63 +13,13 @@ from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNam
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Kind, Type
 from fusepy.place import line_in, user_line
+from fusepy.symbolic import Numberless, Symbolic
 
 if TYPE_CHECKING:
     from fusepy.trace import Trace
 
 
-class Numberless:
-    """What values that stand for others refuse alike, which Python would ask for a number: a base of `Traced` and `Mapped`."""
-
-    __slots__ = ()
-
-    def _refuse(self, what: str, hint: str) -> FusepyError:
-        raise NotImplementedError
-
-    def __complex__(self) -> complex:
-        raise self._refuse("complex()", "Slang has no complex numbers; compute with two values, or a float2")
-
-    def __format__(self, spec: str) -> str:
-        if spec:
-            raise self._refuse("the digits", "it has no number yet: format what the call returns")
-        return repr(self)
-
-    def __round__(self, digits: Any = None) -> NoReturn:
-        raise self._refuse("round()", "use fusepy.round(value), which gives a float, and fp.vcast(…, 'int') for an integer")
-
-    def __floor__(self) -> NoReturn:
-        raise self._refuse("math.floor()", "use fusepy.floor(value), which gives a float, and fp.vcast(…, 'int') for an integer")
-
-    def __ceil__(self) -> NoReturn:
-        raise self._refuse("math.ceil()", "use fusepy.ceil(value), which gives a float, and fp.vcast(…, 'int') for an integer")
-
-    def __trunc__(self) -> NoReturn:
-        raise self._refuse("math.trunc()", "use fusepy.trunc(value), which gives a float, and fp.vcast(…, 'int') for an integer")
-
-    def __contains__(self, item: Any) -> bool:
-        raise self._refuse("the truth of `in`", "compare each component, and join the results with |")
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        raise self._refuse("an assignment to an element", "values do not change: compute a new one, e.g. by fusepy.where(…)")
-
-    def __delitem__(self, index: Any) -> None:
-        raise self._refuse("`del` of an element", "values do not change: slice arrays before the call")
-
-    def __bytes__(self) -> bytes:
-        raise self._refuse("bytes()", "it has no contents yet: ask what the call returns")
-
-    def __enter__(self) -> NoReturn:
-        raise self._refuse("`with`", "only calls and operators take values")
-
-    def __exit__(self, *error: Any) -> None: ...
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_") and name not in ("map", "value"):
-            raise self._refuse(f"an assignment to .{name}", "values do not change: make a new one, e.g. float3(…) of its parts")
-        object.__setattr__(self, name, value)
-
-
-class Traced(Numberless):
+class Traced(Numberless, Symbolic):
     """A value inside a trace. Operators, `fusepy`'s math functions, members and Slang functions record what becomes of it."""
 
     __slots__ = ("_loc", "_trace", "_value")
@@ -91,6 +41,12 @@ class Traced(Numberless):
         """Over how many axes it is spread, those that a vcast takes as components left out."""
         said = self._trace.maps.get(self._value)
         return self._value.rank if said is None or said.dims is None else len(said.dims)
+
+    def _axes(self) -> int:
+        return self._value.rank
+
+    def _misplaced(self) -> LeakedTracerError:
+        return leaked(self)  # no trace is being recorded, or the call would not ask
 
     def check(self, trace: Trace) -> None:
         """Raises `LeakedTracerError` unless `trace` or one around it has made this value, and that is still recorded."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import slangpy as spy
@@ -16,10 +16,8 @@ from fusepy.errors import ArgumentError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type
 from fusepy.place import user_line
+from fusepy.trace import current_trace
 from fusepy.traced import Traced
-
-if TYPE_CHECKING:
-    from fusepy.trace import Trace
 
 _SCALARS = ("float", "int", "uint", "half", "double", "bool")
 _SLANGPY = {"half": "float16_t"}  # what slangpy calls the scalar
@@ -39,7 +37,7 @@ class Constructor(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         args = tuple(map(_plain, args))
         given = (*args, *kwargs.values())
-        if any(isinstance(a, Traced) for a in given) or ((cls.made is None or not _of_slangpy(given)) and _trace()):
+        if any(isinstance(a, Traced) for a in given) or ((cls.made is None or not _of_slangpy(given)) and current_trace()):
             if kwargs:
                 raise ArgumentError(
                     f"{cls.__name__} takes its components by position where they are traced",
@@ -90,7 +88,7 @@ def recorded(type: Type, args: Sequence[Any]) -> Traced:
         TraceError: if the components do not add up.
     """
     first = next((a for a in args if isinstance(a, Traced)), None)
-    trace = _trace() if first is None else first._recorder  # pyright: ignore[reportPrivateUsage]
+    trace = current_trace() if first is None else first._recorder  # pyright: ignore[reportPrivateUsage]
     assert trace is not None, "what is not traced comes here in a trace only"
     if not type.shape:
         return trace.record("cast", args, {"type": type.name})
@@ -115,13 +113,6 @@ def numbers_as(type: Type, args: Sequence[Any]) -> np.ndarray[Any, Any]:
             raise ArgumentError(f"{type}({value}) would cut a float", place=user_line(), hint="round it first")
         check_range(value, type, f"{type}({value})")
     return np.resize(np.asarray(args, type.dtype), type.shape)
-
-
-def _trace() -> Trace | None:
-    """What records, if anything does."""
-    from fusepy.trace import current_trace  # which imports what needs this module
-
-    return current_trace()
 
 
 def _no_numbers(type: Type, args: Sequence[Any]) -> ArgumentError:

@@ -12,20 +12,9 @@ from dataclasses import dataclass
 
 from fusepy.backend.arraynames import ArrayNames
 from fusepy.backend.coordinates import decoded, linear_index
-from fusepy.backend.marshals.base import (
-    BLOCK,
-    Access,
-    Field,
-    Operand,
-    Variant,
-    is_split,
-    parts,
-    pointee,
-    reach,
-    to_storage,
-)
 from fusepy.backend.math64 import with_own_modules
 from fusepy.backend.matrices import is_narrow
+from fusepy.backend.operand import BLOCK, Access, Field, Operand, Variant, is_split, parts, pointee, reach, to_storage
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.rows import row_kernel, walk_fields
 from fusepy.backend.shims import called_names, make_shims

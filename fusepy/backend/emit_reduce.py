@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from fusepy.backend.emit import KernelSource
 from fusepy.backend.fold_scans import ScanLoops
 from fusepy.backend.fold_variant import FoldVariant
-from fusepy.backend.marshals.base import BLOCK, Access
+from fusepy.backend.operand import BLOCK, Access
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.target import Target
 from fusepy.backend.tuning import GROUPS_PER_ROW

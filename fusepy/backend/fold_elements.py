@@ -14,7 +14,7 @@ from fusepy.backend.fold_operands import accumulators_of, epilogue_operands, joi
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.folds import accumulator_text
 from fusepy.backend.intrinsics import unhidden
-from fusepy.backend.marshals.base import BLOCK, Access, Field, Operand, from_storage, is_split, join, parts, pointee, reach
+from fusepy.backend.operand import BLOCK, Access, Field, Operand, from_storage, is_split, join, parts, pointee, reach
 from fusepy.backend.options import Options
 from fusepy.backend.target import Target
 from fusepy.backend.tuning import Shape

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit import identifiers
 from fusepy.backend.folds import Accumulator, Member
-from fusepy.backend.marshals.base import Operand
+from fusepy.backend.operand import Operand
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusepy.backend.fold_elements import FoldElements
-from fusepy.backend.marshals.base import BLOCK
+from fusepy.backend.operand import BLOCK
 
 
 class FoldPlaces(FoldElements):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusepy.backend.fold_places import FoldPlaces
-from fusepy.backend.marshals.base import BLOCK
+from fusepy.backend.operand import BLOCK
 from fusepy.ir.ops.base import declare
 from fusepy.ir.ops.control import block
 

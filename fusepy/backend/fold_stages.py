@@ -12,7 +12,7 @@ from typing import Any
 
 from fusepy.backend.fold_tuning import ROW, as_strided, fold_shape, scan_shape, shape_along_rows
 from fusepy.backend.fold_variant import FoldShape, FoldVariant
-from fusepy.backend.marshals.base import Variant
+from fusepy.backend.operand import Variant
 from fusepy.backend.tuning import GROUPS_PER_ROW
 
 TOP = 64  # chunks of a scan that one thread goes along without a level above

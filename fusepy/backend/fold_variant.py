@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fusepy.backend.marshals.base import Variant
+from fusepy.backend.operand import Variant
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.fold_order import order_functions, order_identity, order_type, truth_function
-from fusepy.backend.marshals.base import BLOCK
+from fusepy.backend.operand import BLOCK
 from fusepy.ir.ops.base import convert, declare, shaped
 from fusepy.ir.ops.folds import Fold, neutral
 from fusepy.ir.ops.literal import literal

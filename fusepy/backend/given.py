@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fusepy.backend.bound import Bound
-from fusepy.backend.marshals.base import Operand
+from fusepy.backend.operand import Operand
 from fusepy.backend.overlap import shares
 from fusepy.backend.runtime import Device
 from fusepy.element import Element

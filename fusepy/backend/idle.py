@@ -1,4 +1,4 @@
-"""Native devices that nobody uses now, kept for the next `init_device` with the same options; and what stands in their place.
+"""Native devices that nobody uses now, kept for the next `init_device` with the same options.
 
 sgl's own `close` must not be called beside threads that still wait for such a device: asking a closed one whether work is
 finished ends the process. And a device that is dropped without `close`, or closed while anything still refers to it, keeps some
@@ -11,28 +11,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Hashable
-from typing import Any, NoReturn
+from typing import Any
 
 import slangpy as spy
 
-from fusepy.errors import DeviceLostError
-
 MOST = 4  # what is idle beyond it is closed, the one first that has been idle for the longest time
-
-
-class Lost:
-    """Stands where a part of a device was that is closed or lost: any use of it raises `DeviceLostError`."""
-
-    def __init__(self, cause: str):
-        self._cause = cause
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise lost_error(self._cause)
-
-
-def lost_error(cause: str) -> DeviceLostError:
-    """The error of every use of a device that is closed or lost."""
-    return DeviceLostError(f"this device cannot be used: {cause}", hint="open one with fusepy.init_device()")
 
 
 class _Idle:

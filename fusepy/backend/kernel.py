@@ -18,7 +18,7 @@ from fusepy.backend.compiler import Program, digest_name
 from fusepy.backend.diagnostics import clean, unbuilt
 from fusepy.backend.emit import EMITTER_VERSION, KernelSource
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads_of_calls
-from fusepy.backend.marshals.base import BLOCK, Field
+from fusepy.backend.operand import BLOCK, Field
 from fusepy.backend.reads import texts_of
 from fusepy.backend.resources import Resources
 from fusepy.backend.runtime import Device

@@ -16,9 +16,9 @@ from fusepy.backend.emit import region_operands
 from fusepy.backend.given import Given
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
-from fusepy.backend.marshals.base import Field, Operand, Variant, reach
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.whole import check_written, written
+from fusepy.backend.operand import Field, Operand, Variant, reach
 from fusepy.backend.rows import SLACK, walk_for
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe

@@ -19,7 +19,7 @@ from typing import Any, cast
 import slangpy as spy
 
 from fusepy.backend.block import ALIGNMENT, Block, Clock, Slab, Span, size_class
-from fusepy.backend.idle import Lost
+from fusepy.backend.lost import Lost
 from fusepy.errors import OutOfDeviceMemory
 
 MAX_BUFFER_BYTES = 2**32 - 1  # The drivers refuse a buffer of 2**32 bytes (Vulkan: SLANG_FAIL).

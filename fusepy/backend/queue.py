@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import slangpy as spy
 
-from fusepy.backend.idle import Lost, lost_error
+from fusepy.backend.lost import Lost, lost_error
 
 LIMIT = 32
 REMEMBERED = 1024  # submissions; whether one before them is finished, the oldest of them tells

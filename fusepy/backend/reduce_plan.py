@@ -18,8 +18,8 @@ from fusepy.backend.fold_tuning import copies_of
 from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
-from fusepy.backend.marshals.base import Field, Operand, Variant, reach
 from fusepy.backend.matrices import check_matrices
+from fusepy.backend.operand import Field, Operand, Variant, reach
 from fusepy.backend.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import slangpy as spy
 
 from fusepy.backend.cudatexture import bound, check_written
-from fusepy.backend.marshals.base import OWN, Field
+from fusepy.backend.operand import OWN, Field
 from fusepy.backend.texture import AnyTexture, kind_of, overlap, texture_of
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.sharing import memory_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from fusepy.backend.coordinates import decoded
-from fusepy.backend.marshals.base import BLOCK, Field, Variant
+from fusepy.backend.operand import BLOCK, Field, Variant
 from fusepy.backend.tuning import GROUPS_PER_ROW, LANES
 from fusepy.ir.ops.control import block
 

@@ -19,14 +19,15 @@ from fusepy.backend.cachefile import sealed, unsealed
 from fusepy.backend.compiler import Compiler
 from fusepy.backend.counters import Counters
 from fusepy.backend.facts import FACTS_VERSION, Facts
-from fusepy.backend.idle import Lost, give, leave_to_parent, lost_error, settle
+from fusepy.backend.idle import give, leave_to_parent, settle
 from fusepy.backend.live import Live
+from fusepy.backend.lost import Lost, lost_error
+from fusepy.backend.native_methods import NativeMethods
 from fusepy.backend.oracle import SlangOracle
 from fusepy.backend.pool import Pool
 from fusepy.backend.queue import Queue
 from fusepy.backend.recorder import outlive
 from fusepy.backend.source import ModuleSource
-from fusepy.backend.spellings import Spellings
 from fusepy.backend.strided_copy import StridedCopies
 from fusepy.backend.target import Target
 from fusepy.backend.transfer import Transfer
@@ -35,7 +36,7 @@ from fusepy.backend.waiting import holds
 MAX_LIVE_PLANS = 256  # with the sessions behind them 640 MB of resident memory, measured with 1,000 functions
 
 
-class Device(Spellings):
+class Device(NativeMethods):
     """An open device; made by `init_device`.
 
     Attributes:

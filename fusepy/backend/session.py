@@ -19,8 +19,8 @@ from typing import Any, cast
 
 import slangpy as spy
 
-from fusepy.backend.idle import Lost
 from fusepy.backend.lacking import suspect
+from fusepy.backend.lost import Lost
 from fusepy.backend.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError
 

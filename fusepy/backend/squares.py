@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from fusepy.backend.coordinates import decoded
-from fusepy.backend.marshals.base import BLOCK, Variant
+from fusepy.backend.operand import BLOCK, Variant
 
 SIDE = 16
 MAX_GROUPS = 65535  # along one axis, on every device

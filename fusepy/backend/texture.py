@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     pass
 
 AnyTexture: TypeAlias = "spy.Texture | spy.TextureView"
+TEXTURE_CLASSES: tuple[Any, ...] = (spy.Texture, spy.TextureView)
 
 _T, _F = spy.TextureType, spy.FormatType
 _SHAPES = {
@@ -69,7 +70,7 @@ class TextureKind:
 
 def is_texture(value: Any) -> TypeGuard[AnyTexture]:
     """Whether `value` is one of slangpy's textures, or a view of one."""
-    return isinstance(value, (spy.Texture, spy.TextureView))
+    return isinstance(value, TEXTURE_CLASSES)
 
 
 def kind_of(value: AnyTexture) -> TextureKind:
@@ -161,15 +162,3 @@ def create(device: spy.Device, type: spy.TextureType, format: spy.Format, shape:
         sizes["depth"] = shape[0]
     usage = spy.TextureUsage.shader_resource | spy.TextureUsage.unordered_access
     return device.create_texture(type=type, format=format, usage=usage, **sizes)
-
-
-def _extents(texture: AnyTexture) -> Any:
-    from fusepy.generators import Shape  # which asks here what a texture is
-
-    return Shape(texture)
-
-
-# slangpy's textures say width, height, depth and layers; `shape` is what arrays have, slowest first
-for _class in (spy.Texture, spy.TextureView):
-    if not hasattr(_class, "shape"):
-        _class.shape = property(_extents)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

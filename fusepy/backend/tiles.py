@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.backend.marshals.base import BLOCK, Variant
+from fusepy.backend.operand import BLOCK, Variant
 from fusepy.backend.tuning import GROUPS_PER_ROW
 
 

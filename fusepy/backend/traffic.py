@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fusepy.backend.marshals import ACCESSES
-from fusepy.backend.marshals.base import reach
+from fusepy.backend.operand import reach
 from fusepy.element import Element
 from fusepy.ir.oracle import Oracle
 

@@ -26,7 +26,7 @@ import numpy as np
 import slangpy as spy
 from numpy.typing import NDArray
 
-from fusepy.backend.idle import Lost
+from fusepy.backend.lost import Lost
 from fusepy.backend.waiting import wait_for_submission
 from fusepy.errors import OutOfDeviceMemory, ShapeError, UnsupportedArgumentError
 

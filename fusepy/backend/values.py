@@ -17,8 +17,8 @@ from fusepy.errors import ArgumentError, FusepyError, UnknownNameError, Unsuppor
 from fusepy.host_arrays import as_array, is_torch
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Type
+from fusepy.symbolic import Symbolic
 from fusepy.tensor import Tensor
-from fusepy.traced import Traced
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RESOURCES = (spy.Texture, spy.TextureView, spy.Buffer, spy.Sampler, spy.AccelerationStructure)
@@ -94,7 +94,7 @@ def freeze(value: Any, path: str) -> Any:
             expected="numbers, sequences, arrays, dicts, Tensors, textures, buffers, samplers",
             hint="leave it away to keep what was set before",
         )
-    if isinstance(value, Traced):
+    if isinstance(value, Symbolic):
         raise UnsupportedArgumentError(f"{path} cannot be set to a traced value", hint="pass it as an argument of the function")
     if isinstance(value, (bool, int, float, Tensor, HostArray, *RESOURCES)):
         return value

@@ -14,7 +14,7 @@ import pytest
 
 from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.marshals import ACCESSES
-from fusepy.backend.marshals.base import Variant
+from fusepy.backend.operand import Variant
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.sinks import Sink, with_sinks
 from fusepy.backend.target import Target

@@ -10,7 +10,7 @@ import pytest
 from fusepy.backend.emit import emit
 from fusepy.backend.kernel import _layout  # pyright: ignore[reportPrivateUsage]
 from fusepy.backend.marshals import ACCESSES
-from fusepy.backend.marshals.base import Variant
+from fusepy.backend.operand import Variant
 from fusepy.backend.target import Target
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.verify import verify

@@ -22,7 +22,7 @@ from fusepy.backend.folds import Accumulator, accumulator_text
 from fusepy.backend.kernel import build_kernel
 from fusepy.backend.libraries import FOLDER
 from fusepy.backend.marshals import ACCESSES
-from fusepy.backend.marshals.base import Variant
+from fusepy.backend.operand import Variant
 from fusepy.backend.reduce_plan import ReducePlan, make_plan
 from fusepy.backend.target import Target
 from fusepy.element import Element

@@ -13,7 +13,7 @@ import slangpy as spy
 from slangpy.slangpy import Shape as SlangpyShape
 
 from fusepy.backend.marshals.array import ListMarshal, NumPyMarshal, TensorMarshal
-from fusepy.backend.marshals.base import Access, Marshal
+from fusepy.backend.marshals.base import Marshal
 from fusepy.backend.marshals.foreign import CudaMarshal, DLPackMarshal, SlangpyMarshal, slangpy_tensor_class
 from fusepy.backend.marshals.grid import GridAccess, GridMarshal, LinspaceAccess, LinspaceMarshal, RangeMarshal, ShapeMarshal
 from fusepy.backend.marshals.memory import MemoryAccess
@@ -31,6 +31,7 @@ from fusepy.backend.marshals.resource import (
 from fusepy.backend.marshals.texture import CubeAccess, TextureAccess, TextureMarshal
 from fusepy.backend.marshals.torch_tensor import TorchMarshal, is_class
 from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
+from fusepy.backend.operand import Access
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.generators import CallId, Grid, Linspace, RandFloat, Shape, ThreadId, WangHash
 from fusepy.host_arrays import mask_error

@@ -1,26 +1,21 @@
-"""What every argument kind provides, and what a kernel knows about one operand.
+"""What every argument kind provides.
 
-A *marshal* is one Python argument kind: its cache key, what it is to the tracer, and how it is placed on the device. An
-*access* is one container kind inside kernels: how it is declared in the parameter block, loaded and stored. Lists and NumPy
-arrays differ in Python only; on the device both are memory.
+A *marshal* is one Python argument kind: its cache key, what it is to the tracer, and how it is placed on the device. How kernels
+reach what it has placed is the matter of an `Access` (`backend.operand`). Lists and NumPy arrays differ in Python only; on the
+device both are memory.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fusepy.backend.matrices import is_narrow
 from fusepy.ir.graph import Dims
-from fusepy.ir.ops.base import convert as componentwise
-from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
+from fusepy.ir.types import Type
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
-
-BLOCK = "fz_args"  # the parameter block; the prefix keeps generated names apart from the user's
 
 
 @dataclass(frozen=True)
@@ -59,189 +54,3 @@ class Marshal(Protocol):
             FusepyError: if the value cannot be brought to the device.
         """
         ...
-
-
-OWN = "own"  # in the name of a texture whose texels their own threads overwrite with a result, before the number of the result
-
-
-@dataclass(frozen=True)
-class Field:
-    """One member of the parameter block: Slang type and name, and where `Plan` takes its value from.
-
-    ``read`` takes the value from the placed argument of operand ``source``; a ``"number"`` is that argument itself. Where the
-    value depends on the call as a whole, ``role`` is ``"out"``, ``"count"``, ``"extent"``, ``"walk"``, ``"stride"``,
-    ``"out_base"`` or ``"out_stride"``, ``source`` the operand, result or dimension, and ``axis`` the axis of a stride. Fields
-    of role ``"pointer"`` stand first in the block. A ``"resource"``, and a texture ``"into"`` which a result goes, are not in
-    the block: they are bound by `name`.
-    """
-
-    type: str
-    name: str
-    role: str
-    source: int = 0
-    axis: int = 0
-    read: Callable[[Any], Any] | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One way to index: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit.
-
-    `tile` is the size of a thread group along the last two or three dimensions, last one first, where the user has asked for it.
-    `rows` kernels get their coordinates from the groups' own, see `backend.rows`.
-    """
-
-    linear: bool
-    rank: int
-    wide: bool = False
-    tile: tuple[int, ...] = ()
-    rows: bool = False
-
-    @property
-    def index(self) -> str:
-        return "int64_t" if self.wide else "int"
-
-    def __str__(self) -> str:
-        way = "linear" if self.linear else f"strided{self.rank}"
-        way += ("_64" if self.wide else "") + (" by rows" if self.rows else "")
-        return way + (f", tiles of {'x'.join(map(str, self.tile))}" if self.tile else "")
-
-
-@dataclass(frozen=True)
-class Operand:
-    """One operand of a region: `have` as it is stored, `want` as the body reads it.
-
-    `label` is what the user's `function` calls it (``ray.position``), or what has made it, where another kernel has; `name` is an
-    identifier made of that, unique in the kernel.
-    """
-
-    position: int
-    name: str
-    container: str
-    have: Type
-    want: Type
-    dims: tuple[int, ...]
-    rank: int
-    cuda: bool = False
-    label: str = ""
-    function: str = ""
-    shared: int | None = None  # the result that goes into the same texture
-    shared_channels: int = 0
-    made: bool = False
-    near: tuple[int, ...] | None = None  # of a generator: the operands whose extents it has, if these are not all
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether user code indexes it by itself: a pointer, or an array of a Slang library."""
-        return self.want.kind is Kind.POINTER or self.want.kind is Kind.WHOLE
-
-    @property
-    def resource(self) -> str:
-        """The name of what is bound for this operand."""
-        if self.shared is None:
-            return f"fzr_{self.name}"
-        return result_resource(self.shared) if self.reads_result else f"fzr_{self.name}_{OWN}{self.shared}"
-
-    @property
-    def reads_result(self) -> bool:
-        """Whether it is read through the binding of the result that goes into the same texture; on CUDA it has its own."""
-        return self.shared is not None and not self.cuda
-
-    @property
-    def is_resource(self) -> bool:
-        """Whether it is bound by name, and seen whole."""
-        return self.want.kind is Kind.RESOURCE
-
-    @property
-    def consumed(self) -> int:
-        """How many trailing axes `want` takes in."""
-        return self.rank - len(self.dims)
-
-    @property
-    def spread(self) -> bool:
-        """Whether it differs along `dims` without having extents there, as generators do."""
-        return len(self.dims) > self.rank
-
-
-def result_resource(j: int) -> str:
-    """The name of the texture that result `j` goes into."""
-    return f"fzr_r_{j}"
-
-
-class Access(Protocol):
-    """One container kind inside kernels.
-
-    Attributes:
-        kind: ``"memory"``, elements of a `Tensor` by address and strides; ``"uniform"``, one value for all threads; or
-            ``"computed"`` from the coordinates of the thread, which takes a strided kernel; or ``"index"``, computed from the
-            thread's place in its grid.
-        prelude: Slang functions that `load` calls.
-    """
-
-    kind: str
-    prelude: str
-
-    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
-        """Its members of the parameter block."""
-        ...
-
-    def load(self, operand: Operand, variant: Variant) -> str:
-        """An expression for one element of `operand.want`, over the index ``i`` (linear) or ``d0, d1, …`` (strided)."""
-        ...
-
-
-def reach(access: Access, operand: Operand) -> str:
-    """How a kernel reaches an operand: the `Access.kind`, or ``"resource"`` where it is bound by name."""
-    return "resource" if operand.want.kind is Kind.RESOURCE else access.kind
-
-
-def storage(type: Type) -> Type:
-    """What lies in memory: bool as four bytes, since its own size differs between devices."""
-    return type.with_scalar(UINT) if type.is_numeric and type.scalar is BOOL else type
-
-
-def from_storage(expression: str, type: Type) -> str:
-    """A loaded element as a value of `type`."""
-    return componentwise(expression, storage(type), type)
-
-
-def to_storage(expression: str, type: Type) -> str:
-    """A value as it is stored."""
-    return componentwise(expression, type, storage(type))
-
-
-def is_split(type: Type, cuda: bool) -> bool:
-    """Whether elements lie packed in memory but Slang would step over them otherwise, so that each scalar is accessed by itself.
-
-    Three halfs are eight bytes on CUDA, and a bool in an array is one byte there; of matrices see `backend.matrices`.
-    """
-    if (type.kind is Kind.ARRAY and type.scalar is BOOL) or is_narrow(type):
-        return True
-    return cuda and type.scalar is HALF and type.shape[-1:] == (3,)
-
-
-def pointee(type: Type, cuda: bool) -> Type:
-    """What a pointer to elements of `type` is declared to point at."""
-    return storage(type.scalar or type) if is_split(type, cuda) else storage(type)
-
-
-def parts(pointer: str, index: str, type: Type) -> list[str]:
-    """The components of element `index` behind a pointer to scalars, in C order."""
-    count = math.prod(type.shape)
-    return [f"{pointer}[({index}) * {count} + {c}]" for c in range(count)]
-
-
-def join(type: Type, have: Type, components: Iterator[str]) -> str:
-    """A value of `type` from elements of type `have`, in C order."""
-    if type is have:
-        return from_storage(next(components), have)
-    if type.kind is Kind.ARRAY and type.element is not None:
-        return "{ " + ", ".join(join(type.element, have, components) for _ in range(type.shape[0])) + " }"
-    stored = type.with_scalar(have)
-    together = f"{storage(stored)}({', '.join(next(components) for _ in range(math.prod(type.shape)))})"
-    return convert(from_storage(together, stored), stored, type)
-
-
-def convert(expression: str, have: Type, want: Type) -> str:
-    """`expression` as `want`, where the types differ."""
-    return expression if want.kind is Kind.POINTER else componentwise(expression, have, want)

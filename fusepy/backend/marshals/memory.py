@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from fusepy.backend.marshals.base import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, join, parts, storage
 from fusepy.backend.marshals.whole import whole_fields, whole_value
+from fusepy.backend.operand import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, join, parts, storage
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import BOOL, Kind, Type
 from fusepy.tensor import Tensor

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import slangpy as spy
 
 from fusepy.backend.bound import Bound
-from fusepy.backend.marshals.base import BLOCK, Description, Field, Operand, Variant
+from fusepy.backend.marshals.base import Description
+from fusepy.backend.operand import BLOCK, Field, Operand, Variant
 from fusepy.element import Element
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.foreign_block import Foreign

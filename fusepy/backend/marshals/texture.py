@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.bound import Bound
 from fusepy.backend.cudatexture import POINT, check_taken, check_texture
-from fusepy.backend.marshals.base import BLOCK, Description, Field, Operand, Variant, convert
+from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.resource import check_device
+from fusepy.backend.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.texture import AnyTexture, kind_of
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type

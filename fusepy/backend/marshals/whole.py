@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fusepy.backend.marshals.base import BLOCK, Field, Operand
+from fusepy.backend.operand import BLOCK, Field, Operand
 from fusepy.errors import CompileError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import BOOL, HALF, Kind, Type
