@@ -38,7 +38,7 @@ def to_numpy(tensor: Storage) -> Array:
         made = tensor.alike(element)
         _copy(tensor, made)
         return to_numpy(made)
-    low, high = span(tensor.shape, tensor.strides)
+    low, high = (0, tensor.size) if tensor.linear else span(tensor.shape, tensor.strides)
     start = tensor.offset + low * element.nbytes
     data = device.transfer.download(tensor.block.buffer, start, (high - low) * element.nbytes)
     flat = np.frombuffer(data, element.stored).reshape((high - low, *element.shape))
@@ -115,8 +115,22 @@ def copy_from_numpy(tensor: Storage, array: Array, idle: bool = False) -> None:
         copy_from_numpy(staged, array)
         _copy(staged, tensor)
     else:
-        stored = np.ascontiguousarray(array).astype(element.stored, copy=False)
-        tensor.device.transfer.upload(tensor.block.buffer, tensor.offset, stored, idle=idle)
+        _upload(tensor, array, idle)
+
+
+def _upload(tensor: Storage, array: Array, idle: bool) -> None:
+    """Writes an array of the tensor's shape and dtype, whose elements lie behind one another."""
+    buffer = tensor.block.buffer
+    assert buffer is not None
+    stored = np.ascontiguousarray(array).astype(tensor.element.stored, copy=False)
+    tensor.device.transfer.upload(buffer, tensor.offset, stored, idle=idle)
+
+
+def from_scalars(made: type[Made], device: Device, array: Array, element: Element) -> Made:
+    """`from_array` for an argument of a call: a plain array of the dtype of a scalar `element`, and a device that is not lost."""
+    tensor, idle = fresh(made, device, element, array.shape)
+    _upload(tensor, array, idle)
+    return tensor
 
 
 def clear(tensor: Storage, idle: bool = False) -> None:

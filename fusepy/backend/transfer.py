@@ -278,7 +278,7 @@ def _submit_copy(device: spy.Device, to: spy.Buffer, to_offset: int, source: spy
 def _copy_by_pointer(address: int, array: NDArray[Any], *, up: bool) -> None:
     # Both `memmove` and `copyto` release the GIL.
     if array.flags.c_contiguous:
-        host = array.ctypes.data
+        host = array.__array_interface__["data"][0]  # `ctypes.data` makes an object in Python first
         ctypes.memmove(address if up else host, host if up else address, array.nbytes)
         return
     memory = _view(address, array)

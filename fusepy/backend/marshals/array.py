@@ -9,6 +9,7 @@ import numpy as np
 
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.constant import Components, check_features, components
+from fusepy.contents import from_scalars
 from fusepy.element import Element, scalar_type
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.host_arrays import list_array
@@ -72,6 +73,8 @@ class NumPyMarshal:
         element = Element.of(type)
         if value.dtype != element.dtype:  # Slang takes no array of this dtype, and the call has said that it is converted
             value = as_narrower(value, element.dtype, type)
+        if not element.shape and value.__class__ is np.ndarray:
+            return from_scalars(Tensor, device, value, element)
         return Tensor.from_numpy(device, value, element)
 
 
