@@ -160,4 +160,4 @@ def test_an_array_that_goes_in_and_out_runs_little_python(device: Any) -> None:
     held = fp.Tensor.from_numpy(device, given)
     by_array = min(python_calls(lambda: m.add(given, 1.0)) for _ in range(5))
     by_tensor = min(python_calls(lambda: m.add(held, 1.0)) for _ in range(5))
-    assert by_array - by_tensor <= 112, (by_array, by_tensor)
+    assert by_array - by_tensor <= 126, (by_array, by_tensor)
