@@ -228,8 +228,26 @@ def call_map(
     placed, inherited = trace.common_map(values, [uniform.get(i, m) for i, m in enumerate(maps)])
     op, tried = OPS["slang.call"], [maps[i] if i in uniform else m for i, m in enumerate(placed)]
     answer = op.resolution(Node(op, values, tried, (), attrs, loc), trace.oracle)
-    whole = answer is not None and not any(answer.maps[i].dims for i in unsaid)
-    return (placed, inherited) if whole else (list(maps), None)
+    assert answer is not None
+    ranks = {i: len(answer.maps[i].dims or ()) for i in unsaid}
+    return (closed(values, maps, ranks), None) if any(ranks.values()) else (placed, inherited)
+
+
+def closed(values: Sequence[Value], maps: Sequence[ArgMap], unsaid: Mapping[int, int]) -> list[ArgMap]:
+    """Maps of operands of which some have none, over a grid without the dimensions that nobody runs along.
+
+    Only dimensions that results have inherited are left out, such as those of a sum; for arguments such maps are an error.
+
+    Args:
+        unsaid: how many axes run along the grid of each operand without a mapping: along the last dimensions.
+    """
+    said = {i for i, (v, m) in enumerate(zip(values, maps)) if v.rank and m.dims}
+    if any(values[i].container for i in said):
+        return list(maps)
+    rank = max([*(maps[i].min_grid_rank for i in said), *unsaid.values()], default=0)
+    covered = {d for i in said for d in maps[i].dims or ()}.union(*(range(rank - n, rank) for n in unsaid.values()))
+    own = {d: i for i, d in enumerate(sorted(covered))}
+    return [ArgMap(tuple(own[d] for d in m.dims or ()), m.type) if i in said else m for i, m in enumerate(maps)]
 
 
 def returned(trace: Trace, given: Any, path: str) -> Value:

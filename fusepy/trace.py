@@ -13,7 +13,7 @@ from fusepy.arity import bind
 from fusepy.backend.marshals import marshal_of
 from fusepy.backend.options import NO_OPTIONS
 from fusepy.buffers import check_elements, chosen, elements_of
-from fusepy.compose import as_struct_input, call_map, check_axes, check_loose, passed
+from fusepy.compose import as_struct_input, call_map, check_axes, check_loose, closed, passed
 from fusepy.device import default_device
 from fusepy.errors import (
     ArgumentError,
@@ -267,11 +267,11 @@ class Trace:
         """Maps for operands that were all said to run along dimensions of a grid: over a grid of just these dimensions.
 
         The result inherits the dimensions, to meet other values where it is used. If one is not
-        mapped, all maps stay as they are.
+        mapped, the maps stay as they are, but for dimensions that nobody runs along.
         """
         spread = [m for v, m in zip(values, maps) if v.rank]
         if any(m.dims is None for m in spread):
-            return list(maps), None
+            return closed(values, maps, {i: v.rank for i, (v, m) in enumerate(zip(values, maps)) if m.dims is None}), None
         outer = tuple(sorted({d for m in spread for d in m.dims or ()}))
         if not outer:
             return list(maps), None

@@ -241,6 +241,14 @@ def test_results_of_calls_inherit_dimensions_as_those_of_operators_do(device: An
         "a loop": (lambda a, c: fp.fori_loop(0, 1, lambda i, x: m.twice(x), fp.vmap(a, 0)) + c, double + c),
         "a body": (lambda a, c: fp.fori_loop(0, 1, lambda i, x: x + m.twice(fp.vmap(a, 0)), c), double + c),
         "a reduction": (lambda a, c: fp.sum(m.twice(fp.vmap(c, (1, 0))), axis=0) + fp.vmap(w, 0), 2 * c.sum(1) + w[:, None]),
+        "a sum beside no mapping": (
+            lambda a, c: fp.sum(m.add(fp.vmap(a, 0), fp.vmap(w, 1)), axis=0) + w,
+            (a[:, None] + w).sum(0) + w,
+        ),
+        "a sum in a call": (
+            lambda a, c: m.add(fp.sum(m.add(fp.vmap(a, 0), fp.vmap(w, 1)), axis=0), w),
+            (a[:, None] + w).sum(0) + w,
+        ),
         "another dimension": (lambda a, c: m.twice(fp.vmap(a, 1)) * m.twice(fp.vmap(w, 0)), 4 * a * w[:, None]),
     }
 
