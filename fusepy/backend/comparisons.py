@@ -159,14 +159,35 @@ def check_comparisons(
     raise CompileError(
         "Slang's compiler crashes where matrices are compared as a whole",
         saw=found,
-        hint="compare row by row: bool3x3(a[0] < b[0], a[1] < b[1], a[2] < b[2])",
+        hint=by_rows(found, about),
     )
+
+
+def by_rows(statement: str, text: str) -> str:
+    """How to write a comparison of matrices, with its own names and operator where these can be told.
+
+    Example:
+        >>> by_rows("return m >= x", "bool2x2 f(float2x2 m, float x) { return m >= x; }")
+        'compare row by row: bool2x2(m[0] >= x, m[1] >= x)'
+    """
+    shapes = {name: shape for shape, name in re.findall(rf"\b{_SCALAR}([1-4]x[1-4])\s+(\w+)\b(?!\s*\[)", text)}
+    found = re.search(r"(?<![\w.)\]])(\w+)\s*([<>]=?|[=!]=)\s*(\w+)\b(?!\s*[.\[(])", statement)
+    among = {shapes[name] for name in (found[1], found[3]) if name in shapes} if found else set[str]()
+    if found is None or len(among) != 1:
+        return "compare row by row, the first as a[0] < b[0], and build the matrix of bools of what these give"
+    shape = among.pop()
+
+    def row(name: str, i: int) -> str:
+        return f"{name}[{i}]" if name in shapes else name
+
+    rows = ", ".join(f"{row(found[1], i)} {found[2]} {row(found[3], i)}" for i in range(int(shape[0])))
+    return f"compare row by row: bool{shape}({rows})"
 
 
 def _survives(kind: spy.DeviceType, arguments: tuple[object, ...]) -> bool:
     """Whether another process lives through the compilation; one that is refused in words does, this one will see them too."""
     what = "a kernel with matrices and comparisons cannot be tried in a process of its own, where Slang may crash"
-    hint = "compare row by row, as in bool2x2(a[0] < b[0], a[1] < b[1]), in a function without other comparisons"
+    hint = "compare row by row, the first as a[0] < b[0], in a function without other comparisons"
     if not sys.executable:
         raise CompileError(what, saw="an empty sys.executable", hint=f"set sys.executable; or {hint}")
     try:

@@ -92,10 +92,11 @@ def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
     names = list(INSTRUCTIONS[found[0]]) if spirv else ["log10"]
     lines = _lines(sources, names)
     called = [n for n in names if any(re.search(rf"\b{n}\b", line) for line in lines)] or names
-    hint = "write `import fusepy_double;` in the module, which has it for doubles; or convert to float first"
+    hint = "write `import fusepy_double;` in the module, and call it on doubles, not on a generic type; or convert to float first"
     if imported:
         hint = (
-            f"generic functions, and modules without `import fusepy_double;`, get Slang's own {called[0]}: write them for double"
+            f"write the function for double: with a generic type, or in a module without `import fusepy_double;`, "
+            f"{called[0]} is Slang's own"
         )
     target = "SPIR-V does" if spirv else "Slang's C++ and CUDA do"
     raise CompileError(
