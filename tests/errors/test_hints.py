@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.errors import hint_programs
+from tests.errors.hint_programs import PROGRAMS
+from tests.errors.skeletons import pattern, skeletons
 from tests.functions import F32, ramp, same
 
 SOURCE = """
@@ -223,16 +227,55 @@ HINTS: dict[str, tuple[Program, str, Program, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", HINTS)
-def test_following_a_hint_gives_what_was_meant(m: Any, name: str) -> None:
-    refused, words, mended, meant = HINTS[name]
+@pytest.fixture(scope="module")
+def programs(device: Any) -> Any:
+    return fp.Module.load_from_source(device, "hint_programs", hint_programs.SOURCE)
+
+
+def check(m: Any, refused: Program, words: str, mended: Program, meant: Any) -> None:
     with pytest.raises(fp.FusepyError) as caught:
         refused(m)
     assert words in caught.value.hint, caught.value
-    np.testing.assert_allclose(np.asarray(mended(m)), meant, rtol=1e-6)
-    assert np.asarray(mended(m)).shape == np.shape(meant)
+    found = np.asarray(mended(m))
+    np.testing.assert_allclose(found, meant, rtol=1e-6)
+    assert found.shape == np.shape(meant)
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_following_a_hint_gives_what_was_meant(m: Any, name: str) -> None:
+    check(m, *HINTS[name])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_following_a_hint_of_other_programs_gives_what_was_meant(programs: Any, name: str) -> None:
+    check(programs, *PROGRAMS[name])
 
 
 def test_scalars_that_are_no_arrays_keep_their_swizzles(device: Any) -> None:
     same(fused(lambda k, x: x * k.x, 2.0, ramp(3)), 2 * ramp(3))
     same(np.asarray(fused(lambda: fp.grid((5,)).x * 2), np.int32), 2 * np.arange(5, dtype=np.int32))
+
+
+LEDGER = Path(__file__).with_name("hints_not_followed.txt")
+MOST = 462  # may only shrink
+
+
+def test_every_hint_is_followed_or_in_the_ledger(m: Any, programs: Any) -> None:
+    """A hint that is new in fusepy's source needs a program here, in `hint_programs`, or in the law of `test_hint_law`."""
+    said: list[str] = []
+    for refused, module in [*((h[0], m) for h in HINTS.values()), *((p[0], programs) for p in PROGRAMS.values())]:
+        with pytest.raises(fp.FusepyError) as caught:
+            refused(module)
+        said.append(caught.value.hint)
+    lines = [line for line in LEDGER.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    known = {f"{file} | {words}".replace("\n", " ") for file, all in skeletons().items() for words in all}
+    followed = {
+        f"{file} | {words}".replace("\n", " ")
+        for file, all in skeletons().items()
+        for words in all
+        if any(pattern(words).search(hint) for hint in said)
+    }
+    assert not known - followed - set(lines), "hints that no program follows"
+    assert not set(lines) - known, "lines of the ledger that are no hints any more: remove them"
+    assert not set(lines) & followed, "lines of the ledger that programs follow: remove them"
+    assert len(lines) == len(set(lines)) <= MOST

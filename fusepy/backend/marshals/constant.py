@@ -55,7 +55,7 @@ def components(value: Sequence[Any], type: Type, device: Device) -> Components:
             f"{len(numbers)} numbers for a {type}",
             saw=repr(value)[:60],
             expected=f"{math.prod(type.shape)} numbers",
-            hint="a list of the enclosing scope keeps its length",
+            hint=f"give {math.prod(type.shape)} numbers; a list of the enclosing scope keeps its length",
         )
     return Components(map(bool, numbers) if type.scalar is BOOL else numbers)
 

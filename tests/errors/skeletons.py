@@ -1,0 +1,79 @@
+"""Every hint that fusepy's source can make, as its words with ``{}`` for what is filled in."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import fusepy
+
+ROOT = Path(fusepy.__file__).parent
+_MAKERS = re.compile(
+    r"hint|advice|^say_|^suggestions$|^by_rows$|^unbuilt$|^did_you_mean$|_takes_resource"
+)  # functions that give words
+
+
+@functools.cache
+def skeletons() -> dict[str, list[str]]:
+    """The words of hints by the file that has them, relative to the package; in a file each once."""
+    trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.rglob("*.py")}
+    taking = {name: at for tree in trees.values() for name, at in _taking_hints(tree)}
+    found = {name: list(dict.fromkeys(s for s in _of(tree, taking) if re.search(r"[a-z]{2}", s))) for name, tree in trees.items()}
+    return {name: words for name, words in sorted(found.items()) if words}
+
+
+def pattern(skeleton: str) -> re.Pattern[str]:
+    """What finds a hint of this skeleton.
+
+    Example:
+        >>> bool(pattern("write {}.x").search("or write value.x"))
+        True
+    """
+    return re.compile(".+?".join(map(re.escape, skeleton.split("{}"))), re.S)
+
+
+def _taking_hints(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Functions with a parameter that is a hint, and its place among those given by position."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            names = [a.arg for a in node.args.args if a.arg != "self"]
+            if "hint" in names and node.name != "__init__":
+                yield node.name, names.index("hint")
+
+
+def _of(tree: ast.Module, taking: dict[str, int]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            for keyword in node.keywords:
+                if keyword.arg == "hint":
+                    yield from _words(keyword.value)
+            if name in taking and len(node.args) > taking[name]:
+                yield from _words(node.args[taking[name]])
+        elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any("hint" in ast.unparse(t).lower() or ast.unparse(t) in ("_OF_ARRAYS", "WIDER") for t in targets):
+                yield from _words(node.value)
+        elif isinstance(node, ast.FunctionDef) and _MAKERS.search(node.name):
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Return) and inner.value is not None:
+                    yield from _words(inner.value)
+
+
+def _words(node: ast.expr) -> Iterator[str]:
+    """The texts that an expression may be, those of both sides of a choice or sum by themselves."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(str(v.value) if isinstance(v, ast.Constant) else "{}" for v in node.values)
+    elif isinstance(node, ast.IfExp):
+        yield from (*_words(node.body), *_words(node.orelse))
+    elif isinstance(node, ast.BinOp):
+        yield from (*_words(node.left), *_words(node.right))
+    elif isinstance(node, ast.Tuple):
+        yield from (text for part in node.elts for text in _words(part))
+    elif isinstance(node, ast.Dict):
+        yield from (text for part in node.values for text in _words(part))
