@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fusepy.aos import StructView, as_structs
 from fusepy.buffers import member_elements
 from fusepy.element import Element
-from fusepy.errors import FusepyError, ShapeError, UnknownNameError
+from fusepy.errors import ArgumentError, FusepyError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.containers import BUFFER, is_spread
 from fusepy.ir.graph import Attr, Node, Value
@@ -250,6 +250,15 @@ def closed(values: Sequence[Value], maps: Sequence[ArgMap], unsaid: Mapping[int,
     return [ArgMap(tuple(own[d] for d in m.dims or ()), m.type) if i in said else m for i, m in enumerate(maps)]
 
 
+def _said_struct(trace: Trace, given: Any) -> Type | None:
+    """The struct that a nested value was said to be: by `vcast`, or where it or what is mapped was an argument."""
+    inner = given.value if isinstance(given, Mapped) else given
+    if isinstance(given, Mapped) and given.map.type is not None:
+        return given.map.type
+    named = trace.named.get(id(inner))
+    return None if named is None else named[1]
+
+
 def returned(trace: Trace, given: Any, path: str) -> Value:
     """What a traced function gives back, under all that was said about it; a nested value is one whose struct was said.
 
@@ -260,15 +269,22 @@ def returned(trace: Trace, given: Any, path: str) -> Value:
         ShapeError: if vmap names more axes than it has.
     """
     loc = user_line()
-    if id(given) in trace.named:
-        type = trace.named[id(given)][1]
+    if is_nested(given) or id(given) in trace.named:
+        type = _said_struct(trace, given)
+        if type is None:
+            raise ArgumentError(
+                f"{path}() returns fields under vmap that are said to be no struct",
+                place=loc,
+                saw=repr(given)[:60],
+                hint="return each field under its own vmap, or say the struct with fp.vcast(value, m.Name)",
+            )
         if trace.oracle.fields(type) is None:
             raise UnknownNameError(
                 f"{path}() returns a value that was cast to {type}, and calls nothing of the module that has this struct",
                 place=loc,
                 hint=f"return m.{type}(…) of its fields, or what a function of the module gives",
             )
-        return passed(trace, path, given, path, ())[0]
+        return passed(trace, path, given, path, (type,))[0]
     inner, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
     value = trace.lift(inner)
     known = trace.maps.get(value, UNSAID).under(said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,9 @@ float count<let N : int>(float v[N]) { return N + v[0]; }
 T most<T : __BuiltinFloatingPointType>(T a, T b) { return max(a, b); }
 T nothing<T : __BuiltinFloatingPointType>() { return T(7); }
 float2 where_am_i(float2 at) { return at; }
+float4 colour(float x) { return float4(x, 2 * x, 0, 1); }
+float over(float a) { return a; }
+float over(int a) { return -a; }
 float texel(float3 c) { return c.x + c.y; }
 """
 IMAGE = ramp(2, 4, 3)
@@ -40,9 +44,9 @@ def tensor(array: Any, dtype: Any = None) -> Any:
     return fp.Tensor.from_numpy(fp.default_device(), np.asarray(array), dtype)
 
 
-def texture(m: Any) -> Any:
+def texture(m: Any, usage: Any = spy.TextureUsage.none) -> Any:
     made = fp.default_device().sgl.create_texture(
-        width=4, height=2, format=spy.Format.rgba32_float, usage=spy.TextureUsage.shader_resource
+        width=4, height=2, format=spy.Format.rgba32_float, usage=spy.TextureUsage.shader_resource | usage
     )
     made.copy_from_numpy(ramp(2, 4, 4))
     return made
@@ -435,6 +439,196 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: m["nothing<float>"](),
         7,
     ),
+    # memory
+    "a copy over itself": (
+        lambda m: shifted(tensor(X), lambda source: source),
+        "target.copy_from(source.copy())",
+        lambda m: shifted(tensor(X), lambda source: source.copy()),
+        X[[0, 0, 1]],
+    ),
+    "integers that no float holds": (
+        lambda m: m.add(np.array([2**24 + 1]), 1.0),
+        ".astype(np.float32)",
+        lambda m: m.add(np.array([2**24 + 1]).astype(np.float32), 1.0),
+        np.array([2**24], F32) + 1,
+    ),
+    "more dimensions than a vcast leaves": (
+        lambda m: fused(lambda i: fp.vmap(fp.vcast(i, "float3"), (0, 1, 2)) + 1, IMAGE),
+        "name one grid dimension per leading axis",
+        lambda m: fused(lambda i: fp.vmap(fp.vcast(i, "float3"), (0, 1)) + 1, IMAGE),
+        IMAGE + 1,
+    ),
+    "structs in a view": (
+        lambda m: m.at(fp.vcast(tensor(ramp(2, 8))[:, ::2], m.Ray)),
+        "copy the view first",
+        lambda m: m.at(fp.vcast(tensor(ramp(2, 8))[:, ::2].copy(), m.Ray)),
+        ramp(2, 8)[:, 2] * ramp(2, 8)[:, 6],
+    ),
+    "structs of doubles": (
+        lambda m: m.at(fp.vcast(np.ones((2, 4)), m.Ray)),
+        "convert the array with .astype",
+        lambda m: m.at(fp.vcast(np.ones((2, 4)).astype(np.float32), m.Ray)),
+        np.ones(2, F32),
+    ),
+    "more dimensions than a vcast leaves, at once": (
+        lambda m: fp.vmap(fp.vcast(IMAGE, "float3"), (0, 1, 2)) + 1,
+        "none for those that a vcast takes as components",
+        lambda m: fp.vmap(fp.vcast(IMAGE, "float3"), (0, 1)) + 1,
+        IMAGE + 1,
+    ),
+    "texts in a list": (
+        lambda m: m.add(["1", "2"], 1.0),
+        "lists hold bool, int or float",
+        lambda m: m.add([1.0, 2.0], 1.0),
+        np.array([2, 3], F32),
+    ),
+    "an integer of 70 bits": (
+        lambda m: m.add([2**70], 1.0),
+        "no Slang integer is that wide",
+        lambda m: m.add([float(2**70)], 1.0),
+        np.array([2.0**70], F32),
+    ),
+    "a cast struct that is returned": (
+        lambda m: fused(lambda x: fp.vcast({"position": x, "reach": 1.0}, m.Ray), ramp(2, 3)),
+        "return m.Ray(…) of its fields",
+        lambda m: fused(lambda x: m.Ray(fp.vcast(x, m.float3), 1.0), ramp(2, 3))["position"],
+        ramp(2, 3),
+    ),
+    "fields that are mapped and returned": (
+        lambda m: fused(lambda x: fp.vmap({"position": x, "reach": m.luma(x)}, (0,)), ramp(2, 3)),
+        "or say the struct with fp.vcast(value, m.Name)",
+        lambda m: fused(lambda x: fp.vcast({"position": x, "reach": m.luma(x)}, m.Ray), ramp(2, 3))["position"],
+        ramp(2, 3),
+    ),
+    "a struct by its name": (
+        lambda m: m.at(fp.vcast(ramp(2, 4), "Ray")),
+        "pass the type of a module: m.Ray",
+        lambda m: m.at(fp.vcast(ramp(2, 4), m.Ray)),
+        ramp(2, 4)[:, 1] * ramp(2, 4)[:, 3],
+    ),
+    "the truth of a tensor": (
+        lambda m: bool(tensor(X) > 0.25),
+        "ask fp.any(t) or fp.all(t) about it",
+        lambda m: bool(fp.any(tensor(X) > 0.25)),
+        True,
+    ),
+    "doubles copied to floats": (
+        lambda m: tensor(X).copy_from_numpy(np.ones(3)),
+        "convert it with .astype(np.float32)",
+        lambda m: filled(tensor(X), np.ones(3).astype(np.float32)),
+        np.ones(3, F32),
+    ),
+    "the truth of coordinates": (
+        lambda m: 1 if fp.grid((3,)) else 0,
+        "compare and use fp.where",
+        lambda m: np.asarray(fp.where(fp.grid((3,)) > 1, 1, 0)),
+        np.array([0, 0, 1], np.int32),
+    ),
+    "a sum with None": (
+        lambda m: tensor(X) + None,
+        "ask `x is None`",
+        lambda m: tensor(X),
+        X,
+    ),
+    "NumPy's out=": (
+        lambda m: np.hypot(X, X, out=tensor(X)),
+        "write t.copy_from_numpy(…) with what it gives",
+        lambda m: filled(tensor(X), np.hypot(X, X)),
+        np.hypot(X, X),
+    ),
+    "a pickled tensor": (
+        lambda m: pickle.dumps(tensor(X)),
+        "pickle t.to_numpy()",
+        lambda m: pickle.loads(pickle.dumps(tensor(X).to_numpy())),
+        X,
+    ),
+    "an instance tensor of no extent": (
+        lambda m: fp.InstanceTensor(m.Ray),
+        "write InstanceTensor(m.Ray, (4, 4))",
+        lambda m: fp.InstanceTensor(m.Ray, (4, 4)).shape,
+        (4, 4),
+    ),
+    "a buffer of no shape": (
+        lambda m: fp.NDBuffer(fp.default_device(), dtype=m.float3),
+        "shape=(16, 16)",
+        lambda m: fp.NDBuffer(fp.default_device(), dtype=m.float3, shape=(16, 16)).shape,
+        (16, 16),
+    ),
+    "a texture that cannot be written": (
+        lambda m: m.colour(ramp(2, 4), _result=texture(m)),
+        "create it with usage=TextureUsage.unordered_access",
+        lambda m: m.colour(ramp(2, 4), _result=texture(m, spy.TextureUsage.unordered_access)).to_numpy()[..., 1],
+        2 * ramp(2, 4),
+    ),
+    "halves for floats or integers": (
+        lambda m: m.over(X.astype(np.float16)),
+        "fp.vcast(value, type) converts",
+        lambda m: m.over(fp.vcast(X.astype(np.float16), m.float)),
+        X,
+    ),
+    # folds of structs, vectors
+    "a sum of structs": (
+        lambda m: fused(lambda r: fp.sum(r), tensor(rays(m), m.Ray)),
+        "reduce a member of it, such as ray.tmax",
+        lambda m: fused(lambda r: fp.sum(r.reach), tensor(rays(m), m.Ray)),
+        8,
+    ),
+    "a cross product of four components": (
+        lambda m: fused(lambda c: fp.cross(c, c.wzyx), fp.vcast(ramp(2, 4), "float4")),
+        "use .xyz",
+        lambda m: fused(lambda c: fp.cross(c.xyz, c.wzyx.xyz), fp.vcast(ramp(2, 4), "float4")),
+        np.cross(ramp(2, 4)[:, :3], ramp(2, 4)[:, :0:-1]),
+    ),
+    "an element of a traced array": (
+        lambda m: fused(lambda a, x: x * a[1], X, X),
+        "index the array before the call",
+        lambda m: fused(lambda a, x: x * a, X[1], X),
+        X * X[1],
+    ),
+    "a vector counted by floats": (
+        lambda m: fused(lambda c, x: c[x], fp.vcast(ramp(2, 3), "float3"), ramp(2)),
+        "which one integer counts",
+        lambda m: fused(lambda c, x: c[fp.vcast(x, "int")], fp.vcast(ramp(2, 3), "float3"), ramp(2)),
+        ramp(2, 3)[:, 0],
+    ),
+    "a mask of a traced array": (
+        lambda m: fused(lambda a: a[a > 0.25], X),
+        "fusepy.where(condition, a, b)",
+        lambda m: fused(lambda a: fp.where(a > 0.25, a, 0.0), X),
+        np.where(ramp(3) > 0.25, X, 0),
+    ),
+    "an unknown branch of a graph": (
+        lambda m: graph(lambda g, x: g.set_outputs(*fp.fuse(lambda v: (v, -v)).node()(x)), X),
+        "f.node(outputs=2)",
+        lambda m: graph(lambda g, x: g.set_outputs(*fp.fuse(lambda v: (v, -v)).node(outputs=2)(x)), X)[1],
+        -X,
+    ),
+    # globals
+    "a global that is not set": (
+        lambda m: scaled(m).f(X),
+        ".set(k=…)",
+        lambda m: scaled(m).f.set(k=2.0)(X),
+        2 * X,
+    ),
+    "a global without its name": (
+        lambda m: scaled(m).f.set(2.0)(X),
+        "write set(exposure=2) or set({'exposure': 2})",
+        lambda m: scaled(m).f.set({"k": 2.0})(X),
+        2 * X,
+    ),
+    "a global of another name": (
+        lambda m: scaled(m).f.set(kk=2.0)(X),
+        "did you mean 'k'?",
+        lambda m: scaled(m).f.set(k=2.0)(X),
+        2 * X,
+    ),
+    # entry points
+    "an entry point that is called": (
+        lambda m: points(m).fill(tensor(X)),
+        "fill.dispatch(count, …)",
+        lambda m: dispatched(points(m), tensor(X)),
+        7 * np.arange(3, dtype=F32),
+    ),
     "a name that is nearly there": (
         lambda m: m.lumma(IMAGE),
         "did you mean 'luma'?",
@@ -452,4 +646,29 @@ def written(m: Any, dtype: Any) -> Any:
 
 def in_place(t: Any, x: Any) -> Any:
     t += x
+    return t
+
+
+def shifted(t: Any, taken: Callable[[Any], Any]) -> Any:
+    t[1:].copy_from(taken(t[:-1]))
+    return t
+
+
+def filled(t: Any, array: Any) -> Any:
+    t.copy_from_numpy(array)
+    return t
+
+
+def scaled(m: Any) -> Any:
+    return fp.Module.load_from_source(fp.default_device(), "hint_globals", "uniform float k; float f(float x) { return k * x; }")
+
+
+def points(m: Any) -> Any:
+    source = """[shader("compute")] [numthreads(32, 1, 1)]
+    void fill(uint3 at : SV_DispatchThreadID, uniform float* p, uniform int n) { if (at.x < n) p[at.x] = 7 * at.x; }"""
+    return fp.Module.load_from_source(fp.default_device(), "hint_entries", source)
+
+
+def dispatched(module: Any, t: Any) -> Any:
+    module.fill.dispatch(3, p=t, n=3)
     return t

@@ -184,11 +184,13 @@ class Index(Op):
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         have, index = node.operands[0].type, node.operands[1].type
         if not have.shape or index.dtype is None or index.shape or index.dtype.kind not in "iu":
-            raise TraceError(
-                f"a {have} cannot be indexed with a {index}",
-                place=node.loc,
-                hint="index vectors, matrices and arrays with one integer",
-            )
+            if index is BOOL:
+                hint = "write fusepy.where(condition, a, b); which elements are true is known when the function runs"
+            elif is_scalar_array(node.operands[0]):
+                hint = "its axes run along the grid, and each thread has one element: index the array before the call"
+            else:
+                hint = "vectors, matrices and arrays of fixed size have components, which one integer counts"
+            raise TraceError(f"a {have} cannot be indexed with a {index}", place=node.loc, hint=hint)
         if have.kind is Kind.MATRIX:
             return [computed(node, Type.vector(have.scalar or have, have.shape[1]))]
         assert have.element is not None
