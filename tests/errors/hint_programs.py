@@ -335,6 +335,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda value: fp.clip(value, 0.1, 0.2), X),
         X.clip(F32(0.1), F32(0.2)),
     ),
+    "a write to a traced value": (
+        lambda m: fused(lambda a: a.__setitem__(0, 1.0), X),
+        "by fusepy.where(…)",
+        lambda m: fused(lambda a: fp.where(a > 0.25, a, 1.0), X),
+        np.where(ramp(3) > 0.25, X, 1),
+    ),
+    "pow with three values": (
+        lambda m: fused(lambda n: pow(n, 2, 3), N),
+        "write pow(a, b) % c",
+        lambda m: fused(lambda n: pow(n, 2) % 3, N),
+        pow(N, 2) % 3,
+    ),
     "a slice of a traced array": (
         lambda m: fused(lambda a: a[1:] + 0, X),
         "slice arrays before the call",
@@ -464,10 +476,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: m.at(fp.vcast(tensor(ramp(2, 8))[:, ::2].copy(), m.Ray)),
         ramp(2, 8)[:, 2] * ramp(2, 8)[:, 6],
     ),
-    "structs of doubles": (
-        lambda m: m.at(fp.vcast(np.ones((2, 4)), m.Ray)),
+    "structs of halves": (
+        lambda m: m.at(fp.vcast(np.ones((2, 4), np.float16), m.Ray)),
         "convert the array with .astype",
-        lambda m: m.at(fp.vcast(np.ones((2, 4)).astype(np.float32), m.Ray)),
+        lambda m: m.at(fp.vcast(np.ones((2, 4), np.float16).astype(np.float32), m.Ray)),
         np.ones(2, F32),
     ),
     "more dimensions than a vcast leaves, at once": (
