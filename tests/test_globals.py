@@ -513,3 +513,21 @@ def test_texture_buffers_are_refused(device: Any, source: str) -> None:
         fp.Module.load_from_source(device, "globals_old", f"{source}\nfloat f(float x) {{ return x; }} // TextureBuffer")
     harmless = "// a TextureBuffer\nfloat f(float x) { return x; }"
     assert fp.Module.load_from_source(device, "globals_new", harmless).f(1.0) == 1.0
+
+
+@pytest.mark.req("F2", "F10")
+def test_pointers_to_numbers_of_another_type_are_refused(m: Any, device: Any) -> None:
+    """Their bytes would be read as what they are not."""
+    right = np.arange(4, dtype=np.float32)
+    for fits in (
+        right,
+        fp.Tensor.from_numpy(device, right),
+        fp.Tensor.from_numpy(device, np.zeros((4, 4), np.float32), "float4"),
+    ):
+        assert m.climb.set(ramp=fits)(0) == 0.0
+    for dtype in (np.float64, np.int64, np.int32, np.float16):
+        for wrong in (right.astype(dtype), fp.Tensor.from_numpy(device, right.astype(dtype))):
+            with pytest.raises(fp.UnsupportedArgumentError, match=r"ramp cannot be set(.|\n)*float(.|\n)*astype\(np\.float32\)"):
+                m.climb.set(ramp=wrong)(0)
+            with pytest.raises(fp.UnsupportedArgumentError, match=r"heights cannot be set"):
+                m.far.set(g_scene=scene(device, heights=wrong))(0)

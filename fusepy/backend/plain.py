@@ -38,6 +38,7 @@ class Plain:
     fields: tuple[tuple[str, Plain], ...] = ()
     element: Plain | None = None
     count: int = 0
+    pointee: Type | None = None  # of a pointer, where it has numbers
     whole: WholeData | None = None  # where the struct is an array of fusepy's Slang module
 
     def fill(self, view: Any, value: Any, path: str, places: Places) -> None:
@@ -49,6 +50,7 @@ class Plain:
         if self.kind == "number":
             self._fill_number(view, value, path, places)
         elif self.kind == "pointer":
+            self._check_pointed(value, path)
             view[...] = places.address(value, path)
         elif self.whole is not None and not _has_fields(value):
             self.whole.fill(view, value, path, places)
@@ -68,6 +70,20 @@ class Plain:
             elements = _elements(view)
             for i, item in enumerate(items):
                 self.element.fill(elements[i, ...], freeze(item, path), f"{path}[{i}]", places)
+
+    def _check_pointed(self, value: Any, path: str) -> None:
+        """Raises where Slang would read the numbers of a tensor or array as numbers of another type."""
+        want = None if self.pointee is None else self.pointee.scalar
+        have = value.dtype.scalar if isinstance(value, Tensor) else None
+        held = value.array.dtype if isinstance(value, HostArray) else have and have.dtype
+        if want is not None and want.dtype is not None and held is not None and held != want.dtype:
+            saw = f"Tensor<{value.dtype}>{list(value.shape)}" if isinstance(value, Tensor) else repr(value)
+            raise UnsupportedArgumentError(
+                f"{path} cannot be set to this",
+                saw=saw,
+                expected=f"{self.pointee}*",
+                hint=f"convert it: .astype(np.{want.dtype})",
+            )
 
     def _fill_number(self, view: Any, value: Any, path: str, places: Places) -> None:
         if self.name in ("vector<uint,2>", "uint2") and isinstance(value, RESOURCES):
@@ -129,7 +145,7 @@ def plain_of(layout: spy.TypeLayoutReflection) -> Plain | None:
     """The plain data that a type is laid out as; ``None`` where it holds resources or interfaces."""
     type, kind = layout.type, layout.kind
     if kind == _K.pointer:
-        return Plain(type.full_name, np.dtype(np.uint64), "pointer")
+        return Plain(type.full_name, np.dtype(np.uint64), "pointer", pointee=_pointee(layout))
     if kind in (_K.scalar, _K.vector, _K.matrix):
         return _number(layout)
     if kind == _K.array:
@@ -155,6 +171,13 @@ def plain_of(layout: spy.TypeLayoutReflection) -> Plain | None:
             listed = tuple((n, p) for n, _, p in fields)
             return Plain(type.full_name, dtype, "struct", fields=listed, whole=WholeData.of(layout))
     return None
+
+
+def _pointee(layout: spy.TypeLayoutReflection) -> Type | None:
+    try:
+        return Type.parse(layout.element_type_layout.type.full_name)
+    except InvalidNameError:
+        return None
 
 
 def _number(layout: spy.TypeLayoutReflection) -> Plain | None:
