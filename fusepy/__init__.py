@@ -90,13 +90,12 @@ from fusepy.math import (
     trunc,
     where,
 )
-from fusepy.module import Module, SlangType, get_function, load
+from fusepy.module import Module, SlangType, get_function, load, reload_all
 from fusepy.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.node_library import NodeLibrary
 from fusepy.nodes import GraphValue, Node
 from fusepy.outlook import explain
 from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
-from fusepy.reload import reload_all
 from fusepy.resolution import Resolved, resolve
 from fusepy.signature import register
 from fusepy.stats import Stats, clear_cache, stats

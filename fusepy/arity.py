@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.oracle import IN, OUT, Signature
@@ -12,7 +12,15 @@ from fusepy.place import user_line
 
 if TYPE_CHECKING:
     from fusepy.backend.oracle import SlangOracle
-    from fusepy.nodes import Use
+
+
+class Given(Protocol):
+    """A call as a node: the function, and what it is given."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    loc: str | None
 
 
 def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -50,7 +58,7 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
     raise errors[0].at(user_line())
 
 
-def result_counts(oracle: SlangOracle, alias: str, use: Use) -> list[int]:
+def result_counts(oracle: SlangOracle, alias: str, use: Given) -> list[int]:
     """The numbers of results of the overloads that take as many arguments, each once.
 
     Raises:

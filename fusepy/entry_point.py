@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from fusepy.backend.recorder import Written, check_encoder, recording_into
 from fusepy.backend.values import freeze, shown
-from fusepy.binding import NO_SETUP, after_hooks, bound, no_global
+from fusepy.binding import NO_SETUP, Setup, after_hooks, bound, no_global
 from fusepy.choices import integers
 from fusepy.errors import ArgumentError, FusepyError
 from fusepy.pending import PENDING, before_effects
@@ -18,14 +18,25 @@ from fusepy.place import user_line
 from fusepy.trace import current_trace
 
 if TYPE_CHECKING:
+    from fusepy.backend.raw import RawKernel
     from fusepy.backend.runtime import Device
-    from fusepy.function import Function
+
+
+class Dispatched(Protocol):
+    """A Slang function, as far as raw dispatch needs it."""
+
+    __name__: str
+    _setup: Setup | None
+
+    def _raw_kernel(self) -> RawKernel: ...
+
+    def _global_names(self) -> list[str]: ...
 
 
 class Dispatch:
     """An entry point with its number of threads, made by ``Function.threads``; it is called, configured and recorded like one."""
 
-    def __init__(self, function: Function, threads: Sequence[int]):
+    def __init__(self, function: Dispatched, threads: Sequence[int]):
         self.function = function
         self._threads = tuple(threads)
 
@@ -43,7 +54,7 @@ class Dispatch:
     def __getattr__(self, name: str) -> Any:
         if name not in ("set", "hook", "options", "constants", "type_conformances", "typeconformance"):
             raise AttributeError(f"{self!r} has no attribute {name!r}")
-        configure: Callable[..., Function] = getattr(self.function, name)
+        configure: Callable[..., Dispatched] = getattr(self.function, name)
 
         def configured(*args: Any, **kwargs: Any) -> Dispatch:
             return Dispatch(configure(*args, **kwargs), self._threads)
@@ -77,7 +88,7 @@ def _target(device: Device, encoder: Any, name: str) -> AbstractContextManager[l
 
 
 def dispatch(
-    function: Function,
+    function: Dispatched,
     threads: Sequence[int],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from fusepy.nested import flat
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
-    from fusepy.caller import Caller
     from fusepy.compile import Program
 
 
@@ -60,13 +59,21 @@ class NoExtents(Exception):
         return list(found)
 
 
+class Sized(Protocol):
+    """A callable, as far as a call needs it whose extents have been found."""
+
+    def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any: ...
+
+    def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program: ...
+
+
 class SizedByResult:
     """Stands for a program under the key of such a call: gives its generators the extents of the result, and calls again.
 
     `caller` must have no setup of its own: functions that differ in what they have set share this, and set it around the call.
     """
 
-    def __init__(self, caller: Caller, cause: NoExtents, names: Sequence[str]):
+    def __init__(self, caller: Sized, cause: NoExtents, names: Sequence[str]):
         self.device = cause.program.device
         self.sources = cause.program.sources
         self.graph = cause.program.graph

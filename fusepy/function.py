@@ -17,11 +17,11 @@ from fusepy.errors import ArgumentError, GraphError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.offers import fill
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
+from fusepy.loaded import Loaded
 from fusepy.mapping import Mapped
 from fusepy.nested import check_finite, is_nested, leaves_of, naming
 from fusepy.nodes import Use, several, wrong_count
 from fusepy.recorded import Recording
-from fusepy.reload import Loaded
 from fusepy.resolution import Resolved, call_answer, resolved_call
 from fusepy.results import hand_back
 from fusepy.standin import stand_in

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fusepy.backend.runtime import Device
-from fusepy.chart import Chart, wiring_chart
+from fusepy.chart import Chart
 from fusepy.dot import dot
 from fusepy.errors import GraphError
 from fusepy.fuse import FusedFunction
@@ -15,6 +15,7 @@ from fusepy.nodes import GraphValue, Use, several, wrong_count
 from fusepy.place import user_line
 from fusepy.skeleton import spots
 from fusepy.wiring import Wiring
+from fusepy.wiring_chart import wiring_chart
 
 
 class Graph(FusedFunction):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from fusepy.backend.block import Block
 from fusepy.delivery import shape_of
+from fusepy.joint import run
 from fusepy.lazytensor import Call, Group, LazyTensor, Output, joined
 from fusepy.mapping import Mapped, unmapped
 from fusepy.nested import flat
@@ -23,8 +24,17 @@ from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
-    from fusepy.caller import Caller
     from fusepy.compile import Program
+
+
+class Putting(Protocol):
+    """A callable whose calls are put off."""
+
+    _returns: str | None
+    _setup: Any
+
+    def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any: ...
+
 
 CALLS = 64  # more are not recorded before the oldest has run, and what is connected to it
 _UNSAID = (None, "tensor")  # what `return_type` may say of a function whose calls are recorded
@@ -56,7 +66,7 @@ def lazy() -> Generator[None, None, None]:
         RECORDER.reset(token)
 
 
-def _record(caller: Caller, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
+def _record(caller: Putting, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
     """Takes a call in place of running it. `args` have the values of `kwargs` at their end."""
     known: Recordable | None = program.recorded
     if known is None:
@@ -70,7 +80,7 @@ def _record(caller: Caller, program: Program, args: Sequence[Any], kwargs: Mappi
     return _now(caller, args, kwargs, known.container if unsaid else result)
 
 
-def _now(caller: Caller, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
+def _now(caller: Putting, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
     """Runs a call that cannot be put off."""
     token = RECORDER.set(None)
     try:
@@ -134,7 +144,7 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
         return None
     if program.narrows:
         warn_narrowed(program.narrows)
-    return _results(program, Call(program, leaves, user_place(4), length + known.length, group or Group()), known.results)
+    return _results(program, Call(program, leaves, user_place(4), length + known.length, group or Group(), run), known.results)
 
 
 def _make_room(device: Device) -> None:

@@ -7,7 +7,7 @@ a plain `Tensor`, its class included.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusepy.pending import PENDING, RECORDER
@@ -45,6 +45,9 @@ def joined(a: Group, b: Group) -> Group:
     return a
 
 
+Runs = Callable[["Call"], None]
+
+
 class Call:
     """A call that was recorded.
 
@@ -58,11 +61,29 @@ class Call:
         over: whether the results are there.
         first: the number of its first result among those of the calls that run together, while they do.
         length: operations on the longest way through the recorded calls that ends here.
+
+    Args:
+        joined: runs it with the calls that it is connected to.
     """
 
-    __slots__ = ("__weakref__", "_pending", "first", "group", "leaves", "length", "over", "place", "program", "results")
+    __slots__ = (
+        "__weakref__",
+        "_joined",
+        "_pending",
+        "first",
+        "group",
+        "leaves",
+        "length",
+        "over",
+        "place",
+        "program",
+        "results",
+    )
 
-    def __init__(self, program: Program, leaves: Sequence[Any], place: tuple[str, int] | None, length: int, group: Group):
+    def __init__(
+        self, program: Program, leaves: Sequence[Any], place: tuple[str, int] | None, length: int, group: Group, joined: Runs
+    ):
+        self._joined = joined
         self.program = program
         self.leaves = leaves
         self.results: list[weakref.ref[LazyTensor]] = []
@@ -82,9 +103,7 @@ class Call:
 
     def run(self) -> None:
         """Runs it with what is connected to it, unless that has happened."""
-        from fusepy.joint import run  # which replays calls
-
-        run(self)
+        self._joined(self)
 
     @staticmethod
     def finish(calls: Sequence[Call]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fusepy.backend.constructors import numbers_as, recorded
 from fusepy.backend.foreign import module_parts
-from fusepy.backend.runtime import Device
+from fusepy.backend.runtime import Device, open_devices
 from fusepy.backend.source import ModuleSource
 from fusepy.device import as_device, default_device
 from fusepy.element import Element
@@ -20,10 +20,11 @@ from fusepy.function import Function
 from fusepy.ir.names import check_function_name, check_identifier, split_path
 from fusepy.ir.oracle import THIS
 from fusepy.ir.types import Kind, Type
+from fusepy.loaded import Loaded
 from fusepy.namespace import Namespace
 from fusepy.nodes import Node, Use, several, wrong_count
 from fusepy.place import user_line
-from fusepy.reload import Loaded, forget_programs, reread
+from fusepy.reload import forget_programs, reread
 from fusepy.trace import current_trace
 from fusepy.traced import Traced
 
@@ -375,6 +376,26 @@ class SlangType:
 
     def __repr__(self) -> str:
         return f"<Slang type {self.type}>"
+
+
+def reload_all(device: Any = None) -> list[Module]:
+    """Reloads every module whose files have changed, on one device or all open ones; all of them, or none.
+
+    Returns:
+        The modules that have changed.
+
+    Raises:
+        CompileError: if Slang rejects one; then no module has changed.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.reload_all()
+        []
+    """
+    devices = open_devices() if device is None else [as_device(device)]
+    modules = [m for d in devices for m in d.modules]
+    fresh = [(m, m._reread()) for m in modules]  # pyright: ignore[reportPrivateUsage]
+    return [m for m, source in fresh if m._take(source)]  # pyright: ignore[reportPrivateUsage]
 
 
 def get_function(module: Any, name: str) -> Function:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from fusepy.module import Module
+
+class Named(Protocol):
+    """A module, which has names."""
+
+    @property
+    def name(self) -> str:
+        """The module's own."""
+        ...
+
+    def __getitem__(self, name: str) -> Any: ...
 
 
 class Namespace:
@@ -18,7 +26,7 @@ class Namespace:
         2.0
     """
 
-    def __init__(self, module: Module, path: str):
+    def __init__(self, module: Named, path: str):
         self._module = module
         self._path = path
 

@@ -7,18 +7,29 @@ import itertools
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from fusepy.errors import GraphError
 from fusepy.place import user_line
 from fusepy.skeleton import fill, leaves_like, spots
 from fusepy.symbolic import Symbolic
 
-if TYPE_CHECKING:
-    from fusepy.wiring import Wiring
-
 Function = Callable[..., Any]
 _serial = itertools.count()
+
+
+class Recording(Protocol):
+    """The recording of a graph, as far as its values need it."""
+
+    name: str
+
+    def add(self, use: Use) -> None:
+        """Takes in a call of a node."""
+        ...
+
+    def check_cycle(self, use: Use) -> None:
+        """Raises `CycleError` if a node is this graph, or a graph that contains it."""
+        ...
 
 
 class Use:
@@ -47,7 +58,7 @@ class Use:
         self.skeleton: Any = None
         self.results: list[GraphValue] = []
 
-    def _owner(self, given: Sequence[GraphValue]) -> Wiring | None:
+    def _owner(self, given: Sequence[GraphValue]) -> Recording | None:
         wirings = list(dict.fromkeys(w for v in given if (w := wiring_of(v)) is not None))
         if len(wirings) > 1:
             raise GraphError(
@@ -89,7 +100,7 @@ class GraphValue(Symbolic):
     __hash__ = object.__hash__
     __array_ufunc__ = None  # arrays leave their operators to it
 
-    def __init__(self, wiring: Wiring | None, use: Use | None, name: str, loc: str | None):
+    def __init__(self, wiring: Recording | None, use: Use | None, name: str, loc: str | None):
         self._wiring = wiring
         self._use = use
         self._name = name
@@ -134,7 +145,7 @@ class GraphValue(Symbolic):
         return f"GraphValue({self._name}, made at {self._loc})"
 
 
-def wiring_of(value: GraphValue) -> Wiring | None:
+def wiring_of(value: GraphValue) -> Recording | None:
     """The graph that a value belongs to."""
     return value._wiring  # pyright: ignore[reportPrivateUsage]
 

@@ -4,29 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from fusepy.backend.runtime import Device, open_devices
+from fusepy.backend.runtime import Device
 from fusepy.backend.source import ModuleSource
-from fusepy.device import as_device
 from fusepy.errors import CompileError
-
-if TYPE_CHECKING:
-    from fusepy.module import Module
-
-
-class Loaded:
-    """The source that a module has now; its functions look here at each compilation."""
-
-    __slots__ = ("globals", "source")
-
-    def __init__(self, source: ModuleSource):
-        self.replace(source)
-
-    def replace(self, source: ModuleSource) -> None:
-        """Takes another source."""
-        self.source = source
-        self.globals: list[str] | None = None  # their names, once they were asked for
 
 
 def reread(device: Device, source: ModuleSource, text: str | None) -> ModuleSource:
@@ -58,23 +39,3 @@ def forget_programs(device: Device, closures: Sequence[str]) -> None:
             programs, key = program.home
             if programs.get(key) is program:
                 del programs[key]
-
-
-def reload_all(device: Any = None) -> list[Module]:
-    """Reloads every module whose files have changed, on one device or all open ones; all of them, or none.
-
-    Returns:
-        The modules that have changed.
-
-    Raises:
-        CompileError: if Slang rejects one; then no module has changed.
-
-    Example:
-        >>> import fusepy as fp
-        >>> fp.reload_all()
-        []
-    """
-    devices = open_devices() if device is None else [as_device(device)]
-    modules = [m for d in devices for m in d.modules]
-    fresh = [(m, m._reread()) for m in modules]  # pyright: ignore[reportPrivateUsage]
-    return [m for m, source in fresh if m._take(source)]  # pyright: ignore[reportPrivateUsage]

@@ -19,10 +19,21 @@ from fusepy.errors import ArgumentError
 
 if TYPE_CHECKING:
     from fusepy.backend.queue import Queue
-    from fusepy.backend.runtime import Device
 
 Entry = tuple[Any, list[Any]]
 ENCODERS = (spy.CommandEncoder, spy.ComputePassEncoder, spy.RenderPassEncoder, spy.RayTracingPassEncoder, spy.CommandBuffer)
+
+
+class Recording(Protocol):
+    """A device, as far as recording into an encoder needs it."""
+
+    queue: Queue
+    recorded: list[Entry]
+
+    @property
+    def raw(self) -> spy.Device:
+        """The sgl device, without submitting anything."""
+        ...
 
 
 def is_encoder(value: Any) -> bool:
@@ -30,7 +41,7 @@ def is_encoder(value: Any) -> bool:
     return isinstance(value, ENCODERS)
 
 
-def check_encoder(value: Any, what: str, device: Device | None = None) -> None:
+def check_encoder(value: Any, what: str, device: Recording | None = None) -> None:
     """Raises `ArgumentError` unless dispatches can be recorded into `value`."""
     if not isinstance(value, (spy.CommandEncoder, spy.ComputePassEncoder)):
         raise ArgumentError(
@@ -188,7 +199,7 @@ def _ranges(value: Any) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def recording_into(device: Device, encoder: Any, name: str) -> Generator[list[Any], None, None]:
+def recording_into(device: Recording, encoder: Any, name: str) -> Generator[list[Any], None, None]:
     """Within, calls of a function `name` are recorded into `encoder`; the device's lock must be held.
 
     What is appended to the list stays alive; what of it is written is appended as `Written`.

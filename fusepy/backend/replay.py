@@ -10,7 +10,7 @@ import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fusepy.backend.block import size_class
 from fusepy.backend.overlap import span_of
@@ -20,7 +20,6 @@ from fusepy.tensor import Tensor
 if TYPE_CHECKING:
     from fusepy.backend.kernel import Kernel, Launch
     from fusepy.backend.runtime import Device
-    from fusepy.backend.schedule import Schedule
     from fusepy.backend.steps import Step
     from fusepy.element import Element
 
@@ -98,6 +97,23 @@ class Row(NamedTuple):
     numbers: tuple[tuple[int, int], ...]
 
 
+class Steps(Protocol):
+    """The steps of a schedule, over slots that hold arguments and results."""
+
+    device: Device
+    slots: int
+    steps: list[Step]
+    outputs: list[tuple[int, tuple[int, ...]]]
+
+    def run_step(self, step: Step, slots: list[Any], outs: Sequence[Any]) -> None:
+        """Runs one step, with these destinations."""
+        ...
+
+    def destination(self, j: int, target: Any) -> Any:
+        """What result `j` is written to, where that is given."""
+        ...
+
+
 class Replay:
     """Runs the steps of a schedule for arguments and destinations like those of an earlier call.
 
@@ -108,7 +124,7 @@ class Replay:
 
     def __init__(
         self,
-        schedule: Schedule,
+        schedule: Steps,
         like: Likeness,
         args: Sequence[Any],
         given: frozenset[int],

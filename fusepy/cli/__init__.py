@@ -5,17 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 
+from fusepy.cli.version import version
 from fusepy.errors import FusepyError
-
-
-def version() -> str:
-    """The version of the installed distribution; says so when fusepy runs from a folder that was never installed."""
-    try:
-        return metadata.version("fusepy-slang")
-    except metadata.PackageNotFoundError:
-        return "not installed, running from source"
 
 
 def parser() -> argparse.ArgumentParser:

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 
 from fusepy.backend.probe import TYPES, Probe, best, probe_all
-from fusepy.cli import drivers, version
+from fusepy.cli import drivers
 from fusepy.cli.cache import CacheFacts, cache_facts, held_text
+from fusepy.cli.version import version
 
 # Distribution -> the extra of fusepy-slang that brings it.
 _EXTRAS = {"torch": "torch", "jax": "jax", "rich": "demo", "pillow": "demo", "scikit-image": "demo"}

@@ -1,0 +1,51 @@
+"""The chart of a graph that has not been called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fusepy.chart import Box, Chart
+from fusepy.nodes import GraphValue, Use, name_of, origin_of
+from fusepy.skeleton import spots
+from fusepy.wiring import Wiring
+
+
+def wiring_chart(wiring: Wiring) -> Chart:
+    """The inputs of a graph, its nodes, and its outputs."""
+    chart = Chart(wiring.name)
+    at: dict[GraphValue, int] = {}
+    for value in wiring.inputs:
+        at[value] = chart.add(Box("argument", (name_of(value),)))
+    for use in wiring.order():
+        given = [(at[v], "") for v in spots([use.args, use.kwargs]) if isinstance(v, GraphValue)]
+        box = chart.add(Box("node", (use.name, *_constants(use)), use.loc), given)
+        at.update(dict.fromkeys(use.results, box))
+    outputs = list(spots(wiring.outputs))
+    for j, value in enumerate(outputs):
+        name = "result" if len(outputs) == 1 else f"result {j}"
+        if isinstance(value, GraphValue):
+            chart.add(Box("result", (name,)), [(at[value], _which(value))])
+        else:
+            chart.add(Box("result", (name, _short(value))))
+    return chart
+
+
+def _constants(use: Use) -> tuple[str, ...]:
+    """The arguments of a call that are known."""
+    given = {**{f"#{i}": v for i, v in enumerate(use.args)}, **use.kwargs}
+    known = [f"{name} = {_short(v)}" for name, v in given.items() if not any(isinstance(s, GraphValue) for s in spots([v]))]
+    return (", ".join(known),) if known else ()
+
+
+def _which(value: GraphValue) -> str:
+    """Which of several results of its node a value is."""
+    use = origin_of(value)
+    return "" if use is None or len(use.results) < 2 else f"[{next(i for i, v in enumerate(use.results) if v is value)}]"
+
+
+def _short(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"{type(value).__name__}{list(shape)}"  # pyright: ignore[reportUnknownArgumentType]
+    text = repr(value)
+    return text if len(text) <= 24 else f"{text[:23]}…"
