@@ -178,3 +178,11 @@ def absolute(x: Val) -> Val:
 add: Meaning = arithmetic(np.add)
 subtract: Meaning = arithmetic(np.subtract)
 multiply: Meaning = arithmetic(np.multiply)
+
+
+def summed(v: Any, e: Any, scalar: str, count: int, f: Callable[..., Any]) -> tuple[Any, Any]:
+    """Sums by `f`, of which nothing is lost where all partial sums have few enough bits; else a rounding for each term."""
+    total, spread = f(v), f(np.abs(v)).astype(np.float64)
+    finest = 2.0**-10
+    exact = not np.any(e) and np.all(np.floor(v / finest) * finest == v) and np.all(spread < finest / UNIT[scalar] / 2)
+    return total, (np.zeros(total.shape) if exact else f(e) + (count + 2) * UNIT[scalar] * (spread + f(e)))

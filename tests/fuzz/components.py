@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.fuzz.arithmetic import summed
 from tests.fuzz.elementwise import UNARY, add, divide, multiply, subtract
 from tests.fuzz.values import UNIT, Refused, Val, convert, is_float, make, number, promote
 
@@ -77,11 +78,18 @@ def dot(a: Val, b: Val) -> Val:
         raise Refused("vectors")
     scalar = promote(a, b)
     scalar = scalar if is_float(scalar) else "float"
-    products = multiply(convert(a, scalar), convert(b, scalar))
-    total = part(products, 0)
-    for k in range(1, a.comp[0]):
-        total = add(total, part(products, k))
-    return total
+    return _total(multiply(convert(a, scalar), convert(b, scalar)))
+
+
+def _total(terms: Val) -> Val:
+    """The sum of the components, in whatever order a device adds them."""
+    total = part(terms, 0)
+    for k in range(1, terms.comp[0]):
+        total = add(total, part(terms, k))
+    if not is_float(terms.scalar):
+        return total
+    v, e = summed(terms.v, np.broadcast_to(terms.e, terms.v.shape), terms.scalar, terms.comp[0], lambda x: np.sum(x, axis=-1))
+    return Val(terms.scalar, (), total.v, np.maximum(e, np.broadcast_to(total.e, np.shape(v))), terms.weak)
 
 
 def root(x: Val) -> Val:
@@ -128,11 +136,7 @@ def matmul(a: Val, b: Val) -> Val:
     cells = []
     for row in rows:
         for column in columns:
-            products = multiply(row, column)
-            total = part(products, 0)
-            for k in range(1, row.comp[0]):
-                total = add(total, part(products, k))
-            cells.append(total)
+            cells.append(_total(multiply(row, column)))
     comp = a.comp[:-1] + b.comp[1:]
     (found,) = construct({"scalar": scalar, "comp": comp}, *cells)
     return strong(found)

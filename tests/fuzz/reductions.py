@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from tests.fuzz.arithmetic import summed
 from tests.fuzz.components import construct, part, strong
 from tests.fuzz.elementwise import add, divide, multiply
 from tests.fuzz.values import SCALARS, UNIT, WIDE, Refused, Val, convert, is_float, make, special
@@ -24,14 +24,6 @@ def folded_scalar(kind: str, scalar: str) -> str:
     if kind in ("sum", "prod") and scalar in ("bool", "int8_t", "int16_t", "uint8_t", "uint16_t"):
         return "uint" if scalar.startswith("u") else "int"
     return scalar
-
-
-def summed(v: Any, e: Any, scalar: str, count: int, f: Callable[..., Any]) -> tuple[Any, Any]:
-    """Sums by `f`, of which nothing is lost where all partial sums have few enough bits; else a rounding for each term."""
-    total, spread = f(v), f(np.abs(v)).astype(np.float64)
-    finest = 2.0**-10
-    exact = not np.any(e) and np.all(np.floor(v / finest) * finest == v) and np.all(spread < finest / UNIT[scalar] / 2)
-    return total, (np.zeros(total.shape) if exact else f(e) + (count + 2) * UNIT[scalar] * (spread + f(e)))
 
 
 def reduce(attrs: dict[str, Any], x: Val) -> list[Val]:
