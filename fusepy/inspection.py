@@ -137,7 +137,7 @@ def _variants(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[list[V
         stages = plan.stages(recipe)
         why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'}"
         more = len(plan.all_variants(recipe) - set(stages))
-        why += f" (other sizes choose among these and {more} more kernels, each compiled when one first asks for it)" * bool(more)
+        why += f" (all sizes choose among these and {more} more kernels, each compiled when one first asks for it)" * bool(more)
         own = ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing"
         return list(stages), why + own * bool(program.options.numthreads)
     if plan.tile:

@@ -58,14 +58,14 @@ class FoldKernel(ScanLoops):
     def by_group(self) -> list[str]:
         """The threads of a group stride along one chunk, or some along each of several, and merge what they have in a tree."""
         shape = self.variant.shape
-        lanes, lane, apart = shape.threads // shape.beside, "fz_lane", "n"
-        if shape.beside > 1:
-            lane, apart = "fz_in", "n" if shape.inner else f"n * {shape.beside}"
-        lines = [*self.grouped(), *(self.folded_rows() if shape.rows else self.folded(lanes, lane))]
+        first, lane, apart = str(shape.threads // 2), "fz_lane", "n"
+        if shape.shared:
+            first, lane, apart = "fz_lanes / 2", "fz_in", "n" if shape.inner else "n * fz_beside"
+        lines = [*self.grouped(), *(self.folded_rows() if shape.rows else self.folded(lane))]
         lines += [
             *self.told("fz_acc"),
             "GroupMemoryBarrierWithGroupSync();",
-            f"for (uint n = {lanes // 2}; n > 0; n >>= 1)",
+            f"for (uint n = {first}; n > 0; n >>= 1)",
             "{",
             f"    if ({lane} < n)",
             "    {",
@@ -76,7 +76,7 @@ class FoldKernel(ScanLoops):
             "    }",
             "    GroupMemoryBarrierWithGroupSync();",
             "}",
-            f"if ({lane} != 0{f' || fz_out >= {BLOCK}.outputs' if shape.beside > 1 else ''})",
+            f"if ({lane} != 0{f' || fz_out >= {BLOCK}.outputs' if shape.shared else ''})",
             "    return;",
         ]
         return [*lines, *self.finish("fz_acc", "fz_out")]
@@ -86,20 +86,28 @@ class FoldKernel(ScanLoops):
         acc = "fz_acc[w]" if self.variant.shape.columns > 1 else "fz_acc"
         return [*self.placed(), *self.folded(), *self.columns(self.finish(acc, self.result), stores=True)]
 
-    def folded(self, step: int = 1, lane: str = "") -> list[str]:
-        """A chunk into ``fz_acc``, run by run. Of every `step` elements a thread takes one: the first, or that of its `lane`."""
+    def folded(self, lane: str = "") -> list[str]:
+        """A chunk into ``fz_acc``, run by run. Of the elements the threads of a group take turns, each that of its `lane`."""
         index, shape = self.variant.index, self.variant.shape
         at = "[w]" if shape.columns > 1 else ""
         first = f"fz_e + {index}({lane})" if lane else "fz_e"
-        ahead, length = shape.unroll * step, shape.run * step
+        lines = self.made("FzAcc", "fz_acc", "fz_none")
+        if shape.shared:
+            lines.append(f"{index} fz_step = {index}(fz_lanes);")
+            step, ahead, length = "fz_step", f"{shape.unroll} * fz_step", f"{shape.run} * fz_step"
+        else:
+            threads = shape.threads if lane else 1
+            step, ahead, length = str(threads), str(shape.unroll * threads), str(shape.run * threads)
         stores = self.element_wise and any(j < self.plain for j in self.stored())
         run = self.made(self.run, "run", self.start)
-        together = self.taken_at(first, self.result, f"run{at}", f"u * {step}" if step > 1 else "u")
+        together = self.taken_at(first, self.result, f"run{at}", f"u * {'fz_lanes' if shape.shared else step}" if lane else "u")
         together = self.columns([f"{self.unroll} for (uint u = 0; u < {shape.unroll}; ++u)", *together], stores)
-        single = self.columns(self.taken_at(first, self.result, f"run{at}"), stores)
-        single = single if shape.columns == 1 else [f"    {line}" for line in single]
+        single = self.columns(self.taken_at(first, self.result, f"run{at}"), stores, last=True)
         gather = self.each(self.gather.format(f"fz_acc{at}", f"run{at}"))
-        lines = self.made("FzAcc", "fz_acc", "fz_none")
+        if shape.columns > 1:
+            rest = [f"{index} fz_rest = {BLOCK}.size - (fz_e * {BLOCK}.outputs + fz_out);", *single]
+            loop = ["for (; fz_e < fz_last; ++fz_e)", *block(rest)]
+            return [*lines, *self.full_runs(run, together, gather), *run, *loop, *gather]
         if shape.unroll == shape.run > 1:
             lines += [f"for (; fz_e + {length} <= fz_last; fz_e += {length})", *block([*run, *together, *gather])]
             return [*lines, *run, f"for (; {first} < fz_last; fz_e += {step})", *single, *gather]
@@ -108,6 +116,17 @@ class FoldKernel(ScanLoops):
             run += [f"for (; fz_e + {ahead} <= fz_stop; fz_e += {ahead})", *(f"    {line}" for line in together)]
         run += [f"for (; {first} < fz_stop; fz_e += {step})", *single, *(["fz_e = fz_stop;"] if lane else []), *gather]
         return [*lines, "while (fz_e < fz_last)", *block(run)]
+
+    def full_runs(self, run: Sequence[str], together: Sequence[str], gather: Sequence[str]) -> list[str]:
+        """The full runs of rows that have an element for every result. A row that is several may end early."""
+        index, shape, whole = self.variant.index, self.variant.shape, f"{BLOCK}.whole"
+        length = f"(fz_left < {shape.run} ? fz_left / {shape.unroll} * {shape.unroll} : {shape.run})"
+        some = ["do", *block([*together, f"fz_e += {shape.unroll};"]), "while (fz_e < fz_stop);"]
+        return [
+            f"{index} fz_full = fz_last < {whole} ? fz_last : {whole};",
+            f"while (fz_e + {shape.unroll} <= fz_full)",
+            *block([f"{index} fz_left = fz_full - fz_e;", f"{index} fz_stop = fz_e + {length};", *run, *some, *gather]),
+        ]
 
     def folded_rows(self) -> list[str]:
         """A chunk of whole rows into ``fz_acc``. What only depends on the row is the same for all threads, and computed once."""
@@ -152,8 +171,6 @@ class FoldKernel(ScanLoops):
     def result(self) -> str:
         """The result that a thread works on, or the one in column ``w``."""
         shape, index = self.variant.shape, self.variant.index
-        if shape.narrow:
-            return f"{index}(w)"
         return f"(fz_out + {index}(w * {shape.threads}))" if shape.columns > 1 else "fz_out"
 
     def each(self, line: str) -> list[str]:
@@ -161,10 +178,15 @@ class FoldKernel(ScanLoops):
         columns = self.variant.shape.columns
         return [line] if columns == 1 else [f"{self.unroll} for (uint w = 0; w < {columns}; ++w)", f"    {line}"]
 
-    def columns(self, lines: Sequence[str], stores: bool) -> list[str]:
-        """Lines for each result that a thread works on, ``w``; where they store, only for those of this group."""
+    def columns(self, lines: Sequence[str], stores: bool, last: bool = False) -> list[str]:
+        """Lines for each result that a thread works on, ``w``; where they store, only for those of this group.
+
+        In the `last` of several rows that count as one there may be elements for some results only.
+        """
         columns = self.variant.shape.columns
         if columns == 1:
             return list(lines)
-        own = [f"    if (uint{self.result} >= fz_first)"] if stores and not self.variant.shape.narrow else []
+        asked = [f"uint{self.result} >= fz_first"] if stores else []
+        asked += [f"{self.variant.index}(w * {self.variant.shape.threads}) < fz_rest"] if last else []
+        own = [f"    if ({' && '.join(asked)})"] if asked else []
         return [f"{self.unroll} for (uint w = 0; w < {columns}; ++w)", *own, *(f"    {line}" for line in block(lines))]

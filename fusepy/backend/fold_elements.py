@@ -12,7 +12,7 @@ from fusepy.backend.coordinates import decoded, linear_index
 from fusepy.backend.emit import RegionKernel
 from fusepy.backend.fold_operands import accumulators_of, epilogue_operands, join_graph
 from fusepy.backend.fold_variant import FoldVariant
-from fusepy.backend.folds import accumulator_text
+from fusepy.backend.folds import NOWHERE, accumulator_text
 from fusepy.backend.intrinsics import unhidden
 from fusepy.backend.operand import BLOCK, Access, Field, Operand, from_storage, is_split, join, parts, pointee, reach
 from fusepy.backend.options import Options
@@ -20,6 +20,7 @@ from fusepy.backend.target import Target
 from fusepy.backend.tuning import Shape
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.base import declare
+from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import over_dims, result_dims
 from fusepy.ir.types import Kind
 
@@ -54,7 +55,7 @@ class FoldElements(RegionKernel):
         self.kept = [d for d in range(variant.rank) if d not in self.over]
         self.plain = len(self.body.outputs) - len(self.accumulators)  # results that are stored element by element
         self.element_wise = variant.reads == "elements"
-        self.finishes = variant.writes == "results"
+        self.finishes = variant.writes in ("results", "either")
         self.counts = any(reach(accesses[o.container], o) == "index" for o in self.operands)
         self.software = target.kind == "software"
         whole = [o.want for o in (*self.operands, *self.then) if o.want.kind is Kind.WHOLE]
@@ -99,6 +100,10 @@ class FoldElements(RegionKernel):
             if self.reaches(role):
                 fields += [Field(f"{pointee(t, self.cuda)}*", f"{prefix}_{n}", role, k) for k, (n, t) in enumerate(self.members)]
         fields += [Field(index, role, role) for role in ("outputs", "reduced", "chunks", "chunk", "total")]
+        fields += [Field("uint", "lanes", "lanes")] if self.variant.shape.shared else []
+        fields += [Field("uint", "totals", "totals")] if self.variant.scans and not self.element_wise else []
+        if self.variant.shape.columns > 1:
+            fields += [Field(index, role, role) for role in ("rows", "whole", "size")]
         fields.append(Field("uint", "zero", "zero"))
         if self.placed_by_coordinates:
             fields += [Field(index, f"extent{d}", "extent", d) for d in range(self.variant.rank)]
@@ -112,7 +117,9 @@ class FoldElements(RegionKernel):
     def reaches(self, role: str) -> bool:
         """Whether this kernel reads partials ``"from"`` memory, or has those of its chunks there: ``"into"``."""
         v = self.variant
-        return v.reads == "partials" if role == "from" else v.carried or (v.writes == "partials" and not v.scans)
+        if role == "from":
+            return v.reads == "partials"
+        return v.scans or v.writes != "results"
 
     @property
     def unroll(self) -> str:
@@ -175,9 +182,7 @@ class FoldElements(RegionKernel):
         """Where an element lies. On a CPU what Slang knows of it is added last, in 64 bits: the load takes it as an offset."""
         shape = self.variant.shape
         base, known = self.place(e, out, "reduced"), ahead
-        if shape.narrow:
-            base, known = f"{e} * {shape.columns}", f"{ahead} * {shape.columns} + w" if ahead else "w"
-        elif not shape.inner:
+        if not shape.inner:
             base, known = self.place("e", "fz_out", "reduced"), f"w * {shape.threads}" if shape.columns > 1 else ""
         if not self.software or not known or self.counts:
             return f"{self.variant.index} i = {self.place('e', out, 'reduced')};"
@@ -219,10 +224,25 @@ class FoldElements(RegionKernel):
 
     def finish(self, acc: str, out: str) -> list[str]:
         """What becomes of a result's accumulator: it is kept for the next kernel, or goes through the epilogue."""
-        index = self.variant.index
         if not self.finishes:
-            at = self.place("fz_chunk", out, "chunks")
-            return [f"{index} at = {at};", *self.stored_into("p", "at", acc)]
+            return self.kept_as_partial(acc, out)
+        if self.variant.writes == "results":
+            return self.as_result(acc, out)
+        several = f"{BLOCK}.chunks > 1" if self.variant.shape.columns == 1 else f"{BLOCK}.chunks > 1 || {BLOCK}.rows > 1"
+        return [f"if ({several})", *block(self.kept_as_partial(acc, out)), "else", *block(self.as_result(acc, out))]
+
+    def kept_as_partial(self, acc: str, out: str) -> list[str]:
+        """Leaves a result's accumulator in memory. Where several rows are one, a place learns of which it is."""
+        lines: list[str] = []
+        if self.variant.shape.columns > 1:
+            for name in (f"{acc}.{p.name}_at" for a in self.accumulators if a.places for p in a.pieces):
+                row = f"int(uint{out} / uint({BLOCK}.outputs / {BLOCK}.rows))"
+                lines.append(f"{name} = {name} == {NOWHERE} ? {NOWHERE} : {name} * int({BLOCK}.rows) + {row};")
+        return [*lines, f"{self.variant.index} at = {self.place('fz_chunk', out, 'chunks')};", *self.stored_into("p", "at", acc)]
+
+    def as_result(self, acc: str, out: str) -> list[str]:
+        """Passes a result's accumulator through the epilogue, and stores what it gives."""
+        index = self.variant.index
         lines = [f"{index} i = {out};"] if self.variant.linear else []
         for a in self.accumulators:
             lines.append(f"{declare(a.want, f'f{a.j}')} = {a.result(acc)};")

@@ -11,64 +11,65 @@ class FoldPlaces(FoldElements):
 
     def grouped(self) -> list[str]:
         """Which result and chunk a thread of a group works on. Threads beyond the last result have no elements, but must wait."""
-        index, shape, beside = self.variant.index, self.variant.shape, self.variant.shape.beside
-        if beside > 1 and not shape.inner:
+        index, shape = self.variant.index, self.variant.shape
+        if not shape.shared:
             return [
-                f"uint fz_in = fz_lane / {beside};",
-                f"uint fz_across = (uint({BLOCK}.outputs) + {beside - 1}) / {beside};",
-                f"{index} fz_chunk = {index}(fz_at / fz_across);",
-                f"{index} fz_out = {index}((fz_at % fz_across) * {beside} + fz_lane % {beside});",
-                f"if (fz_chunk >= {BLOCK}.chunks)",
+                f"{index} fz_out = {index}(fz_at / uint({BLOCK}.chunks));",
+                f"{index} fz_chunk = {index}(fz_at % uint({BLOCK}.chunks));",
+                f"if (fz_out >= {BLOCK}.outputs)",
                 "    return;",
                 *self.decoded(self.kept, "fz_out"),
                 *self.bounds("fz_chunk"),
-                f"if (fz_out >= {BLOCK}.outputs)",
-                "    fz_last = fz_e;",
             ]
-        number = f"(fz_at * {beside} + fz_lane / {shape.lanes})" if beside > 1 else "fz_at"
-        return [
-            *([f"uint fz_in = fz_lane % {shape.lanes};"] if beside > 1 else []),
-            f"{index} fz_out = {index}({number} / uint({BLOCK}.chunks));",
-            f"{index} fz_chunk = {index}({number} % uint({BLOCK}.chunks));",
-            *([] if beside > 1 else [f"if (fz_out >= {BLOCK}.outputs)", "    return;"]),
-            *self.decoded(self.kept, "fz_out"),
-            *self.bounds("fz_chunk"),
-            *([f"if (fz_out >= {BLOCK}.outputs)", "    fz_last = fz_e;"] if beside > 1 else []),
-        ]
+        lines = [f"uint fz_lanes = {BLOCK}.lanes;", f"uint fz_beside = {shape.threads} / fz_lanes;"]
+        if shape.inner:
+            lines += [
+                "uint fz_in = fz_lane % fz_lanes;",
+                "uint fz_number = fz_at * fz_beside + fz_lane / fz_lanes;",
+                f"{index} fz_out = {index}(fz_number / uint({BLOCK}.chunks));",
+                f"{index} fz_chunk = {index}(fz_number % uint({BLOCK}.chunks));",
+            ]
+        else:
+            lines += [
+                "uint fz_in = fz_lane / fz_beside;",
+                f"uint fz_across = (uint({BLOCK}.outputs) + fz_beside - 1) / fz_beside;",
+                f"{index} fz_chunk = {index}(fz_at / fz_across);",
+                f"{index} fz_out = {index}((fz_at % fz_across) * fz_beside + fz_lane % fz_beside);",
+                f"if (fz_chunk >= {BLOCK}.chunks)",
+                "    return;",
+            ]
+        lines += [*self.decoded(self.kept, "fz_out"), *self.bounds("fz_chunk")]
+        return [*lines, f"if (fz_out >= {BLOCK}.outputs)", "    fz_last = fz_e;"]
 
     def placed(self) -> list[str]:
         """Which result and which chunk a thread has; neighbours in a group are neighbours in memory."""
         index, shape = self.variant.index, self.variant.shape
-        if shape.inner:
-            lines = [
-                f"{index} fz_chunk = {index}((fz_at * {shape.threads} + fz_lane) % uint({BLOCK}.chunks));",
-                f"{index} fz_out = {index}((fz_at * {shape.threads} + fz_lane) / uint({BLOCK}.chunks));",
-                f"if (fz_out >= {BLOCK}.outputs)",
-                "    return;",
-            ]
-        elif shape.narrow:
-            chunk = f"{index} fz_chunk = {index}(fz_at * {shape.threads} + fz_lane);"
-            return [chunk, f"if (fz_chunk >= {BLOCK}.chunks)", "    return;", *self.bounds("fz_chunk")]
-        else:
+        if shape.columns > 1:
             across = shape.threads * shape.columns
-            past = f" || fz_out >= {BLOCK}.outputs"
             lines = [
                 f"uint fz_across = (uint({BLOCK}.outputs) + {across - 1}) / {across};",
                 f"{index} fz_chunk = {index}(fz_at / fz_across);",
                 *self.first_result(across),
-                f"if (fz_chunk >= {BLOCK}.chunks{'' if shape.columns > 1 else past})",
+                f"if (fz_chunk >= {BLOCK}.chunks)",
+                "    return;",
+            ]
+        else:
+            near, far, count = ("fz_chunk", "fz_out", "chunks") if shape.inner else ("fz_out", "fz_chunk", "outputs")
+            lines = [
+                f"uint fz_number = fz_at * {shape.threads} + fz_lane;",
+                f"{index} {near} = {index}(fz_number % uint({BLOCK}.{count}));",
+                f"{index} {far} = {index}(fz_number / uint({BLOCK}.{count}));",
+                f"if ({far} >= {BLOCK}.{'outputs' if shape.inner else 'chunks'})",
                 "    return;",
             ]
         return [*lines, *self.decoded(self.kept, "fz_out"), *self.bounds("fz_chunk")]
 
     def first_result(self, across: int) -> list[str]:
-        """The result that a thread has, or the first of several, in a group for results from ``fz_first``.
+        """The first result that a thread has, in a group for results from ``fz_first``.
 
         A last group that would reach past the end starts earlier instead, so that no thread has to ask at each element.
         """
         index = self.variant.index
-        if self.variant.shape.columns == 1:
-            return [f"{index} fz_out = {index}((fz_at % fz_across) * {across} + fz_lane);"]
         return [
             f"uint fz_first = (fz_at % fz_across) * {across};",
             f"{index} fz_out = {index}(min(fz_first, uint({BLOCK}.outputs) - {across}) + fz_lane);",

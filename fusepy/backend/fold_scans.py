@@ -17,19 +17,30 @@ class ScanLoops(FoldPlaces):
         names = {a.j: f"r_{a.j}" for a in self.accumulators}
         body = [*found, *self.passed("fz_acc", names, "found")]
         loop = ["for (; fz_e < fz_last; ++fz_e)", *block(body)]
-        return [*self.placed(), *self.carried(), *loop]
+        return [*self.placed(), *self.carried(), *loop, *self.total()]
 
     def carried(self) -> list[str]:
-        """What a chunk starts from."""
-        if not self.variant.carried:
+        """What a chunk starts from, where there are several: what the chunks before it come to, if that is known yet."""
+        if not self.variant.scans:
             return ["FzAcc fz_acc = fz_none();"]
+        asked = [f"{BLOCK}.chunks > 1"]
+        asked += [f"fz_out < {BLOCK}.outputs"] if self.variant.shape.shared else []
+        asked += [] if self.element_wise else [f"{BLOCK}.totals == 0"]
         at = f"{self.variant.index} fz_from = {self.place('fz_chunk', 'fz_out', 'chunks')};"
-        return [at, *self.loaded_from("p", "fz_from", "fz_acc")]
+        load = [at, *self.loaded_from("p", "fz_from", "before"), "fz_acc = before;"]
+        return ["FzAcc fz_acc = fz_none();", f"if ({' && '.join(asked)})", *block(load)]
+
+    def total(self) -> list[str]:
+        """Leaves what a chunk of partials comes to, where that is all that is asked."""
+        if self.element_wise:
+            return []
+        return [f"if ({BLOCK}.totals != 0)", *block(self.kept_as_partial("fz_acc", "fz_out"))]
 
     def passed(self, acc: str, names: dict[int, str], found: str) -> list[str]:
         """Passes one element, and writes what there is up to it: numbers `names`, or an accumulator `found` in memory."""
         if not self.element_wise:
-            return [*self.stored_into("q", "at", acc), *self.joined(acc, names, found)]
+            stored = [f"if ({BLOCK}.totals == 0)", *block(self.stored_into("q", "at", acc))]
+            return [*stored, *self.joined(acc, names, found)]
         before = [f"{a.want} x_{a.j} = {a.result(acc)};" for a in self.accumulators if a.fold.exclusive]
         after = [f"{a.want} x_{a.j} = {a.result(acc)};" for a in self.accumulators if not a.fold.exclusive]
         return [*before, *self.joined(acc, names, found), *after, *(self.store(a.j, f"x_{a.j}") for a in self.accumulators)]
@@ -49,21 +60,28 @@ class ScanLoops(FoldPlaces):
         A thread combines its own elements, learns what those before it come to, and passes its own again from there. Where only
         the whole of a chunk is wanted, it need not.
         """
-        index, shape = self.variant.index, self.variant.shape
+        index, shape, scans = self.variant.index, self.variant.shape, self.variant.scans
         tile = [
-            f"{index} fz_own = fz_e + {index}(fz_lane * {shape.unroll});",
+            f"{index} fz_own = fz_e + {index}(fz_in * {shape.unroll});",
             *self.room(),
             "FzAcc fz_mine = fz_none();",
             *self.for_own([*self.filled(), *self.joined("fz_mine", self.names(), "kept[u]")]),
             *self.summed(),
-            *(self.from_before() if self.variant.scans else []),
+            *(self.from_before() if scans and self.element_wise else []),
+            *([f"if ({BLOCK}.totals == 0)", *block(self.from_before())] if scans and not self.element_wise else []),
             "FzAcc whole;",
-            *self.heard(str(shape.threads - 1), "whole"),
+            *self.heard("fz_lane - fz_in + fz_lanes - 1", "whole"),
             "GroupMemoryBarrierWithGroupSync();",
             f"fz_merge(fz_acc, whole, {BLOCK}.zero);",
+            "fz_e += fz_tile;",
         ]
-        loop = [f"for (; fz_e < fz_last; fz_e += {shape.tile})", *block(tile)]
-        end = [] if self.variant.scans else ["if (fz_lane != 0)", "    return;", *self.finish("fz_acc", "fz_out")]
+        # chunks that a group has side by side may be shorter than others, but barriers are for all threads
+        loop = [f"{index} fz_tile = {index}(fz_lanes * {shape.unroll});"]
+        loop += [f"for ({index} fz_gone = 0; fz_gone < {BLOCK}.chunk; fz_gone += fz_tile)", *block(tile)]
+        end: list[str] = []
+        if not scans or not self.element_wise:
+            end = [f"if (fz_in != 0 || fz_out >= {BLOCK}.outputs)", "    return;"]
+            end += self.total() if scans else self.finish("fz_acc", "fz_out")
         return [*self.grouped(), *self.carried(), *loop, *end]
 
     def for_own(self, lines: list[str]) -> list[str]:
@@ -93,14 +111,14 @@ class ScanLoops(FoldPlaces):
         return [
             *self.told("fz_mine"),
             "GroupMemoryBarrierWithGroupSync();",
-            f"for (uint n = 1; n < {self.variant.shape.threads}; n <<= 1)",
+            "for (uint n = 1; n < fz_lanes; n <<= 1)",
             *block(
                 [
                     "FzAcc before;",
-                    "if (fz_lane >= n)",
+                    "if (fz_in >= n)",
                     *block(self.heard("fz_lane - n", "before")),
                     "GroupMemoryBarrierWithGroupSync();",
-                    "if (fz_lane >= n)",
+                    "if (fz_in >= n)",
                     *block([f"fz_merge(before, fz_mine, {BLOCK}.zero);", "fz_mine = before;", *self.told("fz_mine")]),
                     "GroupMemoryBarrierWithGroupSync();",
                 ]
@@ -112,4 +130,4 @@ class ScanLoops(FoldPlaces):
         before = ["FzAcc before;", *self.heard("fz_lane - 1", "before"), f"fz_merge(so_far, before, {BLOCK}.zero);"]
         at = self.located_at("fz_own", "fz_out", "u") if self.element_wise else self.partial_place("fz_own", "fz_out", "u")
         again = self.for_own([*at, *self.passed("so_far", self.names(), "kept[u]")])
-        return ["FzAcc so_far = fz_acc;", "if (fz_lane > 0)", *block(before), *again]
+        return ["FzAcc so_far = fz_acc;", "if (fz_in > 0)", *block(before), *again]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fusepy.backend.fold_tuning import ROW, as_strided, fold_shape, scan_shape, shape_along_rows
+from fusepy.backend.fold_tuning import ROW, fold_shape, lanes_for, rows_as_one, scan_lanes, scan_shape, shape_along_rows
 from fusepy.backend.fold_variant import FoldShape, FoldVariant
 from fusepy.backend.operand import Variant
 from fusepy.backend.tuning import GROUPS_PER_ROW
@@ -47,74 +47,86 @@ class Stage:
     Attributes:
         sizes: the values of the fields that say how much work there is.
         reads: which array of partials it reads or replaces; `writes` which it fills, or starts from; ``-1`` is none.
+        partials: the length of the array that it is the first to fill: arrays are numbered in the order of these.
     """
 
     variant: FoldVariant
     sizes: dict[str, int]
     reads: int = -1
     writes: int = -1
+    partials: int = 0
 
     def groups(self) -> list[int]:
         """How many groups it takes along each axis."""
         shape, sizes = self.variant.shape, self.sizes
+        outputs, chunks = sizes["outputs"], sizes["chunks"]
+        beside = shape.threads // sizes["lanes"] if shape.shared else 1
         if shape.group and shape.inner:
-            groups = -(-sizes["outputs"] * sizes["chunks"] // shape.beside)
+            groups = -(-outputs * chunks // beside)
         elif shape.group:
-            groups = -(-sizes["outputs"] // shape.beside) * sizes["chunks"]
-        elif shape.inner or shape.narrow:
-            groups = -(-sizes["outputs"] // shape.columns * sizes["chunks"] // shape.threads)
+            groups = -(-outputs // beside) * chunks
+        elif shape.columns > 1:
+            groups = -(-outputs // (shape.threads * shape.columns)) * chunks
         else:
-            groups = -(-sizes["outputs"] // (shape.threads * shape.columns)) * sizes["chunks"]
+            groups = -(-outputs * chunks // shape.threads)
         return [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
 
 
-def fold_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], list[int]]:
-    """The stages of a fold on a device `kind`, and the lengths of the arrays of partials between them."""
+def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
+    """The stages of a fold on a device `kind`."""
     outputs, reduced = work.outputs, work.reduced
     if work.along_rows(kind):
         shape, chunks = shape_along_rows(reduced, work.row)
-        whole = work.row
     else:
-        shape, chunks = fold_shape(kind, outputs, reduced, work.inner, copies=work.copies, nbytes=work.nbytes)
-        whole = shape.run * (shape.threads // shape.beside if shape.group else 1)
-    if not variant.linear:
-        shape = as_strided(shape)
-    sizes = _sizes(outputs, reduced, chunks, reduced, whole)
-    chunks = sizes["chunks"]
-    if chunks == 1:
-        return [Stage(_variant(variant, shape), sizes)], []
-    first = Stage(_variant(variant, shape, writes="partials"), sizes, writes=0)
-    shape, _ = fold_shape(kind, outputs, chunks, shape.inner, partials=True, nbytes=work.nbytes)
-    if not variant.linear:
-        shape = as_strided(shape)
-    second = Stage(_variant(variant, shape, reads="partials"), _sizes(outputs, chunks, 1, reduced), reads=0)
-    return [first, second], [outputs * chunks]
+        further: dict[str, Any] = {"copies": work.copies, "nbytes": work.nbytes, "linear": variant.linear, "placed": work.row > 0}
+        shape, chunks = fold_shape(kind, outputs, reduced, work.inner, **further)
+    rows, lanes = 1, 0
+    if shape.columns > 1:  # some of which may be rows that count as one
+        rows = rows_as_one(outputs, reduced, shape.threads * shape.columns)
+    if shape.shared:
+        lanes = lanes_for(outputs, reduced, shape.inner, shape.threads, partials=False)
+    run = work.row if shape.rows else shape.run * (lanes or shape.threads if shape.group else 1)
+    sizes = _sizes(outputs * rows, -(-reduced // rows), chunks, reduced, run)
+    sizes.update(lanes=lanes, rows=rows, whole=reduced // rows, size=outputs * reduced)
+    first = Stage(_variant(variant, shape, writes="either"), sizes)
+    parts = sizes["chunks"] * rows
+    if parts == 1:
+        return [first]
+    shape, _ = fold_shape(kind, outputs, parts, shape.inner, partials=True, nbytes=work.nbytes)
+    sizes = _sizes(outputs, parts, 1, reduced)
+    if shape.shared:
+        sizes["lanes"] = lanes_for(outputs, parts, shape.inner, shape.threads, partials=True)
+    second = Stage(_variant(variant, shape, reads="partials"), sizes, reads=0)
+    return [replace(first, writes=0, partials=outputs * parts), second]
 
 
-def scan_stages(kind: str, work: Work, variant: Variant) -> tuple[list[Stage], list[int]]:
+def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     """The stages of a scan; see `fold_stages`."""
     outputs, reduced = work.outputs, work.reduced
     inside = replace(variant, linear=True)  # partials lie as they were written
     shape, chunks = scan_shape(kind, outputs, reduced, work.inner, work.nbytes)
-    sizes = _sizes(outputs, reduced, chunks, reduced, shape.tile)
+    sizes = _scan_sizes(shape, outputs, reduced, chunks, reduced)
     chunks = sizes["chunks"]
-    down = [Stage(_variant(variant, shape, scans=True, carried=chunks > 1), sizes, writes=0)]
+    down = [Stage(_variant(variant, shape, scans=True), sizes, writes=0)]
     if chunks == 1:
-        return [replace(down[0], writes=-1)], []
-    up = [Stage(_variant(variant, shape, writes="partials"), sizes, writes=0)]
-    counts = [outputs * chunks]
+        return [replace(down[0], writes=-1)]
+    up = [Stage(_variant(variant, shape, writes="partials"), sizes, writes=0, partials=outputs * chunks)]
+    over = _variant(inside, shape, reads="partials", writes="partials", scans=True)
     while True:
-        level, count = len(counts) - 1, chunks
-        shape, chunks = scan_shape(kind, outputs, count, work.inner, work.nbytes) if count > TOP else (shape, 1)
-        sizes = _sizes(outputs, count, chunks, reduced, shape.tile)
+        level, count = len(up) - 1, chunks
+        chunks = scan_shape(kind, outputs, count, work.inner, work.nbytes)[1] if count > TOP else 1
+        sizes = _scan_sizes(shape, outputs, count, chunks, reduced)
         chunks = sizes["chunks"]
-        over = _variant(inside, shape, reads="partials", writes="partials")
         if chunks == 1:
-            down.append(Stage(replace(over, scans=True), sizes, reads=level))
-            return [*up, *reversed(down)], counts
-        up.append(Stage(over, sizes, reads=level, writes=level + 1))
-        down.append(Stage(replace(over, scans=True, carried=True), sizes, reads=level, writes=level + 1))
-        counts.append(outputs * chunks)
+            down.append(Stage(over, sizes, reads=level))
+            return [*up, *reversed(down)]
+        up.append(Stage(over, sizes | {"totals": 1}, reads=level, writes=level + 1, partials=outputs * chunks))
+        down.append(Stage(over, sizes, reads=level, writes=level + 1))
+
+
+def _scan_sizes(shape: FoldShape, outputs: int, reduced: int, chunks: int, total: int) -> dict[str, int]:
+    lanes = scan_lanes(reduced, shape.threads) if shape.shared else 0
+    return _sizes(outputs, reduced, chunks, total, max(1, lanes * shape.unroll)) | {"lanes": lanes, "totals": 0}
 
 
 def all_variants(scans: bool, kind: str, work: Work, variant: Variant, whole: bool) -> set[FoldVariant]:
@@ -129,8 +141,8 @@ def all_variants(scans: bool, kind: str, work: Work, variant: Variant, whole: bo
     for count in outputs:
         for reduced in (0, 1, 2, 4, *powers):
             if count * reduced < 1 << 31:
-                row = min(work.row, reduced)
-                found.update(s.variant for s in make(kind, replace(work, outputs=count, reduced=reduced, row=row), variant)[0])
+                row = min(work.row, max(reduced, 1))
+                found.update(s.variant for s in make(kind, replace(work, outputs=count, reduced=reduced, row=row), variant))
     return found
 
 

@@ -17,10 +17,10 @@ class FoldShape:
         threads: of a group.
         unroll: elements of a run that are spelled out one after the other, so that their loads are under way together.
         run: elements that are added before their sum goes to the accumulator; a multiple of `unroll`.
-        columns: results that one thread works on side by side; there are at least as many as one group takes.
-        lanes: threads of a group that share one chunk; the others have those of neighbours. By default all of them.
+        columns: results that one thread works on side by side; there are at least as many as one group takes. Where there are
+            fewer, several rows count as one.
+        shared: a group has several chunks, those of neighbours, and a number of the parameter block says how many threads each.
         ordered: the threads of a group have `unroll` neighbouring elements each, one thread behind the other: for scans.
-        narrow: there are just these `columns`, and each thread has all of them, in a chunk of its own.
         rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same one.
     """
 
@@ -30,20 +30,9 @@ class FoldShape:
     unroll: int = 1
     run: int = 16
     columns: int = 1
-    lanes: int = 0
-    narrow: bool = False
+    shared: bool = False
     ordered: bool = False
     rows: bool = False
-
-    @property
-    def tile(self) -> int:
-        """The elements that the threads of a group go through together in order; alone they go one by one."""
-        return self.threads * self.unroll if self.ordered else 1
-
-    @property
-    def beside(self) -> int:
-        """How many chunks a group works on side by side."""
-        return self.threads // self.lanes if self.lanes else 1
 
 
 @dataclass(frozen=True)
@@ -52,21 +41,22 @@ class FoldVariant(Variant):
 
     Attributes:
         reads: ``"elements"``, which the body computes, or ``"partials"``, accumulators in memory.
-        writes: ``"results"``, or ``"partials"``; a scan over partials replaces them.
-        scans: writes what there is up to each element, and not the whole.
-        carried: starts a scan from a partial for each chunk.
+        writes: ``"results"``, or ``"partials"``; ``"either"`` is results where there is one chunk. A scan
+            over partials replaces them.
+        scans: writes what there is up to each element, and not the whole; where there are several chunks it starts from a partial
+            for each. Over partials it leaves the wholes of chunks instead if the parameter block says so.
     """
 
     shape: FoldShape = FoldShape(True, True, 1)  # frozen
     reads: str = "elements"
     writes: str = "results"
     scans: bool = False
-    carried: bool = False
 
     def __str__(self) -> str:
         s = self.shape
         what = "scan" if self.scans else "fold"
-        shared = f", {s.lanes} to a chunk" if s.beside > 1 else " in order" if s.ordered else " along rows" if s.rows else ""
-        how = f"groups of {s.threads}{shared}" if s.group else f"threads of {'all ' * s.narrow}{s.columns}"
+        shared = ", some to a chunk" if s.shared else " in order" if s.ordered else " along rows" if s.rows else ""
+        how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}"
+        writes = "results or partials" if self.writes == "either" else self.writes
         order = "inner" if s.inner else "outer"
-        return f"{super().__str__()}, {what} {self.reads} to {self.writes} by {how}, {order}"
+        return f"{super().__str__()}, {what} {self.reads} to {writes} by {how}, {order}"

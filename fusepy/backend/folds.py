@@ -22,7 +22,7 @@ from fusepy.ir.ops.structure import has_select, select_apart
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
 
 Member = tuple[str, Type]
-_LOWEST_INT = 0x7FFFFFFF
+NOWHERE = 0x7FFFFFFF  # the place of no element
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Accumulator:
             if self.compensated and not run:
                 values.append(f"{piece.type}(0)")
             if self.places:
-                values.append(str(_LOWEST_INT))
+                values.append(str(NOWHERE))
         return values
 
     def _identity(self, type: Type) -> str:

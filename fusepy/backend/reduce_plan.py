@@ -35,20 +35,19 @@ ALIGNMENT = 256  # of the arrays of partials in one block
 MARGIN = 1 << 24  # how far past the last element the arithmetic of a kernel may go
 
 
+Stages = tuple[Stage, ...]
+
+
 class FoldsApart(ShapeError):
     """Reductions that one kernel makes turn out to run over grids of different extents."""
 
 
 @dataclass(frozen=True)
 class FoldRecipe(Recipe):
-    """What a call needs beside addresses, and the kernels that it takes; `counts` are the lengths of its arrays of partials.
+    """What a call needs beside addresses, and its kernels; `work` is what the `stages` do, or else the `strided` ones."""
 
-    `work` is what the `stages` do, or where there are none the `strided` ones.
-    """
-
-    stages: tuple[Stage, ...] = ()
-    strided: tuple[Stage, ...] = ()
-    counts: tuple[int, ...] = ()
+    stages: Stages = ()
+    strided: Stages = ()
     work: Work | None = None
 
 
@@ -142,20 +141,21 @@ class ReducePlan(Plan):
         wide = plain.wide or plain.count + MARGIN >= LINEAR_LIMIT
         long = [d for d in range(self.rank) if grid[d] != 1]
         inner = not long or long[-1] in self._over
-        if reduced <= 1:  # either order is right: that of the axes is the one that other sizes have
-            inner = self.rank - 1 in self._over
+        axes = [d in self._over for d in range(self.rank)]
+        if reduced <= 1 or axes in (sorted(axes), sorted(axes, reverse=True)):  # as other sizes have it, extents of 1 or not
+            inner = axes[-1]
         order = [d in self._over for d in long]
         linear = self._contiguous and order in (sorted(order), sorted(order, reverse=True))
         linear = linear and self._lies_contiguous(grid, shapes, strides)
         make = scan_stages if self._scans else fold_stages
-        row = grid[-1] if self._placed and self.rank - 1 in self._over else 0
+        row = max(grid[-1], 1) if self._placed and self.rank - 1 in self._over else 0
         kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row)
         linear = linear and (not self._placed or (work.along_rows(kind) and not self._scans))
         apart = work if linear or reduced <= 1 else replace(work, inner=self._lies_inner(plain.strides, inner))
-        strided, counts = make(kind, apart, Variant(False, self.rank, wide))
-        stages = make(kind, work, Variant(True, self.rank, wide))[0] if linear else ()
+        strided = make(kind, apart, Variant(False, self.rank, wide))
+        stages = make(kind, work, Variant(True, self.rank, wide)) if linear else ()
         made = (grid, plain.count, plain.strides, plain.out_shapes, wide)
-        return FoldRecipe(*made, tuple(stages), tuple(strided), tuple(counts), work if linear else apart)
+        return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else apart)
 
     def _lies_inner(self, strides: Sequence[tuple[int, ...]], otherwise: bool) -> bool:
         """Whether elements of one result are closer together in memory than those of neighbouring results."""
@@ -232,13 +232,14 @@ class ReducePlan(Plan):
         stages = recipe.stages
         if not stages or not all(r.linear for r in results) or self._unaligned(args):
             stages = recipe.strided
-        blocks = [self.device.pool.allocate(sum(map(_aligned, self._bytes(n)))) for n in recipe.counts]
+        counts = [stage.partials for stage in stages if stage.partials]
+        blocks = [self.device.pool.allocate(sum(map(_aligned, self._bytes(n)))) for n in counts]
         try:
             with self.device.lock:
                 for i, stage in enumerate(stages):
                     if i:
                         self.device.queue.overlaps = False  # it reads what the stage before it has written
-                    self._launch(stage, args, results, recipe, [b.address for b in blocks])
+                    self._launch(stage, args, results, recipe, [(b.address, n) for b, n in zip(blocks, counts)])
                 self.device.queue.keep(*blocks)
         except FusepyError:
             raise
@@ -247,15 +248,15 @@ class ReducePlan(Plan):
         return results
 
     def _launch(
-        self, stage: Stage, args: Sequence[Any], results: Sequence[Tensor], recipe: FoldRecipe, blocks: Sequence[int]
+        self, stage: Stage, args: Sequence[Any], results: Sequence[Tensor], recipe: FoldRecipe, blocks: Sequence[tuple[int, int]]
     ) -> None:
         kernel = self._kernel(stage.variant)
         values: list[Any] = []
         for field in kernel.fields:
             if field.role in ("from", "into"):
                 level = stage.reads if field.role == "from" else stage.writes
-                ahead = self._bytes(recipe.counts[level])[: field.source]
-                values.append(blocks[level] + sum(map(_aligned, ahead)))
+                address, count = blocks[level] if level >= 0 else (0, 0)  # of one chunk nothing is left in memory
+                values.append(address + sum(map(_aligned, self._bytes(count)[: field.source])))
             elif field.role in stage.sizes:
                 values.append(stage.sizes[field.role])
             else:

@@ -79,7 +79,7 @@ SCAN = """graph @scan(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<flo
 
 GROUP, COLUMN, THREAD = FoldShape(True, True, 8, 4, 16), FoldShape(False, False, 8, 1, 16, 4), FoldShape(False, True, 256)
 TILES = FoldShape(True, True, 256, 4, ordered=True)
-NARROW = FoldShape(False, False, 8, 16, 16, 3, narrow=True)
+ROWS_AS_ONE = FoldShape(False, False, 8, 2, 16, 4)
 STRIDED, LINEAR, WIDE = Variant(False, 2), Variant(True, 2), Variant(True, 2, wide=True)
 
 
@@ -93,18 +93,18 @@ CASES: list[tuple[str, str, FoldVariant, str]] = [
     ("rows_first", ROWS, variant(STRIDED, GROUP, writes="partials"), "software"),
     ("rows_along", ROWS, variant(STRIDED, replace(GROUP, unroll=8, rows=True), writes="partials"), "software"),
     ("rows_second", ROWS, variant(LINEAR, GROUP, reads="partials"), "cuda"),
-    ("rows_shared", ROWS, variant(LINEAR, FoldShape(True, True, 256, 8, 16, lanes=8)), "cuda"),
-    ("columns_shared", COLUMNS, variant(LINEAR, FoldShape(True, False, 256, 8, 16, lanes=8), writes="partials"), "vulkan"),
+    ("rows_shared", ROWS, variant(LINEAR, FoldShape(True, True, 256, 8, 16, shared=True)), "cuda"),
+    ("columns_shared", COLUMNS, variant(LINEAR, FoldShape(True, False, 256, 8, 16, shared=True), writes="partials"), "vulkan"),
     ("columns_whole", COLUMNS, variant(LINEAR, COLUMN), "software"),
-    ("columns_narrow", COLUMNS, variant(LINEAR, NARROW, writes="partials"), "software"),
+    ("columns_either", COLUMNS, variant(LINEAR, ROWS_AS_ONE, writes="either"), "software"),
     ("columns_strided_64", COLUMNS, variant(Variant(False, 2, wide=True), FoldShape(False, False, 256, 4, 4), writes="partials"), "vulkan"),
     ("call_first", CALL, variant(Variant(True, 1), GROUP, writes="partials"), "vulkan"),
     ("scan_totals", SCAN, variant(LINEAR, THREAD, writes="partials"), "vulkan"),
-    ("scan_level", SCAN, variant(LINEAR, THREAD, reads="partials", writes="partials", scans=True, carried=True), "vulkan"),
-    ("scan_tiles", SCAN, variant(LINEAR, TILES, scans=True, carried=True), "vulkan"),
+    ("scan_level", SCAN, variant(LINEAR, THREAD, reads="partials", writes="partials", scans=True), "vulkan"),
+    ("scan_tiles", SCAN, variant(LINEAR, TILES, scans=True), "vulkan"),
     ("scan_tiles_totals", SCAN, variant(LINEAR, TILES, writes="partials"), "cuda"),
     ("scan_tiles_level", SCAN, variant(LINEAR, TILES, reads="partials", writes="partials", scans=True), "cuda"),
-    ("scan_elements", SCAN, variant(STRIDED, THREAD, scans=True, carried=True), "cuda"),
+    ("scan_elements", SCAN, variant(STRIDED, THREAD, scans=True), "cuda"),
 ]  # fmt: skip
 
 

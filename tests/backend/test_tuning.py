@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -54,10 +56,10 @@ def test_strided_kernels_and_gpus_look_at_the_largest_element_only() -> None:
         (4096, 4096, True, FoldShape(False, True, 64, 16, 16), 1),  # a row for each lane
         (64, 100_000, True, FoldShape(False, True, 8, 16, 16), 8),
         (4096, 4096, False, FoldShape(False, False, 8, 8, 16, 64), 8),
-        (511, 4096, False, FoldShape(False, False, 8, 8, 16, 32), 8),
-        (16, 1 << 20, False, FoldShape(False, False, 8, 4, 16, 2), 64),
-        (3, 1 << 20, False, FoldShape(False, False, 8, 16, 16, 3, narrow=True), 512),  # lanes have chunks of three columns
-        (3, 1000, False, FoldShape(True, False, 8, 4, 16), 1),
+        (511, 4096, False, FoldShape(False, False, 8, 8, 16, 64), 4),
+        (16, 1 << 20, False, FoldShape(False, False, 8, 8, 16, 64), 8),  # 256 rows as one of 4096
+        (3, 1 << 20, False, FoldShape(False, False, 8, 8, 16, 64), 8),
+        (3, 1000, False, FoldShape(False, False, 8, 4, 16), 1),
     ],
 )
 def test_folds_in_software(outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
@@ -68,13 +70,13 @@ def test_folds_in_software(outputs: int, reduced: int, inner: bool, shape: FoldS
 @pytest.mark.parametrize(
     ("outputs", "reduced", "inner", "shape", "chunks"),
     [
-        (1, 1 << 26, True, FoldShape(True, True, 256, 8, 16, lanes=256), 1056),  # 8 groups on each of 132 multiprocessors
-        (8192, 8192, True, FoldShape(True, True, 256, 8, 16, lanes=256), 1),
-        (1 << 20, 64, True, FoldShape(True, True, 256, 8, 16, lanes=8), 1),  # 32 rows a group
-        (1 << 23, 8, True, FoldShape(False, True, 256, 8, 16), 1),
-        (8192, 8192, False, FoldShape(True, False, 256, 8, 16, lanes=8), 4),  # 32 columns a group
-        (2, 1 << 25, False, FoldShape(True, False, 256, 8, 16, lanes=128), 1056),
-        (1 << 20, 3, False, FoldShape(False, False, 256, 2, 16), 1),
+        (1, 1 << 26, True, FoldShape(True, True, 256, 8, 16, shared=True), 1056),  # 8 groups on each of 132 multiprocessors
+        (8192, 8192, True, FoldShape(True, True, 256, 8, 16, shared=True), 1),
+        (1 << 20, 64, True, FoldShape(True, True, 256, 8, 16, shared=True), 1),  # 32 rows a group
+        (1 << 23, 8, True, FoldShape(False, True, 256, 4, 16), 1),
+        (8192, 8192, False, FoldShape(True, False, 256, 8, 16, shared=True), 4),  # 32 columns a group
+        (2, 1 << 25, False, FoldShape(True, False, 256, 8, 16, shared=True), 1056),
+        (1 << 20, 3, False, FoldShape(False, False, 256, 4, 16), 1),
     ],
 )
 def test_folds_on_gpus(kind: str, outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
@@ -85,11 +87,11 @@ def test_folds_on_gpus(kind: str, outputs: int, reduced: int, inner: bool, shape
 @pytest.mark.parametrize(
     ("outputs", "reduced", "inner", "shape", "chunks"),
     [
-        (1, 1 << 26, True, FoldShape(True, True, 256, 4, ordered=True), 1056),  # neighbours read neighbours
-        (1, 1056, True, FoldShape(True, True, 256, 4, ordered=True), 1),
-        (8192, 8192, True, FoldShape(True, True, 256, 4, ordered=True), 1),
-        (8192, 256, True, FoldShape(True, True, 64, 4, ordered=True), 1),
-        (1 << 20, 32, True, FoldShape(False, True, 256), 1),
+        (1, 1 << 26, True, FoldShape(True, True, 256, 4, ordered=True, shared=True), 1056),  # neighbours read neighbours
+        (1, 1056, True, FoldShape(True, True, 256, 4, ordered=True, shared=True), 1),
+        (8192, 8192, True, FoldShape(True, True, 256, 4, ordered=True, shared=True), 1),
+        (8192, 256, True, FoldShape(True, True, 256, 4, ordered=True, shared=True), 1),
+        (1 << 20, 32, True, FoldShape(True, True, 256, 4, ordered=True, shared=True), 1),
         (8192, 8192, False, FoldShape(False, False, 256), 32),
     ],
 )
@@ -155,41 +157,48 @@ def test_how_often_bodies_are_spelled_out(text: str, copies: int) -> None:
     st.booleans(),
 )
 def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner: bool, copies: int, linear: bool) -> None:
-    stages, counts = fold_stages(kind, Work(outputs, reduced, inner, copies), Variant(linear, 2))
+    stages = fold_stages(kind, Work(outputs, reduced, inner, copies), Variant(linear, 2))
     first, *rest = stages
-    chunk, chunks = first.sizes["chunk"], first.sizes["chunks"]
-    assert (chunks - 1) * chunk < reduced <= chunks * chunk  # and no chunk is empty
-    assert counts == ([outputs * chunks] if chunks > 1 else [])
-    assert [s.sizes["reduced"] for s in rest] == ([chunks] if chunks > 1 else [])
+    chunk, chunks, rows = (first.sizes[k] for k in ("chunk", "chunks", "rows"))
+    virtual = first.sizes["reduced"]
+    assert (chunks - 1) * chunk < virtual <= chunks * chunk  # and no chunk is empty
+    assert (virtual - 1) * rows < reduced <= virtual * rows
+    assert [first.sizes[k] for k in ("whole", "size", "outputs")] == [reduced // rows, outputs * reduced, outputs * rows]
+    parts = chunks * rows
+    assert first.partials == (outputs * parts if parts > 1 else 0)
+    assert [s.sizes["reduced"] for s in rest] == ([parts] if parts > 1 else [])
     assert chunks == 1 or chunk % first.variant.shape.run == 0
     for stage in stages:
         shape = stage.variant.shape
         assert shape.run % shape.unroll == 0
-        if shape.narrow:
-            assert shape.columns == outputs
-        elif shape.columns > 1:
-            assert shape.threads * shape.columns <= outputs  # the last group may start earlier
+        if shape.columns > 1:
+            assert shape.threads * shape.columns <= stage.sizes["outputs"]  # the last group may start earlier
         x, y, _ = stage.groups()
-        lanes = shape.beside if shape.group else shape.threads
+        lanes = stage.sizes["lanes"] if shape.shared else shape.threads
+        assert shape.threads % lanes == 0
+        beside = shape.threads // lanes if shape.group else shape.threads
         assert [s.variant.shape.inner for s in stages] == [shape.inner] * len(stages)  # partials lie as both see them
-        assert x * y * lanes * shape.columns >= stage.sizes["outputs"] * stage.sizes["chunks"]
+        assert x * y * beside * shape.columns >= stage.sizes["outputs"] * stage.sizes["chunks"]
 
 
 @given(st.sampled_from(["software", "cuda", "vulkan"]), st.integers(1, 1 << 12), st.integers(1, 1 << 24), st.booleans())
 def test_scans_cover_all_elements(kind: str, outputs: int, reduced: int, inner: bool) -> None:
     """Each level has as many elements as the one before has chunks, and no chunk is empty."""
-    stages, counts = scan_stages(kind, Work(outputs, reduced, inner, LEAN), Variant(True, 2))
-    ups = [s for s in stages if not s.variant.scans]
-    downs = [s for s in stages if s.variant.scans]
+    stages = scan_stages(kind, Work(outputs, reduced, inner, LEAN), Variant(True, 2))
+    ups = [s for s in stages if s.partials]
+    downs = [s for s in stages if not s.partials]
+    counts = [s.partials for s in ups]
     assert (len(downs), len(ups)) == (len(counts) + 1, len(counts))
     elements = reduced
     for level, down in enumerate(reversed(downs)):
         sizes, shape = down.sizes, down.variant.shape
         assert sizes["reduced"] == elements
         assert (sizes["chunks"] - 1) * sizes["chunk"] < elements <= sizes["chunks"] * sizes["chunk"]
-        assert level == len(counts) or (ups[level].sizes, counts[level]) == (sizes, outputs * sizes["chunks"])
+        assert level == len(counts) or counts[level] == outputs * sizes["chunks"]
+        assert level == len(counts) or ups[level].sizes | {"totals": 0} == sizes
         x, y, _ = down.groups()
-        assert x * y * (1 if shape.group else shape.threads) >= outputs * sizes["chunks"]
+        beside = shape.threads // sizes["lanes"] if shape.shared else shape.threads
+        assert x * y * beside >= outputs * sizes["chunks"]
         elements = sizes["chunks"]
 
 
@@ -197,16 +206,19 @@ def test_scans_cover_all_elements(kind: str, outputs: int, reduced: int, inner: 
 @pytest.mark.parametrize("kind", ["software", "vulkan", "cuda"])
 @pytest.mark.parametrize("scans", [False, True])
 @pytest.mark.parametrize("inner", [True, False])
-def test_any_sizes_choose_among_kernels_that_are_known_before(kind: str, scans: bool, inner: bool) -> None:
+def test_any_sizes_choose_among_three_kernels(kind: str, scans: bool, inner: bool) -> None:
+    """For each layout, body and accumulator, whatever the sizes; `all_variants` knows them before."""
     make = scan_stages if scans else fold_stages
     rng = np.random.default_rng(5)
-    for variant in (Variant(True, 2), Variant(False, 2)):
-        several = all_variants(scans, kind, Work(1, 1, inner, LEAN), variant, whole=False)
-        one = all_variants(scans, kind, Work(1, 1, inner, LEAN), variant, whole=True)
+    layouts = [(True, LEAN, 4, 0), (True, HEAVY, 600, 1000), (False, LIGHT, 16, 63), (False, LEAN, 4, 0)]
+    for linear, copies, nbytes, row in layouts:
+        work, variant = Work(1, 1, inner, copies, nbytes, row), Variant(linear, 2)
+        several = all_variants(scans, kind, work, variant, whole=False)
+        one = all_variants(scans, kind, work, variant, whole=True)
         assert one <= several
-        for _ in range(400):
+        assert 1 <= len(several) <= 3
+        for _ in range(60):
             outputs, reduced = (int(2 ** rng.uniform(0, 15)) for _ in "ab")
-            assert {s.variant for s in make(kind, Work(outputs, reduced, inner, LEAN), variant)[0]} <= several
-            assert {s.variant for s in make(kind, Work(1, reduced**2, inner, LEAN), variant)[0]} <= one
-        if kind == "software" and inner and not scans:
-            assert (len(one), len(several)) == (3, 4)  # with many rows there are groups of 64 threads as well
+            for count, length in ((outputs, reduced), (1, reduced**2)):
+                asked = replace(work, outputs=count, reduced=length, row=min(row, length))
+                assert {s.variant for s in make(kind, asked, variant)} <= (one if count == 1 else several)
