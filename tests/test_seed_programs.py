@@ -460,6 +460,28 @@ def test_001_explicit_vectorization(m1: Any, device: Any) -> None:
         close(shown(result), TONED)
 
 
+@pytest.mark.req("V2", "V3", "V4", "V6", "V9", "V16", "T19")
+def test_001_textures_of_three_channels(m1: Any, device: Any) -> None:
+    """The programs as they are written, on the one format of three channels that devices can read."""
+    m, tonemap = m1, m1.tonemap
+    one, half, quarter = 0x3C0, 0x380 << 11, 0x1A0 << 22  # 1, 0.5, 0.25 in floats of 11, 11 and 10 bits
+    texels = np.full((4, 5), one | half | quarter, np.uint32)
+    val = device.create_texture(
+        width=5, height=4, format=kf.Format.r11g11b10_float, usage=kf.TextureUsage.shader_resource, data=texels
+    )
+    results = [
+        tonemap(vmap(val, (0, 1)), 1, 0.5),
+        tonemap(vcast(val, m.float3), 1, 0.5),
+        tonemap(val, 1, 0.5),
+        tonemap.declare(vmapping((0, 1)))(val, 1, 0.5),
+        tonemap.declare(m.float3)(val, 1, 0.5),
+        fuse(lambda c: tonemap(c, 1, 0.5))(val),
+    ]
+    for result in results:
+        assert result.to_numpy().reshape(-1, 3).tolist() == [[0.75, 0.5, 0.375]] * 20
+    assert kf.resolve(tonemap, val, 1, 0.5).types == [m.float3, m.float, m.float]
+
+
 @pytest.mark.req("V5", "V6", "C10")
 def test_001_mapping_and_typing_of_outputs(device: Any) -> None:
     m = load(device, "seed_tonemap_out", TONEMAP_OUT)
