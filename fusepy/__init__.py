@@ -6,7 +6,6 @@ from fusepy.backend.marshals import Marshal
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.runtime import Device
 from fusepy.batchable import Batchable, is_batchable_like
-from fusepy.binding import CallContext
 from fusepy.control import cond, fori_loop, while_loop
 from fusepy.cursor import BufferCursor, ElementCursor
 from fusepy.device import create_device, default_device, init_device
@@ -97,6 +96,7 @@ from fusepy.nodes import GraphValue, Node
 from fusepy.outlook import explain
 from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
 from fusepy.resolution import Resolved, resolve
+from fusepy.setup import CallContext
 from fusepy.signature import register
 from fusepy.stats import Stats, clear_cache, stats
 from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct

@@ -24,12 +24,12 @@ from fusepy.ir.oracle import OUT
 from fusepy.ir.refusals import MOST_SHOWN
 from fusepy.ir.resolve import resolve_call
 from fusepy.ir.types import SCALARS, Kind, Type
+from fusepy.open_trace import OpenTrace
 from fusepy.place import user_line
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
     from fusepy.tensor import Tensor
-    from fusepy.trace import Trace
 
 _WHOLE = (Kind.RESOURCE, Kind.POINTER)
 _WRITTEN_BYTES = Type.parse("RWByteAddressBuffer")
@@ -64,7 +64,7 @@ class BufferView(ArgumentView):
         return adopt_buffer(value, self.element, self.device, f"argument {self.name!r}")
 
 
-def elements_of(trace: Trace, value: Value, type: Type) -> Value | None:
+def elements_of(trace: OpenTrace, value: Value, type: Type) -> Value | None:
     """A buffer as an input of elements of `type`; ``None`` for what is no buffer.
 
     Raises:
@@ -98,7 +98,7 @@ def elements_of(trace: Trace, value: Value, type: Type) -> Value | None:
 
 
 def chosen(
-    trace: Trace,
+    trace: OpenTrace,
     module: str,
     function: str,
     operands: Sequence[Value],
@@ -158,7 +158,7 @@ def chosen(
     return values, said
 
 
-def member_elements(trace: Trace, value: Value, said: ArgMap, member: Type | None) -> tuple[Value, ArgMap]:
+def member_elements(trace: OpenTrace, value: Value, said: ArgMap, member: Type | None) -> tuple[Value, ArgMap]:
     """A buffer for a member of a struct: elements of the member's type, unless that holds a whole buffer."""
     type = member if said.type is None else said.type
     if type is None or type.kind in _WHOLE:
@@ -176,7 +176,7 @@ def check_elements(what: str, value: Value, loc: str | None) -> None:
         )
 
 
-def _origin(trace: Trace, value: Value) -> tuple[Trace | None, Any]:
+def _origin(trace: OpenTrace, value: Value) -> tuple[OpenTrace | None, Any]:
     """The trace that has a buffer among its inputs, and the buffer itself."""
     if value.container != BUFFER:
         return None, None
@@ -191,11 +191,11 @@ def _origin(trace: Trace, value: Value) -> tuple[Trace | None, Any]:
     return None, None
 
 
-def _size(trace: Trace, value: Value) -> int:
+def _size(trace: OpenTrace, value: Value) -> int:
     return int(getattr(_origin(trace, value)[1], "struct_size", 0))  # a type stands for a buffer in `resolve`
 
 
-def _ways(trace: Trace, types: Sequence[Type | None], size: int, said: ArgMap) -> Iterator[_Way]:
+def _ways(trace: OpenTrace, types: Sequence[Type | None], size: int, said: ArgMap) -> Iterator[_Way]:
     """What a buffer whose elements have `size` bytes, or 0, may be passed as to parameters of these types."""
     known = list(dict.fromkeys(t for type in types for t in _elements(trace, type)))
     fitting = [t for t in known if not size or _stride(trace, t) == size]
@@ -212,7 +212,7 @@ def _wholes(element: Type) -> tuple[Type, ...]:
     return (*buffers, Type.pointer(element))
 
 
-def _elements(trace: Trace, type: Type | None) -> Iterator[Type]:
+def _elements(trace: OpenTrace, type: Type | None) -> Iterator[Type]:
     """The elements that a parameter could want: its own type, or any where that is not known before the call."""
     if type is not None and type.kind is Kind.WHOLE and type.element is not None:
         yield type.element
@@ -227,7 +227,7 @@ def _elements(trace: Trace, type: Type | None) -> Iterator[Type]:
         yield from (t for name in names if _stride(trace, t := Type.parse(name)) is not None)
 
 
-def _stride(trace: Trace, type: Type) -> int | None:
+def _stride(trace: OpenTrace, type: Type) -> int | None:
     try:
         return Element.of(type, trace.oracle).nbytes
     except UnsupportedArgumentError:  # an interface, say
@@ -235,7 +235,7 @@ def _stride(trace: Trace, type: Type) -> int | None:
 
 
 def _refuse_sizes(
-    trace: Trace, function: str, operands: Sequence[Value], slots: Sequence[Sequence[Type | None]], free: Iterable[int]
+    trace: OpenTrace, function: str, operands: Sequence[Value], slots: Sequence[Sequence[Type | None]], free: Iterable[int]
 ) -> None:
     """Raises `UnsupportedArgumentError` where every overload wants an element of another size than a buffer says."""
     for i in free:

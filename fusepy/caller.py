@@ -8,18 +8,20 @@ from typing import Any, TypeVar, cast
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.recorder import is_encoder, misplaced
 from fusepy.backend.targets import Into, into
-from fusepy.binding import Setup, SetUpProgram, run
+from fusepy.binding import SetUpProgram, run
 from fusepy.compile import Program
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
-from fusepy.extents import NoExtents, SizedByResult
+from fusepy.extents import SizedByResult
 from fusepy.handout import container_named
 from fusepy.inspected import Inspected
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.mapping import Mapped, cast_numbers, is_struct, plain_spec, spec_of, unmapped
 from fusepy.nested import flat, too_deep
+from fusepy.no_extents import NoExtents
 from fusepy.nodes import Node, Use
 from fusepy.pending import PENDING, RECORDER
 from fusepy.recast import TrailingMismatch
+from fusepy.setup import Setup
 from fusepy.signature import KEYS, signature
 from fusepy.tensor import Tensor
 from fusepy.trace import user_line

@@ -32,7 +32,6 @@ from fusepy.delivery import Delivery, shape_of
 from fusepy.detours import Detours
 from fusepy.element import Element
 from fusepy.errors import ResolveError, ShapeError
-from fusepy.extents import NoExtents
 from fusepy.generators import Grid
 from fusepy.handout import LEADS
 from fusepy.ir.graph import Graph, Node, Value
@@ -40,6 +39,7 @@ from fusepy.ir.narrowing import narrowed_uses
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import unmapped
+from fusepy.no_extents import NoExtents
 from fusepy.passes import run_pipeline
 from fusepy.passes.effects import is_pure
 from fusepy.passes.split import split_region
@@ -108,7 +108,7 @@ class Program(Delivery):
         self.settle(outs, returns)
         self.plan = self._planned()
         if self.plan is not None and (self.plan.open or self._all_open(values)):
-            raise NoExtents(self)
+            raise NoExtents(self, recording.graph.name, self.graph)
         self.detours = self._detours(values)
         self.targets = self._targets(outs, [unmapped(v) for v in recording.arguments], returns)
         if self.targets:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusepy.aos import StructView, as_structs
 from fusepy.buffers import member_elements
@@ -22,15 +22,13 @@ from fusepy.ir.resolve import member_offer
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import AS_A_WHOLE, Mapped
 from fusepy.nested import Tree, check_finite, is_nested, naming
+from fusepy.open_trace import OpenTrace
 from fusepy.place import user_line
 from fusepy.struct_choice import list_type, struct_type
 from fusepy.traced import Traced
 
-if TYPE_CHECKING:
-    from fusepy.trace import Trace
 
-
-def passed(trace: Trace, function: str, value: Any, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
+def passed(trace: OpenTrace, function: str, value: Any, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
     """An argument of a call of `function` and what was said about it; a nested one becomes a struct, one of `candidates`.
 
     Raises:
@@ -43,7 +41,7 @@ def passed(trace: Trace, function: str, value: Any, path: str, candidates: Seque
         return operand(trace, value, path, candidates)
 
 
-def operand(trace: Trace, value: Any, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
+def operand(trace: OpenTrace, value: Any, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
     """A leaf or a level of an argument."""
     tree = Tree.of(value, path)
     if tree is not None:
@@ -59,7 +57,7 @@ def operand(trace: Trace, value: Any, path: str, candidates: Sequence[Type | Non
     return trace.lift(inner, path), map
 
 
-def as_struct_input(trace: Trace, value: Value, type: Type, spec: Any = None) -> Value | None:
+def as_struct_input(trace: OpenTrace, value: Value, type: Type, spec: Any = None) -> Value | None:
     """An argument of numbers as an input of structs, in the same memory; ``None`` where a cast is another conversion.
 
     Args:
@@ -92,7 +90,7 @@ def as_struct_input(trace: Trace, value: Value, type: Type, spec: Any = None) ->
     return found
 
 
-def _struct_element(trace: Trace, type: Type) -> Element | None:
+def _struct_element(trace: OpenTrace, type: Type) -> Element | None:
     """The layout of a struct; ``None`` where `type` is none, such as an enum."""
     if type.optional is not None or pair_of(type) is not None:
         return None
@@ -103,20 +101,20 @@ def _struct_element(trace: Trace, type: Type) -> Element | None:
     return found if found.dtype.names is not None else None
 
 
-def struct(trace: Trace, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
+def struct(trace: OpenTrace, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
     """One level of a nested argument."""
     loc = user_line()
     return composed(trace, tree, struct_type(trace.oracle, tree, path, candidates, loc), path)
 
 
-def listed(trace: Trace, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
+def listed(trace: OpenTrace, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
     """A list of leaves, which is an array of fixed size, a vector, or the rows of a matrix."""
     type = list_type(tree, path, candidates, user_line())
     names = [p.name for p in parts(trace.oracle, type) or ()]
     return composed(trace, Tree(None, dict(zip(names, tree.fields.values()))), type, path)
 
 
-def composed(trace: Trace, tree: Tree, type: Type, path: str) -> tuple[Value, ArgMap]:
+def composed(trace: OpenTrace, tree: Tree, type: Type, path: str) -> tuple[Value, ArgMap]:
     """A value of this type from its members, over the leaves below them."""
     loc = user_line()
     members = {p.name: p for p in parts(trace.oracle, type) or ()}
@@ -146,7 +144,7 @@ def composed(trace: Trace, tree: Tree, type: Type, path: str) -> tuple[Value, Ar
 
 
 def placed(
-    trace: Trace, members: Sequence[Param], operands: Sequence[Value], maps: Sequence[ArgMap], path: str, loc: str | None
+    trace: OpenTrace, members: Sequence[Param], operands: Sequence[Value], maps: Sequence[ArgMap], path: str, loc: str | None
 ) -> tuple[list[ArgMap], ArgMap | None, str | None]:
     """Maps of the leaves of a struct over a grid of its own, and how that runs along the grid of the call.
 
@@ -174,7 +172,7 @@ def placed(
     return [ArgMap(tuple(own[d] for d in m.dims or ()), m.type) for m in found], ArgMap(outer), None
 
 
-def check_loose(trace: Trace, what: str, operands: Sequence[Value], loc: str | None, rank: int | None = None) -> None:
+def check_loose(trace: OpenTrace, what: str, operands: Sequence[Value], loc: str | None, rank: int | None = None) -> None:
     """Raises `ShapeError` for a leaf without a mapping beside mapped ones if the grid has more dimensions than its struct.
 
     The grid is that of the node just recorded, or `rank`.
@@ -218,7 +216,7 @@ def check_axes(op: str, value: Value, map: ArgMap, loc: str | None) -> None:
 
 
 def call_map(
-    trace: Trace, values: Sequence[Value], maps: Sequence[ArgMap], attrs: Mapping[str, Attr], loc: str | None
+    trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap], attrs: Mapping[str, Attr], loc: str | None
 ) -> tuple[list[ArgMap], ArgMap | None]:
     """`Trace.common_map` for a call, some of whose operands may be arrays that Slang takes as one value without a mapping."""
     unsaid = [i for i, (v, m) in enumerate(zip(values, maps)) if v.rank and m.dims is None]
@@ -250,7 +248,7 @@ def closed(values: Sequence[Value], maps: Sequence[ArgMap], unsaid: Mapping[int,
     return [ArgMap(tuple(own[d] for d in m.dims or ()), m.type) if i in said else m for i, m in enumerate(maps)]
 
 
-def _said_struct(trace: Trace, given: Any) -> Type | None:
+def _said_struct(trace: OpenTrace, given: Any) -> Type | None:
     """The struct that a nested value was said to be: by `vcast`, or where it or what is mapped was an argument."""
     inner = given.value if isinstance(given, Mapped) else given
     if isinstance(given, Mapped) and given.map.type is not None:
@@ -259,7 +257,7 @@ def _said_struct(trace: Trace, given: Any) -> Type | None:
     return None if named is None else named[1]
 
 
-def returned(trace: Trace, given: Any, path: str) -> Value:
+def returned(trace: OpenTrace, given: Any, path: str) -> Value:
     """What a traced function gives back, under all that was said about it; a nested value is one whose struct was said.
 
     The leading axes of an array stand in the order of the dimensions that they run along, and those that vmap does not name

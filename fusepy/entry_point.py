@@ -10,11 +10,12 @@ import numpy as np
 
 from fusepy.backend.recorder import Written, check_encoder, recording_into
 from fusepy.backend.values import freeze, shown
-from fusepy.binding import NO_SETUP, Setup, after_hooks, bound, no_global
+from fusepy.binding import after_hooks, bound
 from fusepy.choices import integers
 from fusepy.errors import ArgumentError, FusepyError
 from fusepy.pending import PENDING, before_effects
 from fusepy.place import user_line
+from fusepy.setup import NO_SETUP, Setup, no_global
 from fusepy.trace import current_trace
 
 if TYPE_CHECKING:

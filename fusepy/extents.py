@@ -10,53 +10,16 @@ import numpy as np
 from fusepy.backend.targets import Into
 from fusepy.backend.texture import is_texture, kind_of
 from fusepy.element import Element
-from fusepy.errors import ShapeError
 from fusepy.generators import Generator, Grid
 from fusepy.handout import dimensions
 from fusepy.ir.argmap import UNSAID
-from fusepy.ir.types import Kind
 from fusepy.mapping import Mapped, unmapped
 from fusepy.nested import flat
+from fusepy.no_extents import NoExtents
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.compile import Program
-
-
-class NoExtents(Exception):
-    """A program has generators but no argument with extents."""
-
-    def __init__(self, program: Program):
-        super().__init__("no argument has extents")
-        self.program = program
-
-    def error(self, saw: str) -> ShapeError:
-        name, whole = self.program.recording.graph.name, self._whole()
-        if not whole:
-            return ShapeError(
-                f"{name}: no argument says how large the grid is",
-                saw=saw,
-                expected="an array among the arguments, or a tensor, array or texture as _result=",
-                hint="a generator follows the grid of the call: pass _result=Tensor.empty(device, shape, dtype), or fp.grid(…)",
-            )
-        named = next((w for w in whole if w.isidentifier()), "value")
-        return ShapeError(
-            f"{name}: nothing says over which grid {whole[0]} is read whole",
-            saw=f"{saw}; {' and '.join(whole)} as a whole, which spreads nothing over a grid",
-            expected="coordinates with extents, an array that is read element by element, or a tensor as _result=",
-            hint=f"in the place of the generator write fp.grid({named}.shape), or fp.grid({named}) inside a fused function",
-        )
-
-    def _whole(self) -> list[str]:
-        """What user code reads as whole arrays where nothing has extents."""
-        found: dict[str, None] = {}
-        for region in self.program.graph.nodes:
-            if region.body is None or any(m.dims for m in region.maps):
-                continue
-            for inner, value, map in zip(region.body.inputs, region.operands, region.maps):
-                if value.rank and (map.type or value.type).kind in (Kind.WHOLE, Kind.RESOURCE):
-                    found[f"{inner.name}" if value.name else f"what {inner.name} gives"] = None
-        return list(found)
 
 
 class Sized(Protocol):
@@ -74,13 +37,15 @@ class SizedByResult:
     """
 
     def __init__(self, caller: Sized, cause: NoExtents, names: Sequence[str]):
-        self.device = cause.program.device
-        self.sources = cause.program.sources
-        self.graph = cause.program.graph
-        self.recording = cause.program.recording
-        self.global_names = cause.program.global_names
+        program: Program = cause.program
+        self.device = program.device
+        self.sources = program.sources
+        self.graph = program.graph
+        self.recording = program.recording
+        self.global_names = program.global_names
         self._caller = caller
         self._cause = cause
+        self._program = program
         self._names = names
         self.may_set: tuple[str, ...] = ()
         self.nested = False  # the arguments are wanted as the caller passed them
@@ -103,12 +68,12 @@ class SizedByResult:
     def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
         """The same for a call that is recorded."""
         given, named = self._sized(args, result)
-        program = self._caller._compile(given, named, self._cause.program.asked)  # pyright: ignore[reportPrivateUsage]
+        program = self._caller._compile(given, named, self._program.asked)  # pyright: ignore[reportPrivateUsage]
         return program.record(flat(given) if program.nested else given, result, keep)
 
     def _mapped(self, result: Any) -> Any:
         """What was given as ``_result=``, under the mappings that it came with."""
-        asked = self._cause.program.asked
+        asked = self._program.asked
         if not isinstance(asked, Into) or all(m == UNSAID for m in asked.maps):
             return result
         if not isinstance(result, tuple):
@@ -124,7 +89,7 @@ class SizedByResult:
         return given, dict(zip(self._names, given[len(args) - len(self._names) :]))
 
     def _extents(self, args: Sequence[Any], result: Any) -> tuple[int, ...]:
-        program = self._cause.program
+        program = self._program
         several = cast("Sequence[Any]", result) if isinstance(result, (tuple, list)) else [result]
         outs, leaves = program.recording.outs or [None] * len(program.elements), flat(args)
         free = iter(several)

@@ -17,11 +17,11 @@ from fusepy.chart import Chart
 from fusepy.compile import Program
 from fusepy.configured import Configured
 from fusepy.dot import dot
-from fusepy.extents import NoExtents
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.mapping import unmapped
 from fusepy.measuring import seconds_per_kernel
 from fusepy.nested import flat
+from fusepy.no_extents import NoExtents
 from fusepy.page import page
 from fusepy.recorded import Recording
 from fusepy.trace import user_line

@@ -8,9 +8,10 @@ from typing import Any
 
 from fusepy.backend.schedule import Schedule
 from fusepy.backend.timing import can_time, time_pieces
-from fusepy.binding import NO_SETUP, Setup, after_hooks, bound
+from fusepy.binding import after_hooks, bound
 from fusepy.compile import Program
 from fusepy.nested import flat
+from fusepy.setup import NO_SETUP, Setup
 
 
 def seconds_per_kernel(

@@ -10,11 +10,11 @@ from fusepy.ir.names import is_identifier
 from fusepy.ir.ops.structure import swizzle
 from fusepy.ir.oracle import member_types
 from fusepy.ir.types import Kind, Type
+from fusepy.open_trace import OpenTrace
 from fusepy.place import user_line
 from fusepy.traced import BINARY, COMPARISONS, UNARY
 
 if TYPE_CHECKING:
-    from fusepy.trace import Trace
     from fusepy.traced import Traced
 
 # operations that Slang lets users define for their types
@@ -31,7 +31,7 @@ class BoundMethod:
     method's own result.
     """
 
-    def __init__(self, trace: Trace, alias: str, function: str, this: Traced):
+    def __init__(self, trace: OpenTrace, alias: str, function: str, this: Traced):
         self._trace = trace
         self._alias = alias
         self._this = this
@@ -61,7 +61,7 @@ for _name in (*BINARY, *COMPARISONS, *UNARY, "bool"):
         setattr(BoundMethod, f"__r{_name}__", _uncalled)
 
 
-def method_of(trace: Trace, value: Traced, name: str) -> BoundMethod | None:
+def method_of(trace: OpenTrace, value: Traced, name: str) -> BoundMethod | None:
     """The method `name` of a traced value; ``None`` where it is a field or component.
 
     Raises:
@@ -84,7 +84,7 @@ def method_of(trace: Trace, value: Traced, name: str) -> BoundMethod | None:
     )
 
 
-def user_operator(trace: Trace, op: str, operands: Sequence[Any], types: Sequence[Type]) -> Any:
+def user_operator(trace: OpenTrace, op: str, operands: Sequence[Any], types: Sequence[Type]) -> Any:
     """An operator on structs, as a call of the ``operator`` function that the user's module declares for them.
 
     Raises:

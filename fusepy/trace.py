@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fusepy.backend.oracle import SlangOracle
     from fusepy.backend.runtime import Device
     from fusepy.backend.source import ModuleSource
-    from fusepy.binding import Setup
+    from fusepy.setup import Setup
 
 
 def current_trace() -> Trace | None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import dis
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNameError
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Kind, Type
+from fusepy.open_trace import OpenTrace
 from fusepy.place import line_in, user_line
 from fusepy.symbolic import Numberless, Symbolic
-
-if TYPE_CHECKING:
-    from fusepy.trace import Trace
 
 
 class Traced(Numberless, Symbolic):
@@ -25,7 +23,7 @@ class Traced(Numberless, Symbolic):
     __slots__ = ("_loc", "_trace", "_value")
     __hash__ = object.__hash__
 
-    def __init__(self, trace: Trace, value: Value, loc: str | None):
+    def __init__(self, trace: OpenTrace, value: Value, loc: str | None):
         self._trace = trace
         self._value = value
         self._loc = loc
@@ -48,13 +46,13 @@ class Traced(Numberless, Symbolic):
     def _misplaced(self) -> LeakedTracerError:
         return leaked(self)  # no trace is being recorded, or the call would not ask
 
-    def check(self, trace: Trace) -> None:
+    def check(self, trace: OpenTrace) -> None:
         """Raises `LeakedTracerError` unless `trace` or one around it has made this value, and that is still recorded."""
         if not self._trace.active or self._trace not in trace.chain:
             raise leaked(self)
 
     @property
-    def _recorder(self) -> Trace:
+    def _recorder(self) -> OpenTrace:
         """What records what is done with this value: the innermost body that is traced, inside what has made it."""
         trace = self._trace.innermost()
         self.check(trace)

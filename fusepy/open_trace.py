@@ -1,0 +1,73 @@
+"""`OpenTrace`: a trace that is being recorded, as its values and those who build structs and calls in it see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Attr, Builder, Value
+from fusepy.ir.types import Type
+
+if TYPE_CHECKING:
+    from fusepy.backend.oracle import SlangOracle
+    from fusepy.backend.runtime import Device
+    from fusepy.backend.source import ModuleSource
+
+
+class OpenTrace(Protocol):
+    """What `Trace` is to the files that it is made of; see there."""
+
+    body: str
+    strict: bool
+    active: bool
+    sources: dict[str, ModuleSource]
+    maps: dict[Value, ArgMap]
+    named: dict[int, tuple[Any, Type]]
+    loose: dict[Value, tuple[str, int]]
+    given: dict[Value, tuple[int, Any]]
+    struct_inputs: dict[tuple[Value, Type], Value]
+    buffers: dict[Value, Any]
+    captures: list[Any]
+
+    @property
+    def builder(self) -> Builder: ...
+
+    @property
+    def chain(self) -> Sequence[OpenTrace]: ...
+
+    @property
+    def device(self) -> Device: ...
+
+    @property
+    def oracle(self) -> SlangOracle: ...
+
+    def innermost(self) -> OpenTrace: ...
+
+    def behind(self, value: Value) -> tuple[OpenTrace, Value] | None: ...
+
+    def standing_in(self, value: Value) -> Value: ...
+
+    def lift(self, value: Any, name: str = "captured") -> Value: ...
+
+    def _input(self, name: str, value: Any) -> Value: ...
+
+    def capture(self, value: Any, name: str) -> Value: ...
+
+    def record(self, op: str, operands: Sequence[Any], attrs: Mapping[str, Attr] | None = None) -> Any: ...
+
+    def operand(self, given: Any, name: str, loc: str | None) -> tuple[Value, ArgMap]: ...
+
+    def common_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]: ...
+
+    def cast(self, value: Value, type: Type, said: ArgMap, loc: str | None) -> Value: ...
+
+    def recast(self, value: Value, type: Type, loc: str | None) -> Value: ...
+
+    def as_structs(self, value: Value, type: Type, spec: Any = None) -> Value | None: ...
+
+    def method(self, value: Any, name: str) -> Any: ...
+
+    def module(self, source: ModuleSource, device: Device) -> str: ...
+
+    def call(self, alias: str, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any: ...
