@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from fusepy.compose import check_axes
 from fusepy.errors import TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.graph import Attr, Builder, Graph, Node, Value
+from fusepy.ir.builder import Builder
+from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import Op
 from fusepy.ir.types import Kind, Type

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Attr, Builder, Value
+from fusepy.ir.builder import Builder
+from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Type
 
 if TYPE_CHECKING:

@@ -23,8 +23,9 @@ from fusepy.errors import (
     UnsupportedArgumentError,
 )
 from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
+from fusepy.ir.builder import Builder
 from fusepy.ir.containers import BUFFER, is_spread
-from fusepy.ir.graph import Attr, Builder, Graph, Value
+from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.offers import describe
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.power import refuse_negative

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from fusepy.errors import FusepyError
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.graph import Builder, Graph, Value
+from fusepy.ir.builder import Builder
+from fusepy.ir.graph import Graph, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.oracle import Oracle

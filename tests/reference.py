@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.graph import Graph, Node, Value, grid_rank
 from fusepy.ir.interpret import Functions, interpret
-from fusepy.ir.ops.base import grid_rank
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.graph import Attr, Builder, Graph, Value
+from fusepy.ir.builder import Builder
+from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.interpret import Functions
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import OUT, Param

@@ -25,8 +25,7 @@ from fusepy.backend.target import Target
 from fusepy.backend.tiles import tiled_kernel
 from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose, is_light
 from fusepy.errors import ArgumentError
-from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.ops.base import declare
+from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import near_of, result_dims, result_types
 from fusepy.ir.printer import value_type

@@ -18,8 +18,7 @@ from fusepy.backend.operand import BLOCK, Access, Field, Operand, from_storage, 
 from fusepy.backend.options import Options
 from fusepy.backend.target import Target
 from fusepy.backend.tuning import Shape
-from fusepy.ir.graph import Graph, Node
-from fusepy.ir.ops.base import declare
+from fusepy.ir.graph import Graph, Node, declare
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import over_dims, result_dims
 from fusepy.ir.types import Kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusepy.backend.fold_places import FoldPlaces
 from fusepy.backend.operand import BLOCK
-from fusepy.ir.ops.base import declare
+from fusepy.ir.graph import declare
 from fusepy.ir.ops.control import block
 
 

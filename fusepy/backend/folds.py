@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from fusepy.backend.fold_order import order_functions, order_identity, order_type, truth_function
 from fusepy.backend.operand import BLOCK
-from fusepy.ir.ops.base import convert, declare, shaped
+from fusepy.ir.graph import declare
+from fusepy.ir.ops.base import convert, shaped
 from fusepy.ir.ops.folds import Fold, neutral
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.ops.structure import has_select, select_apart

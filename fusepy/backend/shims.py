@@ -12,8 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fusepy.ir.graph import Graph, Node
-from fusepy.ir.ops.base import Op, declare
+from fusepy.ir.graph import Graph, Node, Op, declare
 from fusepy.ir.ops.call import spell_call
 from fusepy.ir.ops.folds import folds_of
 from fusepy.ir.oracle import IN, OUT

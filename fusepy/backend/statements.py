@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from fusepy.backend.shims import Shims
 from fusepy.backend.source import line_directive
-from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.ops.base import declare
+from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import Control
 
 

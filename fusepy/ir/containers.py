@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fusepy.ir.types import TEXTURE_RANKS, Kind
 
 if TYPE_CHECKING:
-    from fusepy.ir.graph import Value
+    from fusepy.ir.value import Value
 
 MEMORY = ("Tensor", "List", "Pair")  # a pair is a tensor with its gradient
 COORDINATES = ("Grid", "CallId")  # integers, one per dimension of a grid; the last dimension comes first in a vector

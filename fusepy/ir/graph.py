@@ -1,4 +1,4 @@
-"""The graph IR: values in SSA form, one `Node` per recorded call, and a topologically ordered `Graph`.
+"""The graph IR: values in SSA form, one `Node` per recorded call, and a topologically ordered `Graph`; `Op` is what a node does.
 
 Nothing here is changed after it is built; a pass makes new nodes. Tracing builds graphs through `Builder`, which infers
 every result as it records, so a graph that breaks a rule never leaves it.
@@ -7,64 +7,84 @@ every result as it records, so a graph that breaks a rule never leaves it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.types import Type
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.types import Kind, Type
+from fusepy.ir.value import Array, Attr, Value
 
 if TYPE_CHECKING:
-    from fusepy.ir.ops.base import Op
+    from fusepy.ir.answer import Resolution
     from fusepy.ir.oracle import Oracle
 
-Attr = str | int | float | bool | tuple[str, ...]
-Dims = tuple["int | None", ...]
 
-
-class Value:
-    """One SSA value.
+class Op:
+    """One operation: inference, NumPy meaning and Slang emission.
 
     Attributes:
-        type: what one element is.
-        dims: the extents of its batch axes; ``None`` (printed ``?``) where the size is no part of the program. Only an
-            input's trailing axes that a vector could consume carry a number, and only until `resolve_maps`.
-        container: how an input arrives: ``"Tensor"`` (device memory), ``"List"`` (Python numbers that follow Slang's
-            answer), ``"Grid"`` (coordinates, no memory), ``"Texture2D"`` and the like (texels), ``"Buffer"`` and ``"Resource"``
-            (see `ir.resources`), or ``""`` for a single Python number and for every computed value.
-        weak: a Python number, or computed from such alone; it takes the type that its context wants.
-        name: the user's name of an input; ``None`` for computed values.
-        copied: whether an input is copied to the device for the call, so that it shares memory with no other; no part of what
-            the graph means, and not printed.
+        name: how textual IR spells it.
+        pure: whether two equal nodes are one and an unused one is none.
+        arity: how many operands it takes; ``None`` for any number.
+        spreads: whether its results are spread over its grid, each element computed at its own point.
+        needs: the attributes that a node must carry, with what each may be.
+        nests: whether its nodes have bodies.
     """
 
-    __slots__ = ("container", "copied", "dims", "name", "type", "weak")
+    name: str = ""
+    pure: bool = True
+    nests: bool = False
+    spreads: bool = True
+    arity: int | None = None
+    needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
 
-    def __init__(
-        self,
-        type: Type,
-        dims: Dims = (),
-        *,
-        container: str = "",
-        weak: bool = False,
-        name: str | None = None,
-        copied: bool = False,
-    ):
-        self.type = type
-        self.dims = dims
-        self.container = container
-        self.weak = weak
-        self.name = name
-        self.copied = copied or container == "List"
+    def grid_rank(self, node: Node) -> int:
+        """The rank of the grid that `node` runs on: of its results where these are spread over it, else of operands."""
+        if node.results and self.spreads:
+            return node.results[0].rank
+        return max((v.rank if m.dims is None else m.min_grid_rank for v, m in zip(node.operands, node.maps)), default=0)
 
-    @property
-    def rank(self) -> int:
-        return len(self.dims)
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        """Fresh result values for `node`, whose ``results`` are not set yet.
 
-    def signature(self) -> tuple[object, ...]:
-        """What must agree for two values to be interchangeable in `Graph.__eq__`."""
-        return (self.type, self.dims, self.container, self.weak, self.name)
+        Raises:
+            FusepyError: if the operands do not fit the operation.
+        """
+        raise NotImplementedError
 
-    def __repr__(self) -> str:
-        return f"<Value {self.name or 'computed'}: {self.type} rank {self.rank}>"
+    def resolution(self, node: Node, oracle: Oracle | None) -> Resolution | None:
+        """Slang's answer, for an operation that binds its operands to what Slang wants; else ``None``."""
+        return None
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        """The meaning in NumPy: each argument has the node's grid as leading axes (extent 1 where it does not vary)."""
+        raise NotImplementedError
+
+    def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
+        """Slang statements that declare `results`, given the names of the operands."""
+        return [f"{declare(node.results[0].type, results[0])} = {self.expression(node, args)};"]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        """The Slang expression of an operation with one result."""
+        raise NotImplementedError
+
+    def settled(self, node: Node, oracle: Oracle | None) -> list[ArgMap]:
+        """The maps of `node` with what was not said filled in: NumPy's rule, over the smallest grid that fits."""
+        rank = grid_rank(node)
+        return [m if m.is_resolved else ArgMap(ArgMap.aligned(v.rank, rank).dims) for v, m in zip(node.operands, node.maps)]
+
+    def wanted(self, node: Node, i: int) -> Type | None:
+        """The scalar that operand `i` is converted to before the operation, ``None`` where it stays what it is."""
+        return None
+
+    def verify(self, node: Node) -> str | None:
+        """What is wrong with `node` by itself, if anything; types and ranks are re-inferred by the verifier."""
+        if self.arity is not None and len(node.operands) != self.arity:
+            return f"{self.name} takes {self.arity} operands, not {len(node.operands)}"
+        for key, kinds in self.needs.items():
+            if not isinstance(node.attrs.get(key), kinds):
+                return f"{self.name} needs the attribute {key!r}, a {' or '.join(k.__name__ for k in kinds)}"
+        return None
 
 
 class Node:
@@ -205,72 +225,14 @@ class Graph:
     def __hash__(self) -> int:
         return hash(self.canonical())
 
-    def __str__(self) -> str:
-        from fusepy.ir.printer import print_graph  # printing is built on the graph, not the other way round
 
-        return print_graph(self)
+def declare(type: Type, name: str) -> str:
+    """A Slang declaration, C style: ``float3 v0``, ``float v1[4]``."""
+    if type.kind is Kind.ARRAY and type.element is not None:
+        return f"{type.element} {name}[{type.shape[0]}]" if type.element.kind is not Kind.ARRAY else f"{type} {name}"
+    return f"{type} {name}"
 
 
-class Builder:
-    """Records nodes one by one; each is inferred on the spot, so errors carry the user's line.
-
-    Example:
-        >>> from fusepy.ir.ops import OPS
-        >>> b = Builder("double_it")
-        >>> x = b.input("x", Type.parse("float"), (None,), container="Tensor")
-        >>> (y,) = b.add(OPS["add"], [x, x])
-        >>> print(b.finish([y]))
-        graph @double_it(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {
-          %0 = add(%x, %x) : Tensor<float>[?]
-          return %0
-        }
-    """
-
-    def __init__(self, name: str, oracle: Oracle | None = None):
-        self.name = name
-        self.oracle = oracle
-        self.inputs: list[Value] = []
-        self.nodes: list[Node] = []
-        self.modules: list[tuple[str, str]] = []
-
-    def input(
-        self, name: str, type: Type, dims: Dims = (), *, container: str = "", weak: bool = False, copied: bool = False
-    ) -> Value:
-        value = Value(type, dims, container=container, weak=weak or container == "List", name=name, copied=copied)
-        self.inputs.append(value)
-        return value
-
-    def module(self, name: str, key: str) -> str:
-        """The alias by which callees of the module with this content key are named."""
-        for alias, known in self.modules:
-            if known == key:
-                return alias
-        taken = {alias for alias, _ in self.modules}
-        alias, count = name, 1
-        while alias in taken:
-            count += 1
-            alias = f"{name}_{count}"
-        self.modules.append((alias, key))
-        return alias
-
-    def add(
-        self,
-        op: Op,
-        operands: Sequence[Value],
-        maps: Sequence[ArgMap] | None = None,
-        attrs: Mapping[str, Attr] | None = None,
-        loc: str | None = None,
-        bodies: Sequence[Graph] = (),
-    ) -> tuple[Value, ...]:
-        """Records one node and returns its results.
-
-        Raises:
-            FusepyError: whatever the op's inference raises about these operands.
-        """
-        node = Node(op, operands, maps or (UNSAID,) * len(operands), (), attrs, loc, bodies)
-        node.results = tuple(op.infer(node, self.oracle))
-        self.nodes.append(node)
-        return node.results
-
-    def finish(self, outputs: Sequence[Value]) -> Graph:
-        return Graph(self.name, self.inputs, self.nodes, outputs, self.modules)
+def grid_rank(node: Node) -> int:
+    """The grid of an operation without explicit types: the largest rank that its operands need."""
+    return max((max(m.min_grid_rank, v.rank if m.dims is None else 0) for v, m in zip(node.operands, node.maps)), default=0)

@@ -7,11 +7,11 @@ import math
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import MEMORY, TEXTURES, is_stored
-from fusepy.ir.graph import Value
 from fusepy.ir.offers import cast_offers
 from fusepy.ir.oracle import INOUT, Oracle, Param, enum_scalar, parts
 from fusepy.ir.resources import casts_texel, channels
 from fusepy.ir.types import Kind, Type
+from fusepy.ir.value import Value
 from fusepy.ir.whole import holds, spelled, writes
 
 _INT = Type.parse("int")

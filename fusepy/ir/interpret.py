@@ -11,13 +11,13 @@ from fusepy.errors import ShapeError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.ops.base import Array
 from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.folds import folded, scanned
 from fusepy.ir.ops.reduce import Reduce, Scan
 from fusepy.ir.ops.region import fold_at, over_dims, result_dims
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
+from fusepy.ir.value import Array
 
 Functions = Mapping[str, Callable[..., Any]]
 

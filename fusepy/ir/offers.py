@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import BUFFER, COORDINATES, MEMORY, TEXTURES, is_open, is_stored
-from fusepy.ir.graph import Value
 from fusepy.ir.narrowing import narrowed
 from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature, enum_scalar
 from fusepy.ir.resources import casts_texel, natural, sees, takes
 from fusepy.ir.types import Kind, Type, pair_of
+from fusepy.ir.value import Value
 from fusepy.ir.whole import candidates, holds
 
 

@@ -16,11 +16,12 @@ from lark.tree import Meta
 from fusepy.errors import InvalidNameError, IRSyntaxError, did_you_mean
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import CONTAINERS
-from fusepy.ir.graph import Attr, Dims, Graph, Node, Value
+from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS, Op
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.printer import value_type
 from fusepy.ir.types import Type
+from fusepy.ir.value import Dims
 from fusepy.ir.verify import verify
 
 _Syntax = Tree[Token]

@@ -111,3 +111,6 @@ def _attr(value: Attr) -> str:
 def path(name: str) -> str:
     """The name of an input, which is a path (``ray.position``) where it is a part of a nested argument."""
     return name if _PATH.match(name) else json.dumps(name)
+
+
+Graph.__str__ = lambda self: print_graph(self)  # a graph reads as its text

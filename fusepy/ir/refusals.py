@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, NoMatchError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Dims, Value
 from fusepy.ir.hints import binding_hint, components_hint, is_scalar_array, mapping_hint, python_name, python_type
 from fusepy.ir.offers import Offer, array_offers, describe, exact, fill, fitting, show
 from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.types import Kind, Type
+from fusepy.ir.value import Dims, Value
 from fusepy.ir.whole import spelled
 
 

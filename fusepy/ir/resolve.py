@@ -9,35 +9,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fusepy.errors import ShapeError
+from fusepy.ir.answer import Resolution
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Value
 from fusepy.ir.narrowing import Narrowing, is_default, narrowed
 from fusepy.ir.offers import Offer, exact, fill, fitting, named_offers, offers_of, whole_offers
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, parts
 from fusepy.ir.questions import bindings
 from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
 from fusepy.ir.types import VOID, Kind, Type, pair_of
+from fusepy.ir.value import Value
 from fusepy.ir.whole import has_extents, least, writes
-
-
-@dataclass(frozen=True)
-class Resolution:
-    """Slang's answer to a call, with everything settled.
-
-    Attributes:
-        params: all parameters that the call fills, in order, outputs included.
-        maps: one resolved map per operand (that is, per parameter that is not ``out``).
-        results: name and type of the return value (``"return"``), then of every ``out`` and ``inout`` parameter.
-        grid_rank: the number of grid dimensions.
-    """
-
-    params: tuple[Param, ...]
-    maps: tuple[ArgMap, ...]
-    results: tuple[tuple[str, Type], ...]
-    grid_rank: int
 
 
 def resolve_call(

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 from fusepy.ir.containers import BUFFER, HANDLE, MEMORY, TEXTURES, is_stored
-from fusepy.ir.graph import Value
 from fusepy.ir.types import BOOL, TEXTURE_RANKS, Kind, Type
+from fusepy.ir.value import Value
 
 _PLAIN = ("Texture1D", "Texture2D", "Texture3D")
 BYTES = Type.parse("ByteAddressBuffer")

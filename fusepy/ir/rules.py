@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from fusepy.errors import FusepyError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap, check_dims
 from fusepy.ir.containers import CONTAINERS, is_spread
-from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.graph import Graph, Node, Value, grid_rank
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.base import filled_axes, grid_rank
+from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.folds import axes_of, folds_of
 from fusepy.ir.ops.struct import Struct

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from fusepy.ir.containers import MEMORY, is_stored
-from fusepy.ir.graph import Value
 from fusepy.ir.types import Kind, Type
+from fusepy.ir.value import Value
 
 LIBRARIES = ("fusepy", "slangpy")
 

@@ -8,7 +8,8 @@ import pytest
 
 from fusepy.errors import ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Builder, Graph
+from fusepy.ir.builder import Builder
+from fusepy.ir.graph import Graph
 from fusepy.ir.interpret import interpret
 from fusepy.ir.ops import OPS
 from fusepy.ir.parse import parse_graph

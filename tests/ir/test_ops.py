@@ -12,7 +12,8 @@ import pytest
 
 from fusepy.errors import TraceError, UnknownNameError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Attr, Builder
+from fusepy.ir.builder import Builder
+from fusepy.ir.graph import Attr
 from fusepy.ir.interpret import interpret
 from fusepy.ir.ops import OPS
 from fusepy.ir.parse import parse_graph

@@ -11,7 +11,8 @@ import pytest
 
 from fusepy.errors import FusepyError, NoMatchError, ShapeError, TraceError, VerifyError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Attr, Builder, Value
+from fusepy.ir.builder import Builder
+from fusepy.ir.graph import Attr, Value
 from fusepy.ir.interpret import interpret
 from fusepy.ir.ops import OPS
 from fusepy.ir.parse import parse_graph

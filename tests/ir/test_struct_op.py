@@ -9,7 +9,8 @@ import pytest
 
 from fusepy.errors import ArgumentError, FusepyError, NoMatchError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Attr, Builder, Graph, Node, Value
+from fusepy.ir.builder import Builder
+from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.interpret import interpret
 from fusepy.ir.ops import OPS
 from fusepy.ir.parse import parse_graph

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from fusepy.errors import IRSyntaxError, VerifyError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Builder, Graph, Node, Value
+from fusepy.ir.builder import Builder
+from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.printer import print_graph

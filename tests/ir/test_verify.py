@@ -8,7 +8,8 @@ from hypothesis import given
 
 from fusepy.errors import VerifyError
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.graph import Attr, Builder, Graph, Node, Value
+from fusepy.ir.builder import Builder
+from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS, Op
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Type

@@ -11,8 +11,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fusepy.ir.graph import Dims
 from fusepy.ir.types import Type
+from fusepy.ir.value import Dims
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device

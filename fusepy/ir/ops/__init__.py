@@ -1,7 +1,7 @@
 """The operations of the IR: a registry of `Op` objects by name. A new operation is one object in one of these files."""
 
+from fusepy.ir.graph import Op
 from fusepy.ir.ops.arithmetic import OPERATORS
-from fusepy.ir.ops.base import Op
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.control import CONTROL_OPS
 from fusepy.ir.ops.math import INTRINSICS

@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fusepy.errors import TraceError
-from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops.base import Array, Componentwise, Op, common_shape, components, computed, convert, shaped, working
+from fusepy.ir.graph import Node, Op, Value
+from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, shaped, working
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
 from fusepy.ir.types import BOOL, FLOAT, INT, Type
+from fusepy.ir.value import Array
 
 
 class Operator(Componentwise):

@@ -1,93 +1,20 @@
-"""`Op`: everything that the compiler knows about one operation, in one object."""
+"""What operations share: those on each component by itself, and conversions between types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import MEMORY, is_stored
-from fusepy.ir.graph import Node, Value
+from fusepy.ir.graph import Node, Op, grid_rank
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.types import BOOL, DOUBLE, INT, UINT, Kind, Type, pair_of
+from fusepy.ir.value import Array, Value
 
 if TYPE_CHECKING:
-    from fusepy.ir.oracle import Oracle
-    from fusepy.ir.resolve import Resolution
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
-
-class Op:
-    """One operation: inference, NumPy meaning and Slang emission.
-
-    Attributes:
-        name: how textual IR spells it.
-        pure: whether two equal nodes are one and an unused one is none.
-        arity: how many operands it takes; ``None`` for any number.
-        spreads: whether its results are spread over its grid, each element computed at its own point.
-        needs: the attributes that a node must carry, with what each may be.
-        nests: whether its nodes have bodies.
-    """
-
-    name: str = ""
-    pure: bool = True
-    nests: bool = False
-    spreads: bool = True
-    arity: int | None = None
-    needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
-
-    def grid_rank(self, node: Node) -> int:
-        """The rank of the grid that `node` runs on: of its results where these are spread over it, else of operands."""
-        if node.results and self.spreads:
-            return node.results[0].rank
-        return max((v.rank if m.dims is None else m.min_grid_rank for v, m in zip(node.operands, node.maps)), default=0)
-
-    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        """Fresh result values for `node`, whose ``results`` are not set yet.
-
-        Raises:
-            FusepyError: if the operands do not fit the operation.
-        """
-        raise NotImplementedError
-
-    def resolution(self, node: Node, oracle: Oracle | None) -> Resolution | None:
-        """Slang's answer, for an operation that binds its operands to what Slang wants; else ``None``."""
-        return None
-
-    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
-        """The meaning in NumPy: each argument has the node's grid as leading axes (extent 1 where it does not vary)."""
-        raise NotImplementedError
-
-    def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
-        """Slang statements that declare `results`, given the names of the operands."""
-        return [f"{declare(node.results[0].type, results[0])} = {self.expression(node, args)};"]
-
-    def expression(self, node: Node, args: Sequence[str]) -> str:
-        """The Slang expression of an operation with one result."""
-        raise NotImplementedError
-
-    def settled(self, node: Node, oracle: Oracle | None) -> list[ArgMap]:
-        """The maps of `node` with what was not said filled in: NumPy's rule, over the smallest grid that fits."""
-        rank = grid_rank(node)
-        return [m if m.is_resolved else ArgMap(ArgMap.aligned(v.rank, rank).dims) for v, m in zip(node.operands, node.maps)]
-
-    def wanted(self, node: Node, i: int) -> Type | None:
-        """The scalar that operand `i` is converted to before the operation, ``None`` where it stays what it is."""
-        return None
-
-    def verify(self, node: Node) -> str | None:
-        """What is wrong with `node` by itself, if anything; types and ranks are re-inferred by the verifier."""
-        if self.arity is not None and len(node.operands) != self.arity:
-            return f"{self.name} takes {self.arity} operands, not {len(node.operands)}"
-        for key, kinds in self.needs.items():
-            if not isinstance(node.attrs.get(key), kinds):
-                return f"{self.name} needs the attribute {key!r}, a {' or '.join(k.__name__ for k in kinds)}"
-        return None
+    pass
 
 
 class Componentwise(Op):
@@ -99,18 +26,6 @@ class Componentwise(Op):
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         """The Slang expression for scalars and vectors."""
         raise NotImplementedError
-
-
-def declare(type: Type, name: str) -> str:
-    """A Slang declaration, C style: ``float3 v0``, ``float v1[4]``."""
-    if type.kind is Kind.ARRAY and type.element is not None:
-        return f"{type.element} {name}[{type.shape[0]}]" if type.element.kind is not Kind.ARRAY else f"{type} {name}"
-    return f"{type} {name}"
-
-
-def grid_rank(node: Node) -> int:
-    """The grid of an operation without explicit types: the largest rank that its operands need."""
-    return max((max(m.min_grid_rank, v.rank if m.dims is None else 0) for v, m in zip(node.operands, node.maps)), default=0)
 
 
 def filled_axes(value: Value, want: Type | None) -> int:

@@ -11,9 +11,9 @@ import numpy as np
 
 from fusepy.errors import ShapeError, TraceError, VerifyError
 from fusepy.ir.graph import Attr, Node
-from fusepy.ir.ops.base import Array
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, FLOAT, INT, UINT, Kind, Type
+from fusepy.ir.value import Array
 
 FOLDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "call")
 SCANS = ("sum", "prod", "max", "min", "call")

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops.base import Array, Componentwise, Op, common_shape, components, computed, convert, shaped, working
+from fusepy.ir.graph import Node, Op, Value
+from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, shaped, working
 from fusepy.ir.ops.doubles import spelled
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
 from fusepy.ir.types import FLOAT, Type
+from fusepy.ir.value import Array
 
 
 class Intrinsic(Componentwise):

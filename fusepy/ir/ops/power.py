@@ -10,12 +10,13 @@ import numpy as np
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.arithmetic import Operator
-from fusepy.ir.ops.base import Array, Componentwise, components, computed, convert, shaped, working
+from fusepy.ir.ops.base import Componentwise, components, computed, convert, shaped, working
 from fusepy.ir.ops.doubles import spelled
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, Type
+from fusepy.ir.value import Array
 
 PREFIX = "fzp_"  # of the functions of ``fusepy/slang/fusepy_powers.slang``
 _WHOLE = 64  # up to here integer exponents of floats are multiplied out, there as here

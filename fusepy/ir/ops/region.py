@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 
 from fusepy.errors import VerifyError
-from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops.base import Array, Op
+from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.folds import fold_at, folds_of
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
+from fusepy.ir.value import Array
 
 __all__ = ["Region", "fold_at", "over_dims", "result_dims", "result_types"]
 

@@ -8,11 +8,11 @@ from typing import TypeVar
 import numpy as np
 
 from fusepy.errors import VerifyError
-from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops.base import Array, Op, declare
+from fusepy.ir.graph import Node, Op, Value, declare
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve import Resolution, resolve_members
 from fusepy.ir.types import Kind, Type, pair_of
+from fusepy.ir.value import Array
 
 T = TypeVar("T")
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fusepy.errors import TraceError
-from fusepy.ir.graph import Node, Value
+from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.hints import components_hint, is_scalar_array
-from fusepy.ir.ops.base import Array, Op, computed, convert
+from fusepy.ir.ops.base import computed, convert
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
+from fusepy.ir.value import Array
 
 
 class VectorFunction(Op):
