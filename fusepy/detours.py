@@ -101,7 +101,7 @@ class Detours:
             raise ShapeError(
                 f"{self._function}: argument {array.name!r} is read-only, and is written as a whole array",
                 saw=f"{given.dtype}{list(given.shape)}",
-                hint="pass a writable array",
+                hint="pass an array that can be written, such as a copy of it",
             )
         others = [unmapped(v) for i, v in enumerate(values) if i != array.position]
         arrays: list[Array] = [o for o in (*others, *results) if isinstance(o, np.ndarray)]

@@ -77,7 +77,7 @@ def _along(value: Traced, plain: bool) -> Traced:
             place=user_line(),
             saw=f"{rank} axes" if plain else "an offset or stride",
             expected="a value over one to four axes of the function that is traced, and nothing else",
-            hint="compute with the coordinates instead: grid(x) * 2 + 1" if not plain else "see its ir()",
+            hint="compute with the coordinates instead: grid(x) * 2 + 1" if not plain else "pass an array of one to four axes",
         )
     value.check(trace)
     return trace.record("along", [trace.captured(CallId(rank, ()), "grid"), value])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -163,11 +163,12 @@ def check_extents(shape: Any, what: str, open: bool = False) -> tuple[int, ...]:
     Raises:
         ShapeError: for anything else.
     """
-    if isinstance(shape, Symbolic):
+    parts: Sequence[Any] = cast("Sequence[Any]", shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if any(isinstance(part, Symbolic) for part in parts):
         raise ShapeError(
             f"{what}: the extents of a traced value are not known while it is traced",
-            saw=shape,
-            hint=f"pass {what}(image) as an argument, or write grid(2) for coordinates in the grid of the other arguments",
+            saw=cast("Any", shape),
+            hint=f"pass {what}(…) as an argument, or write grid(1) for coordinates in the grid of the other arguments",
         )
     extents = integers(_given(shape), f"{what}: the extents")
     if not 1 <= len(extents) <= 4:
@@ -192,7 +193,7 @@ def check_dims(dims: Any, what: str) -> int:
     """
     if isinstance(dims, bool) or not isinstance(dims, int) or dims not in (-1, 1, 2, 3, 4):
         raise ArgumentError(
-            f"{what}: {dims!r} components", expected="1 to 4, or -1 for what the parameter wants", hint="leave it away"
+            f"{what}: {dims!r} components", expected="1 to 4, or -1 for what the parameter wants", hint="leave dims away"
         )
     return max(dims, 0)
 

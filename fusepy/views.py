@@ -82,7 +82,8 @@ def transposed(shape: tuple[int, ...], strides: tuple[int, ...], axes: Sequence[
     """
     order = tuple(reversed(range(len(shape)))) if axes is None else tuple(a + len(shape) if a < 0 else a for a in axes)
     if sorted(order) != list(range(len(shape))):
-        raise ShapeError("transpose names each axis once", saw=axes, expected=f"an order of {len(shape)} axes", hint="see .shape")
+        hint = f"name every axis of shape {shape} once, in their new order"
+        raise ShapeError("transpose names each axis once", saw=axes, expected=f"an order of {len(shape)} axes", hint=hint)
     return tuple(shape[a] for a in order), tuple(strides[a] for a in order), 0
 
 

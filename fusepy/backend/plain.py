@@ -82,7 +82,7 @@ class Plain:
                 f"{path} cannot be set to this",
                 saw=saw,
                 expected=f"{self.pointee}*",
-                hint=f"convert it: .astype(np.{want.dtype})",
+                hint=f"make it of numbers of that type, as Tensor.from_numpy(device, array.astype(np.{want.dtype}))",
             )
 
     def _fill_number(self, view: Any, value: Any, path: str, places: Places) -> None:

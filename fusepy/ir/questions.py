@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 
 from fusepy.errors import ResolveError
@@ -13,6 +14,7 @@ from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.types import FLOAT, HALF, INT, Type
 from fusepy.ir.value import Value
 
+_OPERATOR = re.compile(r"(^|::)operator\W")
 MAX_QUESTIONS = 4096
 
 
@@ -54,6 +56,8 @@ def bindings(
         for value, map, param, plain in zip(values, maps, inputs, plains):
             pool = [*plain]
             wholes = list(fitting(array_offers(value, map, param, libraries), value, map))
+            if param.type is None and _OPERATOR.search(function):  # Slang has operators of pointers, and these are for elements
+                wholes = []
             if not whole:  # which take in axes that an element would run along: one of two meanings that the call may have
                 wholes = [o for o in wholes if o.consumed and param.type is not None and map.type is None]
             pool += wholes

@@ -18,6 +18,9 @@ struct Ray { float3 position; float reach; };
 float luma(float3 c) { return dot(c, float3(0.25, 0.5, 0.25)); }
 float add(float a, float b) { return a + b; }
 float at(Ray r) { return r.position.y * r.reach; }
+struct V { float a; };
+V operator+(V x, V y) { return { x.a + y.a }; }
+float first_of(RWTensor<float, 1> t) { t[0] = 5; return 1; }
 int twice(int n) { return 2 * n; }
 float weigh(float w[3], float x) { return (w[0] + 10 * w[1] + 100 * w[2]) * x; }
 float fetch(float* p, int i) { return p[i]; }
@@ -639,6 +642,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: points(m).fill(tensor(X)),
         "fill.dispatch(count, …)",
         lambda m: dispatched(points(m), tensor(X)),
+        7 * np.arange(3, dtype=F32),
+    ),
+    "a pointer to numbers of another type": (
+        lambda m: points(m).fill.dispatch(3, p=tensor(np.zeros(3)), n=3),
+        "Tensor.from_numpy(device, array.astype(np.float32))",
+        lambda m: dispatched(points(m), tensor(np.zeros(3).astype(np.float32))),
         7 * np.arange(3, dtype=F32),
     ),
     "a name that is nearly there": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import fusepy
@@ -15,13 +15,19 @@ _MAKERS = re.compile(
     r"hint|advice|^say_|^suggestions$|^by_rows$|^unbuilt$|^did_you_mean$|_takes_resource"
 )  # functions that give words
 
+_ADVICE = re.compile(r"(?!this is a bug of fusepy).*[a-z]{2}", re.S)
+
 
 @functools.cache
 def skeletons() -> dict[str, list[str]]:
-    """The words of hints by the file that has them, relative to the package; in a file each once."""
+    """The words of hints by the file that has them, relative to the package; in a file each once.
+
+    Hints of errors that only a bug of fusepy raises are no advice to a user, and left out: those of `VerifyError`, and texts
+    that say that they are of a bug.
+    """
     trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.rglob("*.py")}
     taking = {name: at for tree in trees.values() for name, at in _taking_hints(tree)}
-    found = {name: list(dict.fromkeys(s for s in _of(tree, taking) if re.search(r"[a-z]{2}", s))) for name, tree in trees.items()}
+    found = {name: list(dict.fromkeys(s for s in _of(tree, taking) if _ADVICE.match(s))) for name, tree in trees.items()}
     return {name: words for name, words in sorted(found.items()) if words}
 
 
@@ -33,6 +39,18 @@ def pattern(skeleton: str) -> re.Pattern[str]:
         True
     """
     return re.compile(".+?".join(map(re.escape, skeleton.split("{}"))), re.S)
+
+
+def said(hints: Iterable[str], known: Mapping[str, re.Pattern[str]]) -> set[str]:
+    """The skeletons that printed hints are made of. Short ones do not count where they are only a part of a longer text."""
+    found: set[str] = set()
+    for hint in set(hints):
+        spans = {words: match.span() for words, of in known.items() if (match := of.search(hint))}
+        fixed = [span for words, span in spans.items() if "{}" not in words]
+        found |= {
+            w for w, (low, high) in spans.items() if not any(a <= low and high <= b and b - a > high - low for a, b in fixed)
+        }
+    return found
 
 
 def _taking_hints(tree: ast.Module) -> Iterator[tuple[str, int]]:
@@ -49,7 +67,7 @@ def _of(tree: ast.Module, taking: dict[str, int]) -> Iterator[str]:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             for keyword in node.keywords:
-                if keyword.arg == "hint":
+                if keyword.arg == "hint" and name != "VerifyError":
                     yield from _words(keyword.value)
             if name in taking and len(node.args) > taking[name]:
                 yield from _words(node.args[taking[name]])

@@ -77,6 +77,15 @@ def _reflect(i: Array, n: Array) -> Array:
     return i - 2 * _dot(n, i)[..., None] * n
 
 
+def _say_product(a: Type, b: Type) -> str:
+    """What to write for a product of two types that has no meaning."""
+    if not a.shape or not b.shape:
+        return "write * for numbers; an array of matrices is read as such by a vcast, e.g. fp.vcast(x, 'float3x3')"
+    if len(a.shape) == len(b.shape) == 1:
+        return "write fp.dot(a, b) for two vectors"
+    return f"the second one needs {a.shape[-1]} {'components' if len(b.shape) == 1 else 'rows'}"
+
+
 class MatMul(Op):
     """``a @ b``: matrix with matrix, matrix with vector, vector with matrix."""
 
@@ -90,8 +99,8 @@ class MatMul(Op):
             raise TraceError(
                 f"operator @ of {a} and {b}",
                 place=node.loc,
-                expected="inner extents that agree",
-                hint="use dot() for two vectors",
+                expected="a matrix and a matrix or vector whose inner extents agree",
+                hint=_say_product(a, b),
             )
         scalar = INT if scalar is BOOL else scalar  # as for + and *
         shape = a.shape[:-1] + b.shape[1:]
