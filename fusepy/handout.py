@@ -50,7 +50,7 @@ def container_named(container: Any) -> str:
             "not a container for results",
             saw=repr(container)[:60],
             expected="'tensor', 'numpy', 'list', 'scalar', 'torch', 'slangpy', or one of their classes",
-            hint="see return_type",
+            hint="pass one of these words, e.g. 'numpy', or one of the classes",
         )
     if found == "torch":
         torch_tensor.need_torch()

@@ -276,7 +276,10 @@ class Module:
             known = symbols["members"].get(scope, [])
         else:
             known = symbols["inner"]
-        hint = did_you_mean(last, known) if known else f"see what the source declares in {scope}"
+        if last in known:
+            hint = "Slang shows no function of this name, though the source has one; it may be a word of the language: rename it"
+        else:
+            hint = did_you_mean(last, known) if known else f"see what the source declares in {scope}"
         return UnknownNameError(f"module {self.name!r} has neither a function nor a type {name!r}", hint=hint)
 
     def __getattr__(self, name: str) -> Any:

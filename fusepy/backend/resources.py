@@ -92,7 +92,9 @@ class Resources:
         if not tensor.linear:
             raise self._misfit(self._fields[i], f"strides {tensor.strides}", "a contiguous tensor", "copy the view first")
         if not size:
-            raise self._misfit(self._fields[i], tensor.shape, "at least one element", "sgl has no empty buffers")
+            raise self._misfit(
+                self._fields[i], tensor.shape, "at least one element", "give an array with an element, which may be unused"
+            )
         copy = self._copies.get(i)
         if copy is None or copy.size != size:
             usage = spy.BufferUsage.shader_resource | spy.BufferUsage.unordered_access

@@ -20,6 +20,7 @@ float add(float a, float b) { return a + b; }
 float at(Ray r) { return r.position.y * r.reach; }
 struct V { float a; };
 V operator+(V x, V y) { return { x.a + y.a }; }
+float held(StructuredBuffer<float> b, int i) { return b[i]; }
 float first_of(RWTensor<float, 1> t) { t[0] = 5; return 1; }
 int twice(int n) { return 2 * n; }
 float weigh(float w[3], float x) { return (w[0] + 10 * w[1] + 100 * w[2]) * x; }
@@ -73,6 +74,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "fp.vcast(value, m.float3)",
         lambda m: m.texel(fp.vcast(texture(m), m.float3), _result="numpy"),
         ramp(2, 4, 4)[..., 0] + ramp(2, 4, 4)[..., 1],
+    ),
+    "an empty buffer": (
+        lambda m: m.held(np.zeros(0, F32), 0),
+        "give an array with an element, which may be unused",
+        lambda m: m.held(np.zeros(1, F32), 0),
+        0,
     ),
     # structs and members
     "a struct of numbers": (

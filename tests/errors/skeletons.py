@@ -84,7 +84,8 @@ def _of(tree: ast.Module, taking: dict[str, int]) -> Iterator[str]:
 def _words(node: ast.expr) -> Iterator[str]:
     """The texts that an expression may be, those of both sides of a choice or sum by themselves."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
+        text = re.sub(r"\{0(![rs])?\}", "\0", node.value)  # what str.format fills in
+        yield node.value if text == node.value else text.replace("{{", "{").replace("}}", "}").replace("\0", "{}")
     elif isinstance(node, ast.JoinedStr):
         yield "".join(str(v.value) if isinstance(v, ast.Constant) else "{}" for v in node.values)
     elif isinstance(node, ast.IfExp):
