@@ -50,7 +50,7 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
             errors.append(
                 ArgumentError(
                     f"{function}() misses the argument {missing[0]!r}",
-                    hint=f"pass {missing[0]}=…: Slang fills in trailing defaults only",
+                    hint=f"pass {missing[0]}=…, which has no default that can be left out here",
                 )
             )
         else:

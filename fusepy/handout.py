@@ -122,7 +122,7 @@ def target_of(given: Any, device: Device, name: str, element: Element) -> Tensor
                 f"{name}: a {type(given).__name__} cannot receive a result",
                 saw=repr(given)[:60],
                 expected="a Tensor, a NumPy array, a torch tensor, or a tensor or buffer of slangpy",
-                hint="leave the out argument away to have it returned",
+                hint="leave it away to have the result returned",
             )
         _WRITABLE[cls] = found
     return found(given, device, name)

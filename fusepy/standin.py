@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.backend.marshals import MARSHALS
 from fusepy.backend.marshals.base import Description
-from fusepy.errors import ArgumentError, UnsupportedArgumentError
+from fusepy.errors import ArgumentError, VerifyError
 from fusepy.fields import TYPE
 from fusepy.ir.containers import BUFFER, OPAQUE, TEXTURES
 from fusepy.ir.types import BOOL, FLOAT, INT, TEXTURE_RANKS, Kind, Type
@@ -42,9 +42,7 @@ class StandInMarshal:
         return value.described
 
     def place(self, value: StandIn, type: Type, device: Device) -> Any:
-        raise UnsupportedArgumentError(
-            "a type is no value", saw=value.described.type, hint="types stand for values in fp.resolve"
-        )
+        raise VerifyError("a type is no value", saw=value.described.type, hint="only fp.resolve makes a StandIn")
 
 
 MARSHALS[StandIn] = StandInMarshal()

@@ -38,7 +38,7 @@ def pattern(skeleton: str) -> re.Pattern[str]:
         >>> bool(pattern("write {}.x").search("or write value.x"))
         True
     """
-    return re.compile(".+?".join(map(re.escape, skeleton.split("{}"))), re.S)
+    return re.compile(".*?".join(map(re.escape, skeleton.split("{}"))), re.S)
 
 
 def said(hints: Iterable[str], known: Mapping[str, re.Pattern[str]]) -> set[str]:

@@ -36,7 +36,7 @@ from fusepy.errors import UnsupportedArgumentError
 from fusepy.generators import CallId, Grid, Linspace, RandFloat, Shape, ThreadId, WangHash
 from fusepy.host_arrays import mask_error
 from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE, TEXTURES
-from fusepy.ir.types import BOOL, FLOAT, INT, UINT
+from fusepy.ir.types import BOOL, FLOAT, INT, UINT, Type
 from fusepy.tensor import Tensor
 
 MARSHALS: dict[type, Marshal] = {
@@ -117,6 +117,8 @@ def marshal_of(value: Any) -> Marshal:
         expected="numbers, slangpy's vectors, textures and buffers, lists, NumPy arrays, Tensors, grid() and generators",
         hint="an enum is given by its number or an IntEnum; a fused function takes a string as a static argument"
         if isinstance(value, str)
+        else "types stand for values in fp.resolve only: pass a value"
+        if isinstance(value, type) or isinstance(getattr(value, "type", None), Type)
         else "convert it, or register a marshal for its class",
     )
 
