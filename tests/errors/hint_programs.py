@@ -188,7 +188,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a result that cannot receive": (
         lambda m: m.add(X, 1.0, _result=object()),
-        "to have it returned",
+        "leave it away to have the result returned",
         lambda m: m.add(X, 1.0),
         X + 1,
     ),
