@@ -126,7 +126,7 @@ FAULTS: list[Fault] = [
     Fault("cse without attributes", planting.blind, ["fields"]),
     Fault("the last element is left out", edited(emit.RegionKernel, "kernel", ".count", ".count - 1"), ["sub", "spread"]),
     Fault("bounds checked too late", edited(emit.RegionKernel, "kernel", ".count)", ".count + 3)"), ["sub"], ("fused", "given")),
-    Fault("every tensor taken as contiguous", put(module("fusepy.tensor"), "is_contiguous", planting.always), ["layouts"]),
+    Fault("every tensor taken as contiguous", put(module("fusepy.storage"), "is_contiguous", planting.always), ["layouts"]),
     Fault("strides in the wrong order", recipe(planting.turned_strides), ["layouts"]),
     Fault("negative strides lost", recipe(planting.forward), ["layouts"]),
     Fault("views start at their base", wrap(Tensor, "viewed", planting.any_view), ["layouts"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fusepy.errors import ShapeError, TraceError
@@ -122,6 +122,9 @@ def convert(name: str, have: Type, want: Type) -> str:
     return f"{want}({name})"
 
 
+INT8 = Type.parse("int8_t")
+
+
 def working(scalar: Type) -> Type:
     """The scalar that integers are computed in: `int` or `uint` for those of 8 and 16 bits, which C computes in `int` as well.
 
@@ -135,6 +138,17 @@ def working(scalar: Type) -> Type:
     if dtype is None or dtype.kind not in "iu" or dtype.itemsize >= 4:
         return scalar
     return UINT if dtype.kind == "u" else INT
+
+
+def construct(type: Type, parts: Iterable[str]) -> str:
+    """A vector or matrix of components, or rows, of its own scalar.
+
+    Vectors of ``int8_t`` are made of integers: CUDA has two functions that make them of bytes, and calls of Slang's fit neither.
+    """
+    joined = ", ".join(parts)
+    if type.kind is Kind.VECTOR and type.scalar is INT8:
+        return f"{type}({type.with_scalar(INT)}({joined}))"
+    return f"{type}({joined})"
 
 
 def row_of(type: Type) -> Type:

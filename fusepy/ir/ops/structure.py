@@ -11,7 +11,7 @@ from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.hints import components_hint, is_scalar_array
 from fusepy.ir.offers import describe
-from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, shaped
+from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, construct, convert, shaped
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.oracle import Oracle, enum_scalar, member_types
 from fusepy.ir.promotion import promote
@@ -124,7 +124,7 @@ class Construct(Op):
         scalar = node.results[0].type.scalar
         assert scalar is not None
         parts = (convert(a, v.type, v.type.with_scalar(scalar)) for a, v in zip(args, node.operands))
-        return f"{node.results[0].type}({', '.join(parts)})"
+        return construct(node.results[0].type, parts)
 
 
 _COMPONENTS = {**dict(zip("xyzw", range(4))), **dict(zip("rgba", range(4)))}
@@ -218,7 +218,7 @@ def select_apart(test: str, a: str, b: str, type: Type) -> str:
     """``select(test, a, b)`` component by component; all three are scalars or vectors like `type`."""
     if type.kind is Kind.SCALAR:
         return f"{test} ? {a} : {b}"
-    return f"{type}({', '.join(f'({test}).{c} ? ({a}).{c} : ({b}).{c}' for c in 'xyzw'[: type.shape[0]])})"
+    return construct(type, (f"({test}).{c} ? ({a}).{c} : ({b}).{c}" for c in "xyzw"[: type.shape[0]]))
 
 
 class Select(Componentwise):

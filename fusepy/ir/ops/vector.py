@@ -9,7 +9,7 @@ import numpy as np
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.hints import components_hint, is_scalar_array
-from fusepy.ir.ops.base import computed, convert
+from fusepy.ir.ops.base import computed, construct, convert, row_of, working
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
@@ -118,14 +118,20 @@ class MatMul(Op):
         return [product.astype(node.results[0].type.dtype)]
 
     def expression(self, node: Node, args: Sequence[str]) -> str:
-        scalar = node.results[0].type.scalar or FLOAT
+        type = node.results[0].type
+        scalar = working(type.scalar or FLOAT)
         left, right = (convert(a, v.type, v.type.with_scalar(scalar)) for a, v in zip(args, node.operands))
         if scalar.dtype is not None and scalar.dtype.kind in "iu" and scalar.dtype.itemsize != 4:
             return self._by_rows(node, left, right)
-        return f"mul({left}, {right})"
+        if scalar is type.scalar or type.kind is not Kind.MATRIX:
+            return convert(f"mul({left}, {right})", type.with_scalar(scalar), type)
+        row = row_of(type)
+        return construct(
+            type, (convert(f"mul({left}[{k}], {right})", row.with_scalar(scalar), row) for k in range(type.shape[0]))
+        )
 
     def _by_rows(self, node: Node, left: str, right: str) -> str:
-        """Of 8, 16 and 64-bit integers Slang's `mul` makes SPIR-V that drivers refuse."""
+        """Of 64-bit integers Slang's `mul` makes SPIR-V that drivers refuse."""
         a, b = (v.type for v in node.operands)
 
         def row(of: str) -> str:
