@@ -105,7 +105,7 @@ class FoldKernel(ScanLoops):
         single = self.columns(self.taken_at(first, self.result, f"run{at}"), stores, last=True)
         gather = self.each(self.gather.format(f"fz_acc{at}", f"run{at}"))
         if shape.columns > 1:
-            rest = [f"{index} fz_rest = {BLOCK}.size - (fz_e * {BLOCK}.outputs + fz_out);", *single]
+            rest = [f"{index} fz_rest = {BLOCK}.elements - (fz_e * {BLOCK}.outputs + fz_out);", *single]
             loop = ["for (; fz_e < fz_last; ++fz_e)", *block(rest)]
             return [*lines, *self.full_runs(run, together, gather), *run, *loop, *gather]
         if shape.unroll == shape.run > 1:
@@ -119,7 +119,7 @@ class FoldKernel(ScanLoops):
 
     def full_runs(self, run: Sequence[str], together: Sequence[str], gather: Sequence[str]) -> list[str]:
         """The full runs of rows that have an element for every result. A row that is several may end early."""
-        index, shape, whole = self.variant.index, self.variant.shape, f"{BLOCK}.whole"
+        index, shape, whole = self.variant.index, self.variant.shape, f"{BLOCK}.full_rows"
         length = f"(fz_left < {shape.run} ? fz_left / {shape.unroll} * {shape.unroll} : {shape.run})"
         some = ["do", *block([*together, f"fz_e += {shape.unroll};"]), "while (fz_e < fz_stop);"]
         return [

@@ -102,7 +102,7 @@ class FoldElements(RegionKernel):
         fields += [Field("uint", "lanes", "lanes")] if self.variant.shape.shared else []
         fields += [Field("uint", "totals", "totals")] if self.variant.scans and not self.element_wise else []
         if self.variant.shape.columns > 1:
-            fields += [Field(index, role, role) for role in ("rows", "whole", "size")]
+            fields += [Field(index, role, role) for role in ("rows", "full_rows", "elements")]
         fields.append(Field("uint", "zero", "zero"))
         if self.placed_by_coordinates:
             fields += [Field(index, f"extent{d}", "extent", d) for d in range(self.variant.rank)]

@@ -87,7 +87,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
         lanes = lanes_for(outputs, reduced, shape.inner, shape.threads, partials=False)
     run = work.row if shape.rows else shape.run * (lanes or shape.threads if shape.group else 1)
     sizes = _sizes(outputs * rows, -(-reduced // rows), chunks, reduced, run)
-    sizes.update(lanes=lanes, rows=rows, whole=reduced // rows, size=outputs * reduced)
+    sizes.update(lanes=lanes, rows=rows, full_rows=reduced // rows, elements=outputs * reduced)
     first = Stage(_variant(variant, shape, writes="either"), sizes)
     parts = sizes["chunks"] * rows
     if parts == 1:

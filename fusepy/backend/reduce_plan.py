@@ -257,8 +257,8 @@ class ReducePlan(Plan):
                 level = stage.reads if field.role == "from" else stage.writes
                 address, count = blocks[level] if level >= 0 else (0, 0)  # of one chunk nothing is left in memory
                 values.append(address + sum(map(_aligned, self._bytes(count)[: field.source])))
-            elif field.role in stage.sizes:
-                values.append(stage.sizes[field.role])
+            elif field.name in stage.sizes:  # by name: an operand has fields of roles such as "size", too
+                values.append(stage.sizes[field.name])
             else:
                 values.append(self._value(field, args, results, recipe))
         bound = [self._bound(f, args, results) for f in kernel.resources]
