@@ -252,3 +252,18 @@ def test_matrices_of_other_integers(device: Any, scalar: str) -> None:
         for what, function in refused.items():
             with pytest.raises(fp.CompileError, match=rf"test_matrix_ops.py:\d+: {what} of matrix"):
                 fp.fuse(function)(x, np.ones(4, np.int32))
+
+
+def test_a_choice_between_a_value_and_itself_is_that_value(device: Any) -> None:
+    """Of x / x, where x is a vector of two or three, Slang's optimiser makes code that drivers refuse."""
+
+    def program(x: Any) -> Any:
+        same = fp.where(x > 1, x, x)
+        return x % same, x / fp.where(x, same, x), same - x
+
+    for type, shape in (("float2x3", (4, 2, 3)), ("float3", (4, 3)), ("float2", (4, 2))):
+        x = np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
+        rest, one, none = fp.fuse(program)(fp.vcast(x, type))
+        np.testing.assert_array_equal(rest, x % x)
+        np.testing.assert_array_equal(one, x / x)
+        np.testing.assert_array_equal(none, x - x)

@@ -26,11 +26,21 @@ class Statements:
         self._plain = plain
         self._count = 0
         self._place: str | None = None
+        self._same: dict[Value, Value] = {}  # what a choice between a value and itself gives
 
     def nodes(self, body: Graph) -> list[str]:
         """The statements of all nodes, with the lines of the user's program that they come from."""
         lines: list[str] = []
-        for node in body.nodes:
+        for each in body.nodes:
+            node = self._canonical(each)
+            if (
+                node.op.name == "select"
+                and node.operands[1] is node.operands[2]
+                and node.operands[1].type is node.results[0].type
+            ):
+                self._same[node.results[0]] = node.operands[1]
+                self.names[node.results[0]] = self.names[node.operands[1]]
+                continue
             for j, value in enumerate(node.results):
                 self.names[value] = self.fresh(node.op.label(node, j) if isinstance(node.op, Control) else "")
             if node.loc is not None and node.loc != self._place and not self._plain:
@@ -39,6 +49,13 @@ class Statements:
                 self._place = node.loc
             lines += self._node(node)
         return lines
+
+    def _canonical(self, node: Node) -> Node:
+        """`node` with one value for operands that are the same: operations spell out what they give for a value with itself."""
+        if node in self._shims.hidden or node in self._shims.names or not any(v in self._same for v in node.operands):
+            return node
+        operands = [self._same.get(v, v) for v in node.operands]
+        return Node(node.op, operands, node.maps, node.results, node.attrs, node.loc, node.bodies)
 
     def body(self, body: Graph, inputs: Sequence[str]) -> tuple[list[str], list[str]]:
         """The statements of a nested body, and the names of its outputs, given the names of its inputs."""
@@ -61,3 +78,8 @@ class Statements:
             attrs = {**node.attrs, "function": self._shims.names[node], "method": False}
             node = Node(node.op, node.operands, node.maps, node.results, attrs)
         return node.op.emit(node, args, results)
+
+
+def _keeps_type(node: Node, i: int) -> bool:
+    """Whether the result has the type of operand `i`."""
+    return node.operands[i].type is node.results[0].type

@@ -44,13 +44,23 @@ def in_range(scalar: str, v: Any) -> None:
         raise Refused("overflow")
 
 
+def _short(v: Any, scalar: str) -> Any:
+    """Where numbers have some bits to spare: drivers may add and multiply in another order, where others become inexact."""
+    mantissa, _ = np.frexp(np.asarray(v, WIDE))
+    spare = np.ldexp(mantissa, round(-np.log2(UNIT[scalar])) - 4)
+    return (np.floor(spare) == spare) | ~np.isfinite(v)
+
+
 def arithmetic(f: Callable[..., Any]) -> Meaning:
     def run(*values: Val) -> Val:
         scalar = promote(*values)
         scalar = "int" if scalar == "bool" else scalar
         comp, pairs = aligned(*(convert(x, scalar) for x in values))
         if is_float(scalar):
-            return make(scalar, comp, *corners(f, pairs), all_weak(*values))  # drivers take 0 * x as 0 whatever x is
+            v, e = corners(f, pairs)  # drivers take 0 * x as 0 whatever x is
+            with np.errstate(all="ignore"):
+                e = np.where((e > 0) | _short(v, scalar), e, UNIT[scalar] * np.abs(v).astype(np.float64))
+            return make(scalar, comp, v, e, all_weak(*values))
         with np.errstate(all="ignore"):
             in_range(scalar, f(*(v.astype(WIDE) for v, _ in pairs)))
             return make(scalar, comp, f(*(v for v, _ in pairs)), sum(e for _, e in pairs), all_weak(*values))

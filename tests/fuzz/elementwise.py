@@ -41,6 +41,8 @@ def _smooth(f: Callable[..., Any], rel: float = 4, abs: float = 0, more: Callabl
         comp, pairs = aligned(*operands)
         v, e = corners(f, pairs)
         v = np.asarray(v, WIDE)
+        if f in (np.sin, np.cos, np.tan):  # which the corners of a wide error say nothing of
+            e = np.where(pairs[0][1] > 0.1, np.inf, e)
         with np.errstate(all="ignore"):
             grows = 1.0 if more is None else np.asarray(more(*(p[0] for p in pairs)), np.float64)
             size = np.abs(v).astype(np.float64)
@@ -90,6 +92,12 @@ def _lerp(a: Val, b: Val, t: Val) -> Val:
     return Val(
         scalar, found.comp, np.where(unknown, 0, found.v), np.where(unknown, np.inf, np.maximum(found.e, other.e)), found.weak
     )
+
+
+def _fract(x: Val) -> Val:
+    found = steps(lambda x: x - np.floor(x))(x)  # comes back to where it was: the corners of a wide error say nothing
+    _, (x,) = as_float(x)
+    return Val(found.scalar, found.comp, found.v, np.where(np.broadcast_to(x.e, x.v.shape) > 0.25, np.inf, found.e), found.weak)
 
 
 def _step(edge: Val, x: Val) -> Val:
@@ -153,7 +161,7 @@ UNARY: dict[str, Meaning] = {
     "ceil": steps(np.ceil),
     "trunc": steps(np.trunc),
     "round": steps(np.round),
-    "fract": steps(lambda x: x - np.floor(x)),
+    "fract": _fract,
     "sign": steps(np.sign, special=True),
     "abs": absolute,
     "saturate": steps(lambda x: np.minimum(np.maximum(x, 0), 1), special=True),
