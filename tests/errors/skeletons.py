@@ -31,6 +31,23 @@ def skeletons() -> dict[str, list[str]]:
     return {name: words for name, words in sorted(found.items()) if words}
 
 
+def ledger() -> dict[str, list[str]]:
+    """The hints that no program follows, by the reason that stands above them."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in Path(__file__).with_name("hints_not_followed.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            lines = found.setdefault(line.strip("# "), [])
+        elif line:
+            lines.append(line)
+    return found
+
+
+def patterns() -> dict[str, re.Pattern[str]]:
+    """What finds the hints of each skeleton."""
+    return {words.replace("\n", " "): pattern(words) for all in skeletons().values() for words in all}
+
+
 def pattern(skeleton: str) -> re.Pattern[str]:
     """What finds a hint of this skeleton.
 
