@@ -230,6 +230,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: load("hint_word", "float every(float x) { return x; }").every(X),
         X,
     ),
+    "another text than that of slangpy's file": (
+        lambda m: fp.Module.from_slangpy(of_slangpy(), source="float g(float x) { return x; }"),
+        "leave source away, or use Module.load_from_source(device, name, source)",
+        lambda m: fp.Module.from_slangpy(of_slangpy()).f(X),
+        X,
+    ),
+    "a file of slangpy's that is gone": (
+        lambda m: fp.Module.from_slangpy(of_slangpy(gone=True)),
+        "load the module again from where it lies now",
+        lambda m: fp.Module.from_slangpy(of_slangpy()).f(X),
+        X,
+    ),
     # configuring a function
     "a group of no threads": (
         lambda m: m.add.options(numthreads=[0]),
@@ -565,6 +577,14 @@ def scaling() -> Any:
     source = """uniform float k; [shader("compute")] [numthreads(1, 1, 1)]
     void fill(uint3 at : SV_DispatchThreadID, uniform float* p) { p[at.x] = k * at.x; }"""
     return load("hint_scaling", source)
+
+
+def of_slangpy(gone: bool = False) -> Any:
+    path = written(taken="float f(float x) { return x; }") / "taken.slang"
+    module = fp.default_device().sgl.load_module(str(path))
+    if gone:
+        path.unlink()
+    return module
 
 
 def shapes() -> Any:

@@ -412,6 +412,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: changed(tensor(X[:1]).broadcast_to(3).copy(), lambda a: over(m).whole(a, 5.0)),
         np.array([5, X[0], X[0]], F32),
     ),
+    "a name that is nothing like a parameter": (
+        lambda m: over(m).wide(y=X),
+        "known names: c",
+        lambda m: over(m).wide(c=X),
+        X[0],
+    ),
+    "vectors or matrices": (
+        lambda m: over(m).wide(ramp(3, 3, 3)),
+        "choose for 'c':",
+        lambda m: over(m).wide(fp.vcast(ramp(3, 3, 3), "float3")),
+        ramp(3, 3, 3)[..., 0],
+    ),
     "fields of two structs": (
         lambda m: over(m).kind({"power": 2.0}),
         "add '_type': 'Moon'",
