@@ -33,11 +33,7 @@ class Statements:
         lines: list[str] = []
         for each in body.nodes:
             node = self._canonical(each)
-            if (
-                node.op.name == "select"
-                and node.operands[1] is node.operands[2]
-                and node.operands[1].type is node.results[0].type
-            ):
+            if node.op.name == "select" and node.operands[1] is node.operands[2] and _keeps_type(node, 1):
                 self._same[node.results[0]] = node.operands[1]
                 self.names[node.results[0]] = self.names[node.operands[1]]
                 continue
