@@ -293,7 +293,8 @@ def returned(trace: OpenTrace, given: Any, path: str) -> Value:
     if dims is not None and not is_spread(value):
         left = value.rank - filled_axes(value, want) - len(dims)
         dims += tuple(range(max(dims, default=-1) + 1, max(dims, default=-1) + 1 + left))
-    if want is value.type and (dims is None or list(dims) == sorted(dims)):
+    open_type = value.weak and known.type is not None  # a number is uploaded as what else is computed with it wants it
+    if want is value.type and not open_type and (dims is None or list(dims) == sorted(dims)):
         check_axes("return", value, ArgMap(dims), loc)
         return value
     return trace.cast(value, want, ArgMap(dims), loc)

@@ -81,6 +81,8 @@ def _atan2(y: Val, x: Val) -> Val:
     _, ((a, ea), (b, eb)) = aligned(*as_float(y, x)[1])
     if np.any((np.abs(a) <= ea) & (np.abs(b) <= eb)):
         raise Refused("no angle")
+    if np.any((a == 0) & (b <= 0)):
+        raise Refused("an angle that the sign of zero decides, which drivers do not keep")
     return _smooth(np.arctan2, 500, 1e-4)(y, x)
 
 
@@ -97,7 +99,15 @@ def _lerp(a: Val, b: Val, t: Val) -> Val:
 def _fract(x: Val) -> Val:
     found = steps(lambda x: x - np.floor(x))(x)  # comes back to where it was: the corners of a wide error say nothing
     _, (x,) = as_float(x)
-    return Val(found.scalar, found.comp, found.v, np.where(np.broadcast_to(x.e, x.v.shape) > 0.25, np.inf, found.e), found.weak)
+    e = np.where(np.broadcast_to(x.e, x.v.shape) > 0.25, np.inf, found.e)
+    return make(found.scalar, found.comp, found.v, e, found.weak)
+
+
+def _sqrt(x: Val) -> Val:
+    """Of a number that may be below zero or not, nothing is known."""
+    found = _smooth(np.sqrt, 4)(x)
+    _, (x,) = as_float(x)
+    return Val(found.scalar, found.comp, found.v, np.where((x.e > 0) & (x.v - x.e < 0), np.inf, found.e), found.weak)
 
 
 def _step(edge: Val, x: Val) -> Val:
@@ -155,7 +165,7 @@ UNARY: dict[str, Meaning] = {
     "log": _smooth(np.log, 32, 4e-6),
     "log2": _smooth(np.log2, 32, 4e-6),
     "log10": _smooth(np.log10, 32, 4e-6),
-    "sqrt": _smooth(lambda x: np.sqrt(np.maximum(x, 0)) + np.where(x < -1e-3, np.nan, 0), 4),
+    "sqrt": _sqrt,
     "rsqrt": _smooth(lambda x: 1 / np.sqrt(x), 8),
     "floor": steps(np.floor),
     "ceil": steps(np.ceil),

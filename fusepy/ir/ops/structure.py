@@ -210,8 +210,11 @@ class Index(Op):
 
 
 def has_select(type: Type) -> bool:
-    """Whether Slang's ``select`` compiles for a type on CUDA, too: there it is for floats, bools and integers of 32 bits."""
-    return type.dtype is None or type.dtype.kind not in "iu" or type.dtype.itemsize == 4
+    """Whether Slang's ``select`` compiles for a type on CUDA, too: there it is for floats, integers of 32 bits, vectors of bools.
+
+    Of two bools ``&`` makes an int there, which beside a bool fits no ``select``.
+    """
+    return type is not BOOL and (type.dtype is None or type.dtype.kind not in "iu" or type.dtype.itemsize == 4)
 
 
 def select_apart(test: str, a: str, b: str, type: Type) -> str:
