@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.oracle import IN, OUT, Signature
 from fusepy.ir.types import Kind
-from fusepy.place import user_line
+from fusepy.location import user_line
 
 if TYPE_CHECKING:
     from fusepy.backend.oracle import SlangOracle

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fusepy.errors import ArgumentError, ShapeError
-from fusepy.place import user_line
+from fusepy.location import user_line
 
 Axis = int | Sequence[int] | None
 

@@ -24,8 +24,8 @@ from fusepy.ir.oracle import OUT
 from fusepy.ir.refusals import MOST_SHOWN
 from fusepy.ir.resolve import resolve_call
 from fusepy.ir.types import SCALARS, Kind, Type
+from fusepy.location import user_line
 from fusepy.open_trace import OpenTrace
-from fusepy.place import user_line
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device

@@ -20,10 +20,10 @@ from fusepy.ir.oracle import Param, parts
 from fusepy.ir.refusals import wrong_members
 from fusepy.ir.resolve import member_offer
 from fusepy.ir.types import Kind, Type, pair_of
+from fusepy.location import user_line
 from fusepy.mapping import AS_A_WHOLE, Mapped
 from fusepy.nested import Tree, check_finite, is_nested, naming
 from fusepy.open_trace import OpenTrace
-from fusepy.place import user_line
 from fusepy.struct_choice import list_type, struct_type
 from fusepy.traced import Traced
 

@@ -14,7 +14,7 @@ from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.recorder import check_encoder
 from fusepy.choices import by_name, call_group, conformance_list, constant_list, thread_group
 from fusepy.errors import ArgumentError, did_you_mean
-from fusepy.place import user_line
+from fusepy.location import user_line
 from fusepy.setup import NO_SETUP, CallContext, Setup, given, hook_of, merged, no_global
 from fusepy.trace import current_trace
 

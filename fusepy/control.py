@@ -20,7 +20,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.control import grid_rank
 from fusepy.ir.promotion import promote
 from fusepy.ir.types import BOOL, INT, Kind, Type
-from fusepy.place import user_line
+from fusepy.location import user_line
 from fusepy.results import flatten, leaf_paths, outline
 from fusepy.trace import Trace, current_trace
 from fusepy.traced import Traced

@@ -13,8 +13,8 @@ from fusepy.backend.values import freeze, shown
 from fusepy.binding import after_hooks, bound
 from fusepy.choices import integers
 from fusepy.errors import ArgumentError, FusepyError
+from fusepy.location import user_line
 from fusepy.pending import PENDING, before_effects
-from fusepy.place import user_line
 from fusepy.setup import NO_SETUP, Setup, no_global
 from fusepy.trace import current_trace
 

@@ -57,7 +57,7 @@ class FusepyError(Exception):
           hint:     slice it
     """
 
-    user_line: ClassVar[staticmethod[[], str | None]] = staticmethod(lambda: None)  # see `fusepy/place.py`, which sets it
+    user_line: ClassVar[staticmethod[[], str | None]] = staticmethod(lambda: None)  # see `fusepy/location.py`, which sets it
     is_placed: ClassVar[bool] = True  # whether it says where in the user's program it was made, if nobody says more
     below: str = ""  # where inside a nested argument it happened, ``.position.z``, while it travels up to the argument's name
 

@@ -19,7 +19,7 @@ from fusepy.generators import (
     check_seed,
     check_warmup,
 )
-from fusepy.place import user_line
+from fusepy.location import user_line
 from fusepy.trace import current_trace
 from fusepy.traced import Traced
 from fusepy.views import integers

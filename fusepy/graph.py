@@ -11,8 +11,8 @@ from fusepy.chart import Chart
 from fusepy.dot import dot
 from fusepy.errors import GraphError
 from fusepy.fuse import FusedFunction
+from fusepy.location import user_line
 from fusepy.nodes import GraphValue, Use, several, wrong_count
-from fusepy.place import user_line
 from fusepy.skeleton import spots
 from fusepy.wiring import Wiring
 from fusepy.wiring_chart import wiring_chart

@@ -15,8 +15,8 @@ from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import OPS
 from fusepy.lazytensor import Call, LazyTensor
+from fusepy.location import at_line, line_of
 from fusepy.pending import RECORDER, waiting
-from fusepy.place import at_line, line_of
 from fusepy.recast import TrailingMismatch
 from fusepy.recorded import Recording
 from fusepy.results import hand_back

@@ -13,10 +13,10 @@ from fusepy.backend.block import Block
 from fusepy.delivery import shape_of
 from fusepy.joint import run
 from fusepy.lazytensor import Call, Group, LazyTensor, Output, joined
+from fusepy.location import user_place
 from fusepy.mapping import Mapped, unmapped
 from fusepy.nested import flat
 from fusepy.pending import PENDING, RECORDER, waiting
-from fusepy.place import user_place
 from fusepy.placing import warn_narrowed
 from fusepy.recordings import Recordable, Result
 from fusepy.results import hand_back

@@ -12,7 +12,7 @@ from fusepy.element import Element
 from fusepy.errors import ArgumentError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_dims
 from fusepy.ir.types import Kind, Type
-from fusepy.place import user_line
+from fusepy.location import user_line
 from fusepy.symbolic import Numberless
 from fusepy.tensor import Tensor
 

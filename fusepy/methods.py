@@ -10,8 +10,8 @@ from fusepy.ir.names import is_identifier
 from fusepy.ir.ops.structure import swizzle
 from fusepy.ir.oracle import member_types
 from fusepy.ir.types import Kind, Type
+from fusepy.location import user_line
 from fusepy.open_trace import OpenTrace
-from fusepy.place import user_line
 from fusepy.traced import BINARY, COMPARISONS, UNARY
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from fusepy.ir.names import check_function_name, check_identifier, split_path
 from fusepy.ir.oracle import THIS
 from fusepy.ir.types import Kind, Type
 from fusepy.loaded import Loaded
+from fusepy.location import user_line
 from fusepy.namespace import Namespace
 from fusepy.nodes import Node, Use, several, wrong_count
-from fusepy.place import user_line
 from fusepy.reload import forget_programs, reread
 from fusepy.trace import current_trace
 from fusepy.traced import Traced

@@ -7,9 +7,9 @@ from typing import Any
 
 from fusepy.caller import Caller
 from fusepy.errors import GraphError, UnknownNameError, did_you_mean
+from fusepy.location import user_line
 from fusepy.module import as_module
 from fusepy.nodes import Node
-from fusepy.place import user_line
 
 
 class NodeLibrary(Mapping[str, Node]):

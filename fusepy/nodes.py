@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from fusepy.errors import GraphError
-from fusepy.place import user_line
+from fusepy.location import user_line
 from fusepy.skeleton import fill, leaves_like, spots
 from fusepy.symbolic import Symbolic
 

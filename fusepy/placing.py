@@ -19,8 +19,8 @@ from fusepy.ir.graph import Graph, Value
 from fusepy.ir.ops.power import refuse_negative
 from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.types import Type
+from fusepy.location import user_place
 from fusepy.mapping import Mapped, unmapped
-from fusepy.place import user_place
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:

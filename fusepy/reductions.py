@@ -25,8 +25,8 @@ from fusepy.ir.hints import python_name
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import SCANS, Fold
 from fusepy.ir.types import BOOL
+from fusepy.location import user_line
 from fusepy.mapping import Mapped
-from fusepy.place import user_line
 from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace
 from fusepy.traced import Traced

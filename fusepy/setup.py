@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.backend.values import freeze
 from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
-from fusepy.place import user_line
+from fusepy.location import user_line
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device

@@ -31,10 +31,10 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.power import refuse_negative
 from fusepy.ir.oracle import OUT
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
+from fusepy.location import user_line
 from fusepy.mapping import AS_A_WHOLE, Mapped
 from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
 from fusepy.nested import Tree, check_finite, rebuilt
-from fusepy.place import user_line
 from fusepy.symbolic import TRACING, Symbolic, misplaced
 from fusepy.tensor import Tensor
 from fusepy.traced import Traced

@@ -12,8 +12,8 @@ import numpy as np
 from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNameError
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Kind, Type
+from fusepy.location import line_in, user_line
 from fusepy.open_trace import OpenTrace
-from fusepy.place import line_in, user_line
 from fusepy.symbolic import Numberless, Symbolic
 
 

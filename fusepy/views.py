@@ -15,7 +15,7 @@ import numpy as np
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import check_rank
 from fusepy.ir.strides import contiguous_strides, is_contiguous
-from fusepy.place import user_line
+from fusepy.location import user_line
 
 View = tuple[tuple[int, ...], tuple[int, ...], int]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fusepy.errors import CycleError, GraphError
+from fusepy.location import at_line, user_line
 from fusepy.nodes import GraphValue, Use, origin_of, wiring_of
-from fusepy.place import at_line, user_line
 from fusepy.skeleton import fill, spots
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from fusepy.place import at_line, user_line
+from fusepy.location import at_line, user_line
 
 
 def here() -> int:

@@ -15,7 +15,7 @@ import slangpy as spy
 from fusepy.errors import ArgumentError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type
-from fusepy.place import user_line
+from fusepy.location import user_line
 from fusepy.trace import current_trace
 from fusepy.traced import Traced
 

@@ -11,7 +11,7 @@ from fusepy.ir.graph import Node
 from fusepy.ir.ops.base import Componentwise
 from fusepy.ir.ops.folds import fold_at
 from fusepy.ir.types import Kind, Type
-from fusepy.place import user_line
+from fusepy.location import user_line
 
 _TAKEN = ("cast", "construct", "matmul", "along", "expand", "slang.call")  # of user functions some work; the driver says which
 
