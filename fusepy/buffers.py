@@ -19,10 +19,10 @@ from fusepy.errors import AmbiguousCallError, FusepyError, UnsupportedArgumentEr
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import BUFFER
 from fusepy.ir.graph import Value
-from fusepy.ir.hints import python_name, python_type
 from fusepy.ir.oracle import OUT
-from fusepy.ir.refusals import MOST_SHOWN
-from fusepy.ir.resolve import resolve_call
+from fusepy.ir.resolve.hints import python_name, python_type
+from fusepy.ir.resolve.refusals import MOST_SHOWN
+from fusepy.ir.resolve.resolve import resolve_call
 from fusepy.ir.types import SCALARS, Kind, Type
 from fusepy.location import user_line
 from fusepy.open_trace import OpenTrace

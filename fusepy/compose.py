@@ -12,13 +12,13 @@ from fusepy.errors import ArgumentError, FusepyError, ShapeError, UnknownNameErr
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.containers import BUFFER, is_spread
 from fusepy.ir.graph import Attr, Node, Value
-from fusepy.ir.hints import components_hint, is_scalar_array
-from fusepy.ir.offers import describe
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.oracle import Param, parts
-from fusepy.ir.refusals import wrong_members
-from fusepy.ir.resolve import member_offer
+from fusepy.ir.resolve.hints import components_hint, is_scalar_array
+from fusepy.ir.resolve.offers import describe
+from fusepy.ir.resolve.refusals import wrong_members
+from fusepy.ir.resolve.resolve import member_offer
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.location import user_line
 from fusepy.mapping import AS_A_WHOLE, Mapped

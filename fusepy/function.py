@@ -15,8 +15,8 @@ from fusepy.choices import constants_of
 from fusepy.entry_point import Dispatch, dispatch, thread_count
 from fusepy.errors import ArgumentError, GraphError
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.offers import fill
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
+from fusepy.ir.resolve.offers import fill
 from fusepy.loaded import Loaded
 from fusepy.mapping import Mapped
 from fusepy.nested import check_finite, is_nested, leaves_of, naming

@@ -14,7 +14,7 @@ from fusepy.backend.runtime import Device
 from fusepy.caller import Caller
 from fusepy.compose import returned
 from fusepy.errors import ArgumentError, FusepyError, did_you_mean
-from fusepy.ir.refusals import none_error
+from fusepy.ir.resolve.refusals import none_error
 from fusepy.mapping import unmapped
 from fusepy.nested import flat, is_nested, leaves_of, naming
 from fusepy.nodes import Use, several

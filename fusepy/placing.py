@@ -14,8 +14,8 @@ from fusepy.backend.marshals.array import check_narrower
 from fusepy.backend.marshals.constant import array_components
 from fusepy.backend.marshals.number import is_cast
 from fusepy.errors import FusepyError, PrecisionWarning
-from fusepy.ir.exponents import given_exponents
 from fusepy.ir.graph import Graph, Value
+from fusepy.ir.ops.exponents import given_exponents
 from fusepy.ir.ops.power import refuse_negative
 from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.types import Type

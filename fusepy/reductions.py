@@ -21,9 +21,9 @@ from fusepy.host_arrays import as_array
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Attr, Value
-from fusepy.ir.hints import python_name
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import SCANS, Fold
+from fusepy.ir.resolve.hints import python_name
 from fusepy.ir.types import BOOL
 from fusepy.location import user_line
 from fusepy.mapping import Mapped

@@ -8,10 +8,10 @@ from typing import Any
 
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.offers import describe
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.oracle import OUT, Oracle
-from fusepy.ir.resolve import Resolution
+from fusepy.ir.resolve.offers import describe
+from fusepy.ir.resolve.resolve import Resolution
 from fusepy.ir.types import VOID, Type
 from fusepy.recorded import Recording
 

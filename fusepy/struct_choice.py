@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.refusals import implementing, say_struct
+from fusepy.ir.resolve.refusals import implementing, say_struct
 from fusepy.ir.types import Kind, Type
 from fusepy.nested import Tree
 

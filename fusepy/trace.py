@@ -26,10 +26,10 @@ from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
 from fusepy.ir.builder import Builder
 from fusepy.ir.containers import BUFFER, is_spread
 from fusepy.ir.graph import Attr, Graph, Value
-from fusepy.ir.offers import describe
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.power import refuse_negative
 from fusepy.ir.oracle import OUT
+from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.location import user_line
 from fusepy.mapping import AS_A_WHOLE, Mapped

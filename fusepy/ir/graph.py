@@ -15,8 +15,8 @@ from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Array, Attr, Value
 
 if TYPE_CHECKING:
-    from fusepy.ir.answer import Resolution
     from fusepy.ir.oracle import Oracle
+    from fusepy.ir.resolve.answer import Resolution
 
 
 class Op:

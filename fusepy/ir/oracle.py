@@ -106,7 +106,7 @@ class Oracle(Protocol):
     """Questions about the functions and types of the modules of one graph; a callee is ``(module alias, name)``.
 
     Attributes:
-        settled: what `ir.resolve` has found out about whole calls, which passes and the verifier ask for again and again;
+        settled: what `ir.resolve.resolve` has found out about whole calls, which passes and the verifier ask for again and again;
             ``None`` where nothing is kept.
     """
 

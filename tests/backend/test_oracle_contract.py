@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from fusepy.errors import UnknownNameError
-from fusepy.ir.offers import show
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle
+from fusepy.ir.resolve.offers import show
 from fusepy.ir.types import Type
 from tests.fake_oracle import SOURCE, FakeOracle
 

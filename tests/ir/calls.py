@@ -8,7 +8,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.parse import parse_graph
-from fusepy.ir.resolve import Resolution, resolve_call
+from fusepy.ir.resolve.resolve import Resolution, resolve_call
 from tests.reference import ORACLE
 
 

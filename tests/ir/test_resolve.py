@@ -9,8 +9,8 @@ from fusepy.errors import (
     ResolveError,
 )
 from fusepy.ir.graph import Value
-from fusepy.ir.offers import show
-from fusepy.ir.resolve import resolve_call
+from fusepy.ir.resolve.offers import show
+from fusepy.ir.resolve.resolve import resolve_call
 from tests.fake_oracle import FakeOracle
 from tests.ir.calls import operands, resolve
 from tests.reference import ORACLE

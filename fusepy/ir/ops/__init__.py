@@ -1,4 +1,7 @@
-"""The operations of the IR: a registry of `Op` objects by name. A new operation is one object in one of these files."""
+"""The operations of the IR: a registry of `Op` objects by name. A new operation is one object in one of these files.
+
+Imports what `ir` may import, and `ir`.
+"""
 
 from fusepy.ir.graph import Op
 from fusepy.ir.ops.arithmetic import OPERATORS

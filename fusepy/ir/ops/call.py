@@ -8,7 +8,7 @@ from fusepy.errors import VerifyError
 from fusepy.ir.graph import Node, Op, Value, declare
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import IN, INOUT, OUT, Oracle
-from fusepy.ir.resolve import Resolution, resolve_call
+from fusepy.ir.resolve.resolve import Resolution, resolve_call
 from fusepy.ir.value import Array
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from fusepy.errors import NoMatchError, VerifyError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Op, Value, grid_rank
-from fusepy.ir.hints import components_hint, is_scalar_array
 from fusepy.ir.ops.folds import Fold, Functions, axes_of, folded, scanned
 from fusepy.ir.oracle import IN, Oracle
-from fusepy.ir.resolve import resolve_call
+from fusepy.ir.resolve.hints import components_hint, is_scalar_array
+from fusepy.ir.resolve.resolve import resolve_call
 from fusepy.ir.types import Type
 from fusepy.ir.value import Array
 

@@ -10,7 +10,7 @@ import numpy as np
 from fusepy.errors import VerifyError
 from fusepy.ir.graph import Node, Op, Value, declare
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.resolve import Resolution, resolve_members
+from fusepy.ir.resolve.resolve import Resolution, resolve_members
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.ir.value import Array
 

@@ -9,13 +9,13 @@ import numpy as np
 from fusepy.errors import TraceError, UnknownNameError, did_you_mean
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Op, Value
-from fusepy.ir.hints import components_hint, is_scalar_array
-from fusepy.ir.offers import describe
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, construct, convert, shaped
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.oracle import Oracle, enum_scalar, member_types
 from fusepy.ir.promotion import promote
 from fusepy.ir.ranges import check_range
+from fusepy.ir.resolve.hints import components_hint, is_scalar_array
+from fusepy.ir.resolve.offers import describe
 from fusepy.ir.resources import casts_texel
 from fusepy.ir.types import BOOL, Kind, Type
 from fusepy.ir.value import Array

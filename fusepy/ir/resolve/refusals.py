@@ -1,4 +1,4 @@
-"""Why a call was refused: the messages of `ir.resolve`."""
+"""Why a call was refused: the messages of `ir.resolve.resolve`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, NoMatchError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.hints import binding_hint, components_hint, is_scalar_array, mapping_hint, python_name, python_type
-from fusepy.ir.offers import Offer, array_offers, describe, exact, fill, fitting, show
 from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
+from fusepy.ir.resolve.hints import binding_hint, components_hint, is_scalar_array, mapping_hint, python_name, python_type
+from fusepy.ir.resolve.offers import Offer, array_offers, describe, exact, fill, fitting, show
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Dims, Value
 from fusepy.ir.whole import spelled

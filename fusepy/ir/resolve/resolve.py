@@ -11,13 +11,13 @@ import itertools
 from collections.abc import Sequence
 
 from fusepy.errors import ShapeError
-from fusepy.ir.answer import Resolution
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.narrowing import Narrowing, is_default, narrowed
-from fusepy.ir.offers import Offer, exact, fill, fitting, named_offers, offers_of, whole_offers
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, parts
-from fusepy.ir.questions import bindings
-from fusepy.ir.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
+from fusepy.ir.resolve.answer import Resolution
+from fusepy.ir.resolve.offers import Offer, exact, fill, fitting, named_offers, offers_of, whole_offers
+from fusepy.ir.resolve.questions import bindings
+from fusepy.ir.resolve.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
 from fusepy.ir.types import VOID, Kind, Type, pair_of
 from fusepy.ir.value import Value
 from fusepy.ir.whole import has_extents, least, writes

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from fusepy.errors import ResolveError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.narrowing import Narrowing, narrowed
-from fusepy.ir.offers import Offer, array_offers, exact, fill, fitting, fixed_offers, named_offers, offers_of
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
+from fusepy.ir.resolve.offers import Offer, array_offers, exact, fill, fitting, fixed_offers, named_offers, offers_of
 from fusepy.ir.types import FLOAT, HALF, INT, Type
 from fusepy.ir.value import Value
 

@@ -1,4 +1,4 @@
-"""What to pass instead: the hints of `ir.refusals`. A conversion is proposed only where the call would take it."""
+"""What to pass instead: the hints of `ir.resolve.refusals`. A conversion is proposed only where the call would take it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import math
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import MEMORY, TEXTURES, is_stored
-from fusepy.ir.offers import cast_offers
 from fusepy.ir.oracle import INOUT, Oracle, Param, enum_scalar, parts
+from fusepy.ir.resolve.offers import cast_offers
 from fusepy.ir.resources import casts_texel, channels
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Value
