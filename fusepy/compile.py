@@ -40,8 +40,8 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import unmapped
 from fusepy.no_extents import NoExtents
-from fusepy.passes import run_pipeline
 from fusepy.passes.effects import is_pure
+from fusepy.passes.pipeline import run_pipeline
 from fusepy.passes.split import split_region
 from fusepy.placing import Place, number_checks, place_of, warn_narrowed
 from fusepy.recordable import check_recordable

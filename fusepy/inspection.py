@@ -17,7 +17,7 @@ from fusepy.compile import Program
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.strides import contiguous_strides
-from fusepy.passes import PIPELINE, run_pipeline
+from fusepy.passes.pipeline import PIPELINE, run_pipeline
 from fusepy.reasons import Neighbours, label, neighbours
 from fusepy.recorded import Recording
 from fusepy.tensor import Tensor

@@ -21,7 +21,7 @@ from fusepy.backend.target import Target
 from fusepy.element import Element
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Kind, Type
-from fusepy.passes import run_pipeline
+from fusepy.passes.pipeline import run_pipeline
 from tests.reference import ORACLE
 
 GOLDEN = Path(__file__).parent / "golden"

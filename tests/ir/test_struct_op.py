@@ -16,7 +16,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Type
 from fusepy.ir.verify import verify
-from fusepy.passes import run_pipeline
+from fusepy.passes.pipeline import run_pipeline
 from tests.fake_oracle import FUNCTIONS, RAY
 from tests.reference import ORACLE, meaning
 

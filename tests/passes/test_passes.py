@@ -20,8 +20,8 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.interpret import interpret
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.verify import verify
-from fusepy.passes import PIPELINE, Pass, run_pipeline
 from fusepy.passes.effects import is_pure
+from fusepy.passes.pipeline import PIPELINE, Pass, run_pipeline
 from fusepy.passes.rewrite import substitute
 from fusepy.passes.split import split_region
 from fusepy.reasons import label, neighbours
@@ -189,7 +189,7 @@ def test_the_pipeline_verifies_what_it_is_given() -> None:
 
 
 def test_the_pipeline_verifies_what_a_pass_makes(monkeypatch: pytest.MonkeyPatch) -> None:
-    import fusepy.passes as passes
+    import fusepy.passes.pipeline as passes
 
     bad = Pass("bad", lambda graph, oracle: graph.replace(nodes=()), "resolved", "resolved")
     monkeypatch.setattr(passes, "PIPELINE", (PIPELINE[0], bad))
