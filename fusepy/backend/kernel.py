@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.cachefile import unsealed
+from fusepy.backend.cache.files import unsealed
 from fusepy.backend.comparisons import check_comparisons
 from fusepy.backend.compiler import Program, digest_name
 from fusepy.backend.diagnostics import clean, unbuilt

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import slangpy as spy
 
-from fusepy.backend.cache import DiskCache
-from fusepy.backend.cachefile import sealed, unsealed
+from fusepy.backend.cache.disk import DiskCache
+from fusepy.backend.cache.files import sealed, unsealed
 from fusepy.backend.compiler import Compiler
 from fusepy.backend.counters import Counters
 from fusepy.backend.facts import FACTS_VERSION, Facts

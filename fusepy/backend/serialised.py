@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fusepy.backend.cache import DiskCache
-from fusepy.backend.cachefile import Entry, sealed
+from fusepy.backend.cache.disk import DiskCache
+from fusepy.backend.cache.files import Entry, sealed
 from fusepy.backend.session import Session
 from fusepy.backend.source import ModuleSource
 

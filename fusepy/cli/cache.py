@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from fusepy.backend.cache import DiskCache
+from fusepy.backend.cache.disk import DiskCache
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusepy.backend import cachefile
-from fusepy.backend.cache import DiskCache, Entry, default_folder
+from fusepy.backend.cache import files as cachefile
+from fusepy.backend.cache.disk import DiskCache, Entry, default_folder
 from fusepy.errors import CacheWarning
 
 pytestmark = pytest.mark.req("S3")
@@ -47,7 +47,8 @@ def test_what_is_put_comes_back_in_another_process_too(folder: Path):
     DiskCache(folder).put("key", HEADER, PAYLOAD)
     assert DiskCache(folder).get("key") == Entry(HEADER, PAYLOAD)
     code = (
-        f"from pathlib import Path; from fusepy.backend.cache import DiskCache; e = DiskCache(Path({str(folder)!r})).get('key')"
+        f"from pathlib import Path; from fusepy.backend.cache.disk import DiskCache; e = "
+        f"DiskCache(Path({str(folder)!r})).get('key')"
     )
     out = subprocess.run(
         [sys.executable, "-c", f"{code}; print(e.header, len(e.payload['spirv']))"], capture_output=True, text=True, cwd=ROOT
@@ -215,8 +216,8 @@ def test_what_is_in_flight_at_exit_is_written(folder: Path):
     code = f"""
 import atexit, shutil, tempfile, time
 from pathlib import Path
-from fusepy.backend.cache import DiskCache
-from fusepy.backend.cachefile import Entry
+from fusepy.backend.cache.disk import DiskCache
+from fusepy.backend.cache.files import Entry
 cache = DiskCache(Path({str(folder)!r}))
 scratch = Path(tempfile.mkdtemp())
 atexit.register(shutil.rmtree, scratch)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.cachefile import _DIGEST_BYTES, _MAGIC, _NUMBERS, Entry, _pack, unsealed
+from fusepy.backend.cache.files import _DIGEST_BYTES, _MAGIC, _NUMBERS, Entry, _pack, unsealed
 from tests.functions import F32
 
 SOURCE = "struct R { float3 a; int b; }; float g(R r) { return r.a.x + r.b; } float3 f(float3 x) { return x + 1; }"
@@ -144,7 +144,7 @@ PLACES: dict[str, Callable[[Path], Any]] = {
 @pytest.mark.skipif(os.name == "nt", reason="pipes and links are those of POSIX")
 @pytest.mark.parametrize("place", PLACES)
 def test_what_is_no_file_in_the_place_of_an_entry(place: str, cold: Cold, tmp_path: Path) -> None:
-    from fusepy.backend.cache import DiskCache
+    from fusepy.backend.cache.disk import DiskCache
 
     folder = tmp_path / "cache"
     cache = DiskCache(folder)

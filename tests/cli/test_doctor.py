@@ -11,7 +11,7 @@ import pytest
 
 from fusepy import cli
 from fusepy.backend import probe as probing
-from fusepy.backend.cache import DiskCache
+from fusepy.backend.cache.disk import DiskCache
 from fusepy.backend.probe import Probe, best, probe
 from fusepy.cli import cache, doctor, main
 from fusepy.errors import DeviceError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fusepy as fp
-from fusepy.backend.cache import DiskCache
+from fusepy.backend.cache.disk import DiskCache
 from tests.fuzz.faults import FAULTS, PROGRAMS, Fault
 from tests.fuzz.run import Runner
 from tests.fuzz.shrink import means

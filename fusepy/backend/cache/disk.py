@@ -1,6 +1,6 @@
 """The disk cache: one file per entry, safe between processes, and healing.
 
-A damaged or foreign file is a miss that heals; see `backend.cachefile`.
+A damaged or foreign file is a miss that heals; see `backend.cache.files`.
 
 Processes need no lock: a file is written under a temporary name in the same folder and renamed, so a reader sees a whole file or
 none. It is not synced, because what a power failure leaves behind fails its digest.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fusepy.backend.cachefile import ENTRY, Entry, Files
+from fusepy.backend.cache.files import ENTRY, Entry, Files
 
 
 @dataclass(frozen=True, slots=True)

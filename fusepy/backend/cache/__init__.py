@@ -1,0 +1,4 @@
+"""The disk cache: files that survive a process.
+
+Imports `errors`.
+"""
