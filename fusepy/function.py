@@ -9,7 +9,7 @@ from fusepy.arity import result_counts
 from fusepy.backend.options import NO_OPTIONS
 from fusepy.backend.raw import RawKernel
 from fusepy.backend.runtime import Device
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.caller import Caller
 from fusepy.choices import constants_of
 from fusepy.entry_point import Dispatch, dispatch, thread_count

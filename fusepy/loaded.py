@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.sources.source import ModuleSource
 
 
 class Loaded:

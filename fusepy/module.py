@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from fusepy.backend.constructors import numbers_as, recorded
-from fusepy.backend.foreign import module_parts
 from fusepy.backend.runtime import Device, open_devices
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.sources.slangpy_modules import module_parts
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.device import as_device, default_device
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean

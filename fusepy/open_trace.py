@@ -13,7 +13,7 @@ from fusepy.ir.types import Type
 if TYPE_CHECKING:
     from fusepy.backend.oracle import SlangOracle
     from fusepy.backend.runtime import Device
-    from fusepy.backend.source import ModuleSource
+    from fusepy.backend.sources.source import ModuleSource
 
 
 class OpenTrace(Protocol):

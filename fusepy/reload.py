@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fusepy.backend.runtime import Device
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 
 

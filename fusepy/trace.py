@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fusepy.backend.options import Options
     from fusepy.backend.oracle import SlangOracle
     from fusepy.backend.runtime import Device
-    from fusepy.backend.source import ModuleSource
+    from fusepy.backend.sources.source import ModuleSource
     from fusepy.setup import Setup
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend import lacking
+from fusepy.backend.sources import lacking
 from fusepy.ir.ops.doubles import FUNCTIONS
 from tests import exact
 

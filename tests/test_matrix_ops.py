@@ -13,7 +13,7 @@ from fusepy.backend import comparisons
 from fusepy.backend.comparisons import suspicion
 from fusepy.backend.diagnostics import unbuilt
 from fusepy.backend.facts import Facts
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.types import Type
 
 NUMBERS = [[1, 2, 3, 7], [0, np.nan, np.inf, -np.inf], [-1, -0.0, 5.5, -2.5]]

@@ -19,8 +19,8 @@ from collections.abc import Collection, Iterator, Sequence
 import slangpy as spy
 
 from fusepy.backend.facts import Facts
-from fusepy.backend.lacking import own_texts
-from fusepy.backend.source import ModuleSource, bare
+from fusepy.backend.sources.lacking import own_texts
+from fusepy.backend.sources.source import ModuleSource, bare
 from fusepy.errors import CompileError
 
 TIMEOUT = 120.0  # seconds for the other process; a kernel takes some

@@ -16,10 +16,10 @@ from pathlib import Path
 import slangpy as spy
 
 from fusepy.backend.diagnostics import advice, clean
-from fusepy.backend.lacking import CODE, check, check_buffers
 from fusepy.backend.serialised import Binaries, Import, collect, folder_of, unpack
 from fusepy.backend.session import Session, Sessions
-from fusepy.backend.source import ModuleSource, imports, line_directive
+from fusepy.backend.sources.lacking import CODE, check, check_buffers
+from fusepy.backend.sources.source import ModuleSource, imports, line_directive
 from fusepy.errors import CompileError
 from fusepy.ir.whole import LIBRARIES
 

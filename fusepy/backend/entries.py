@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import slangpy as spy
 
-from fusepy.backend.source import ModuleSource, bare
+from fusepy.backend.sources.source import ModuleSource, bare
 from fusepy.errors import CompileError
 
 _BETWEEN = r"(?:\s|//[^\n]*\n|/\*.*?\*/)*"

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import slangpy as spy
 
 from fusepy.backend.parameters import slot_of
-from fusepy.backend.reads import reachable, reached_from, texts_of
 from fusepy.backend.slots import Binding, PlainSlot, Slot, Staged
+from fusepy.backend.sources.reachable import reachable, reached_from, texts_of
 from fusepy.errors import ArgumentError
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
-    from fusepy.backend.source import ModuleSource
+    from fusepy.backend.sources.source import ModuleSource
 
 _NEVER: Any = object()
 

@@ -19,11 +19,11 @@ from fusepy.backend.diagnostics import clean, unbuilt
 from fusepy.backend.emit import EMITTER_VERSION, KernelSource
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads_of_calls
 from fusepy.backend.operand import BLOCK, Field
-from fusepy.backend.reads import texts_of
 from fusepy.backend.resources import Resources
 from fusepy.backend.runtime import Device
 from fusepy.backend.serialised import entry_of, imports_from
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.sources.reachable import texts_of
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.backend.tuning import GROUPS_PER_ROW
 from fusepy.errors import CompileError
 

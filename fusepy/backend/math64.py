@@ -9,7 +9,7 @@ import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from fusepy.backend.libraries import FOLDER
+from fusepy.backend.sources.libraries import FOLDER
 from fusepy.ir.ops.doubles import PREFIX
 from fusepy.ir.ops.math import KEEPS_NAN
 from fusepy.ir.ops.power import PREFIX as POWERS

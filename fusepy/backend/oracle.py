@@ -14,16 +14,16 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.compiler import Compiler
-from fusepy.backend.defaults import default_number
 from fusepy.backend.entries import with_entry_points
 from fusepy.backend.facts import Facts
 from fusepy.backend.layouts import globals_of, layout_of, members_of
-from fusepy.backend.libraries import array_name, is_array, seen
 from fusepy.backend.overloads import PICK, Callee, RawAnswer, conforms, found, kind_of
-from fusepy.backend.prices import price
-from fusepy.backend.reads import reachable, texts_of
-from fusepy.backend.source import ModuleSource
-from fusepy.backend.symbols import Symbols, own_overloads, symbols_of
+from fusepy.backend.sources.defaults import default_number
+from fusepy.backend.sources.libraries import array_name, is_array, seen
+from fusepy.backend.sources.prices import price
+from fusepy.backend.sources.reachable import reachable, texts_of
+from fusepy.backend.sources.source import ModuleSource
+from fusepy.backend.sources.symbols import Symbols, own_overloads, symbols_of
 from fusepy.errors import UnknownNameError, did_you_mean
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import THIS, Answer, Field, Layout, Param, Signature

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import slangpy as spy
 
-from fusepy.backend.libraries import array_name, is_array
+from fusepy.backend.sources.libraries import array_name, is_array
 from fusepy.errors import InvalidNameError
 from fusepy.ir.names import check_function_name, split_path
 from fusepy.ir.oracle import IN, INOUT, OUT, THIS

@@ -13,15 +13,15 @@ from fusepy.backend.comparisons import check_comparisons
 from fusepy.backend.compiler import digest_name
 from fusepy.backend.entries import RENAMED, renamed, with_entry_points, without_entry_points
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads
-from fusepy.backend.libraries import array_name, is_array
 from fusepy.backend.options import Options
 from fusepy.backend.slots import Staged
+from fusepy.backend.sources.libraries import array_name, is_array
 from fusepy.errors import ArgumentError, CompileError, ShapeError, UnknownNameError, did_you_mean
 from fusepy.ir.whole import LIBRARIES
 
 if TYPE_CHECKING:
     from fusepy.backend.runtime import Device
-    from fusepy.backend.source import ModuleSource
+    from fusepy.backend.sources.source import ModuleSource
 
 _PREFIX = "fz_p_"  # parameters of a wrapped function, kept apart from the user's globals
 _COUNT = "fz_threads"

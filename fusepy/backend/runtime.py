@@ -27,7 +27,7 @@ from fusepy.backend.oracle import SlangOracle
 from fusepy.backend.pool import Pool
 from fusepy.backend.queue import Queue
 from fusepy.backend.recorder import outlive
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.backend.strided_copy import StridedCopies
 from fusepy.backend.target import Target
 from fusepy.backend.transfer import Transfer

@@ -19,7 +19,7 @@ from typing import Any
 from fusepy.backend.cache.disk import DiskCache
 from fusepy.backend.cache.files import Entry, sealed
 from fusepy.backend.session import Session
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.sources.source import ModuleSource
 
 _MODULE = "module"  # what the payload of an import's entry is called
 _SUFFIX = ".slang-module"

@@ -19,9 +19,9 @@ from typing import Any, cast
 
 import slangpy as spy
 
-from fusepy.backend.lacking import suspect
 from fusepy.backend.lost import Lost
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.sources.lacking import suspect
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError
 
 KERNELS_PER_SESSION = 64

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from fusepy.backend.shims import Shims
-from fusepy.backend.source import line_directive
+from fusepy.backend.sources.source import line_directive
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import Control
 

@@ -310,7 +310,7 @@ def test_what_the_variants_differ_in() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_slang_takes_it(name: str, device: Any) -> None:
     """The golden texts are no fiction: the compiler accepts them together with the declarations that the fake speaks of."""
-    from fusepy.backend.source import ModuleSource
+    from fusepy.backend.sources.source import ModuleSource
     from tests.fake_oracle import SOURCE
 
     if CASES[name].target == "cuda" and device.target.kind != "cuda":

@@ -20,10 +20,10 @@ from fusepy.backend.emit_reduce import emit_fold
 from fusepy.backend.fold_variant import FoldShape, FoldVariant
 from fusepy.backend.folds import Accumulator, accumulator_text
 from fusepy.backend.kernel import build_kernel
-from fusepy.backend.libraries import FOLDER
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.operand import Variant
 from fusepy.backend.reduce_plan import ReducePlan, make_plan
+from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.target import Target
 from fusepy.element import Element
 from fusepy.ir.graph import Node

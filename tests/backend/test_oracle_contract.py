@@ -19,7 +19,7 @@ pytestmark = pytest.mark.req("V1")
 @pytest.fixture(scope="session")
 def slang() -> Oracle:
     """The compiler's own answers about `SOURCE`."""
-    from fusepy.backend.source import ModuleSource
+    from fusepy.backend.sources.source import ModuleSource
     from fusepy.device import init_device
 
     return init_device().oracle({"m": ModuleSource.make("m", SOURCE)})

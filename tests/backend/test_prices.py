@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fusepy.backend.prices import MOST, price
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.sources.prices import MOST, price
+from fusepy.backend.sources.source import ModuleSource
 
 pytestmark = pytest.mark.req("C8")
 SOURCE = """

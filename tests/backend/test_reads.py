@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.reads import reached_from
+from fusepy.backend.sources.reachable import reached_from
 
 # what `f` is, and whether it reads the global `gain`
 TEXTS = {

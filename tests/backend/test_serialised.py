@@ -17,7 +17,7 @@ import fusepy as fp
 from fusepy.backend import comparisons
 from fusepy.backend.compiler import Compiler
 from fusepy.backend.session import Sessions
-from fusepy.backend.source import ModuleSource
+from fusepy.backend.sources.source import ModuleSource
 from tests.functions import F32
 
 FILES = {

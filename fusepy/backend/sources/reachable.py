@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fusepy.backend.free_names import declared_in, free_names
-from fusepy.backend.source import ModuleSource, bare
+from fusepy.backend.sources.free_names import declared_in, free_names
+from fusepy.backend.sources.source import ModuleSource, bare
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ATTRIBUTE = re.compile(r"\[[^\]]*\]")

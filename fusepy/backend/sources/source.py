@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fusepy.backend.libraries import INCLUDE_DIRS
+from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.errors import ArgumentError, CompileError, InvalidNameError
 from fusepy.ir.names import check_identifier
 

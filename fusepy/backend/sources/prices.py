@@ -12,9 +12,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fusepy.backend.libraries import INCLUDE_DIRS
-from fusepy.backend.reads import functions, texts_of
-from fusepy.backend.source import ModuleSource, bare
+from fusepy.backend.sources.libraries import INCLUDE_DIRS
+from fusepy.backend.sources.reachable import functions, texts_of
+from fusepy.backend.sources.source import ModuleSource, bare
 from fusepy.ir.names import split_path
 
 OPERATION = 0.25  # an operator, or a function of Slang that is one or a few instructions

@@ -18,7 +18,7 @@ from fusepy.errors import InvalidNameError
 from fusepy.ir.types import Type
 from fusepy.ir.whole import FAMILIES
 
-FOLDER = Path(__file__).resolve().parents[1] / "slang"
+FOLDER = Path(__file__).resolve().parents[2] / "slang"
 INCLUDE_DIRS = (str(FOLDER), str(spy.SHADER_PATH))  # searched last, so that a user's own files come first
 
 _METHODS = {"fusepy": ("_is_fusepy_array",), "slangpy": ("__slangpy_load", "__slangpy_store")}

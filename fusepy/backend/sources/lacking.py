@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.libraries import INCLUDE_DIRS
-from fusepy.backend.source import ModuleSource, bare, imports
+from fusepy.backend.sources.libraries import INCLUDE_DIRS
+from fusepy.backend.sources.source import ModuleSource, bare, imports
 from fusepy.errors import CompileError
 
 # instructions of GLSL.std.450 that are for 16 and 32 bits, and the functions of Slang's that become one
