@@ -11,7 +11,7 @@ from fusepy.ir.types import Kind
 from fusepy.location import user_line
 
 if TYPE_CHECKING:
-    from fusepy.backend.oracle import SlangOracle
+    from fusepy.backend.slang.oracle import SlangOracle
 
 
 class Given(Protocol):

@@ -11,8 +11,8 @@ from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.oracle import SlangOracle
     from fusepy.backend.runtime import Device
+    from fusepy.backend.slang.oracle import SlangOracle
     from fusepy.backend.sources.source import ModuleSource
 
 

@@ -41,8 +41,8 @@ from fusepy.traced import Traced
 
 if TYPE_CHECKING:
     from fusepy.backend.options import Options
-    from fusepy.backend.oracle import SlangOracle
     from fusepy.backend.runtime import Device
+    from fusepy.backend.slang.oracle import SlangOracle
     from fusepy.backend.sources.source import ModuleSource
     from fusepy.setup import Setup
 

@@ -215,7 +215,9 @@ def test_every_instruction_that_spirv_lacks_is_known(monkeypatch: pytest.MonkeyP
     calls = " + ".join(f"{n}(x, y)" if n in (*TWO, "powr") else f"{n}(x)" for n in names)
     m = fp.Module.load_from_source(fp.default_device(), "total", f"double total(double x, double y) {{ return {calls}; }}")
     words: list[int] = []
-    monkeypatch.setattr("fusepy.backend.compiler.check", lambda _, file, __: words.extend(np.fromfile(file, "<u4").tolist()))
+    monkeypatch.setattr(
+        "fusepy.backend.slang.compiler.check", lambda _, file, __: words.extend(np.fromfile(file, "<u4").tolist())
+    )
     m.total(0.5, 0.25)
     assert set(lacking.lacking(words)) == set(lacking.INSTRUCTIONS)
 

@@ -9,10 +9,10 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
-from fusepy.backend import comparisons
-from fusepy.backend.comparisons import suspicion
-from fusepy.backend.diagnostics import unbuilt
-from fusepy.backend.facts import Facts
+from fusepy.backend.slang import comparisons
+from fusepy.backend.slang.comparisons import suspicion
+from fusepy.backend.slang.diagnostics import unbuilt
+from fusepy.backend.slang.facts import Facts
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.types import Type
 

@@ -13,7 +13,7 @@ PROGRAM = """
 import gc, os, time, weakref
 import numpy as np
 import fusepy as fp
-from fusepy.backend import session
+from fusepy.backend.slang import session
 
 SOURCE = "struct S { float3 a; float b; }; float f(float x) { return x + NUMBER; } float g(S s) { return s.b; }"
 ones = np.ones(1000, "f4")

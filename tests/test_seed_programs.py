@@ -774,7 +774,7 @@ def test_001_new_features_of_slang() -> None:
 @pytest.mark.req("V1")
 def test_001_resolution_without_signatures(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the parameter types hidden Slang's answers are all there is."""
-    from fusepy.backend import oracle as asked
+    from fusepy.backend.slang import oracle as asked
     from fusepy.ir.oracle import Param, Signature
 
     source = """

@@ -16,17 +16,17 @@ import slangpy as spy
 
 from fusepy.backend.cache.disk import DiskCache
 from fusepy.backend.cache.files import sealed, unsealed
-from fusepy.backend.compiler import Compiler
 from fusepy.backend.counters import Counters
-from fusepy.backend.facts import FACTS_VERSION, Facts
 from fusepy.backend.idle import give, leave_to_parent, settle
 from fusepy.backend.live import Live
 from fusepy.backend.lost import Lost, lost_error
 from fusepy.backend.native_methods import NativeMethods
-from fusepy.backend.oracle import SlangOracle
 from fusepy.backend.pool import Pool
 from fusepy.backend.queue import Queue
 from fusepy.backend.recorder import outlive
+from fusepy.backend.slang.compiler import Compiler
+from fusepy.backend.slang.facts import FACTS_VERSION, Facts
+from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.backend.strided_copy import StridedCopies
 from fusepy.backend.target import Target

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.compiler import Compiler, digest_name
 from fusepy.backend.counters import Counters
 from fusepy.backend.queue import Queue
+from fusepy.backend.slang.compiler import Compiler, digest_name
 from fusepy.backend.target import Target
 
 Axis = tuple[int, int, int]  # extent, bytes from one to the next in the source, and in the target

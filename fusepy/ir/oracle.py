@@ -1,6 +1,6 @@
 """What the compiler asks Slang, and the shape of the answers.
 
-One implementation touches reflection (`backend.oracle`); tests use a fake one that a contract test holds to it. Nothing
+One implementation touches reflection (`backend.slang.oracle`); tests use a fake one that a contract test holds to it. Nothing
 else in fusepy knows Slang's conversion or overload rules.
 """
 

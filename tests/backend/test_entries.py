@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fusepy.backend.entries import RENAMED, marked, renamed, with_entry_points, without_entry_points
+from fusepy.backend.slang.entry_points import RENAMED, marked, renamed, with_entry_points, without_entry_points
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 

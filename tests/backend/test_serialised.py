@@ -14,9 +14,9 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
-from fusepy.backend import comparisons
-from fusepy.backend.compiler import Compiler
-from fusepy.backend.session import Sessions
+from fusepy.backend.slang import comparisons
+from fusepy.backend.slang.compiler import Compiler
+from fusepy.backend.slang.session import Sessions
 from fusepy.backend.sources.source import ModuleSource
 from tests.functions import F32
 

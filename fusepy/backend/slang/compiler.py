@@ -15,9 +15,9 @@ from pathlib import Path
 
 import slangpy as spy
 
-from fusepy.backend.diagnostics import advice, clean
-from fusepy.backend.serialised import Binaries, Import, collect, folder_of, unpack
-from fusepy.backend.session import Session, Sessions
+from fusepy.backend.slang.diagnostics import advice, clean
+from fusepy.backend.slang.serialised import Binaries, Import, collect, folder_of, unpack
+from fusepy.backend.slang.session import Session, Sessions
 from fusepy.backend.sources.lacking import CODE, check, check_buffers
 from fusepy.backend.sources.source import ModuleSource, imports, line_directive
 from fusepy.errors import CompileError

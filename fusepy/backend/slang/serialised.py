@@ -18,7 +18,7 @@ from typing import Any
 
 from fusepy.backend.cache.disk import DiskCache
 from fusepy.backend.cache.files import Entry, sealed
-from fusepy.backend.session import Session
+from fusepy.backend.slang.session import Session
 from fusepy.backend.sources.source import ModuleSource
 
 _MODULE = "module"  # what the payload of an import's entry is called

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import slangpy as spy
 
-from fusepy.backend.facts import Facts
+from fusepy.backend.slang.facts import Facts
 from fusepy.backend.sources.lacking import own_texts
 from fusepy.backend.sources.source import ModuleSource, bare
 from fusepy.errors import CompileError
@@ -192,7 +192,7 @@ def _survives(kind: spy.DeviceType, arguments: tuple[object, ...]) -> bool:
         raise CompileError(what, saw="an empty sys.executable", hint=f"set sys.executable; or {hint}")
     try:
         child = subprocess.run(
-            [sys.executable, "-c", "from fusepy.backend.comparisons import trial; trial()"],
+            [sys.executable, "-c", "from fusepy.backend.slang.comparisons import trial; trial()"],
             input=pickle.dumps((sys.path, kind.name, arguments)),
             capture_output=True,
             check=False,
@@ -205,7 +205,7 @@ def _survives(kind: spy.DeviceType, arguments: tuple[object, ...]) -> bool:
 
 def trial() -> None:
     """What the other process does: compiles what stands in its standard input."""
-    from fusepy.backend.compiler import Compiler
+    from fusepy.backend.slang.compiler import Compiler
 
     path, kind, arguments = pickle.load(sys.stdin.buffer)
     sys.path[:] = path
