@@ -2,13 +2,14 @@
 
 import typing as _typing
 
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.open import create_device, default_device, init_device
+from fusepy.backend.device.stats import Stats, clear_cache, stats
 from fusepy.backend.marshals import Marshal
 from fusepy.backend.marshals.base import Description
-from fusepy.backend.runtime import Device
 from fusepy.batchable import Batchable, is_batchable_like
 from fusepy.control import cond, fori_loop, while_loop
 from fusepy.cursor import BufferCursor, ElementCursor
-from fusepy.device import create_device, default_device, init_device
 from fusepy.entry_point import Dispatch
 from fusepy.errors import (
     AmbiguousCallError,
@@ -98,7 +99,6 @@ from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, re
 from fusepy.resolution import Resolved, resolve
 from fusepy.setup import CallContext
 from fusepy.signature import register
-from fusepy.stats import Stats, clear_cache, stats
 from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct
 from fusepy.tensor import Tensor
 

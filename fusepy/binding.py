@@ -6,13 +6,13 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from fusepy.backend.recorder import Written, recording_into
+from fusepy.backend.device.recorder import Written, recording_into
 from fusepy.compile import Program
 from fusepy.nested import flat
 from fusepy.setup import Bindings, CallContext, Setup, joined, no_global
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 
 def run(setup: Setup, caller: Any, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:

@@ -28,7 +28,7 @@ from fusepy.location import user_line
 from fusepy.open_trace import OpenTrace
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
     from fusepy.tensor import Tensor
 
 _WHOLE = (Kind.RESOURCE, Kind.POINTER)

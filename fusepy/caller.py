@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.options import NO_OPTIONS, Options
-from fusepy.backend.recorder import is_encoder, misplaced
 from fusepy.backend.targets import Into, into
 from fusepy.binding import SetUpProgram, run
 from fusepy.compile import Program

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fusepy.aos import ArgumentView
+from fusepy.backend.device.recorder import Written
 from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.emit_reduce import emit_fold
 from fusepy.backend.fold_variant import FoldVariant
@@ -20,7 +21,6 @@ from fusepy.backend.operand import Variant
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
-from fusepy.backend.recorder import Written
 from fusepy.backend.reduce_plan import FoldsApart, make_plan
 from fusepy.backend.schedule import Schedule
 from fusepy.backend.shims import used_names

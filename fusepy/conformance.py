@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.backend.device.open import default_device
 from fusepy.backend.marshals import ACCESSES, MARSHALS, Marshal
 from fusepy.backend.marshals.base import Description
-from fusepy.device import default_device
 from fusepy.errors import FusepyError
 from fusepy.fuse import fuse
 from fusepy.generators import Grid

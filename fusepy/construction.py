@@ -19,7 +19,7 @@ from fusepy.storage import Storage
 from fusepy.views import as_shape, numbers, reshaped
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Made = TypeVar("Made", bound=Storage)

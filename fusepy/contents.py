@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from fusepy.aos import as_structs
-from fusepy.backend.recorder import Written
-from fusepy.backend.strided_copy import Side
+from fusepy.backend.device.recorder import Written
+from fusepy.backend.device.strided_copy import Side
 from fusepy.element import Element, scalar_type
 from fusepy.errors import ShapeError, TraceError, UnsupportedArgumentError
 from fusepy.host_arrays import as_array
@@ -22,7 +22,7 @@ from fusepy.symbolic import TRACING
 from fusepy.views import broadcast
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Made = TypeVar("Made", bound=Storage)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fusepy.backend.bound import Bound
+from fusepy.backend.device.bound import Bound
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.recorder import Written
 from fusepy.backend.marshals import MARSHALS
 from fusepy.backend.marshals.torch_tensor import in_cuda
-from fusepy.backend.recorder import Written
-from fusepy.backend.runtime import Device
 from fusepy.backend.targets import Into, Target
 from fusepy.detours import Detours
 from fusepy.element import Element

@@ -12,7 +12,7 @@ from fusepy.ir.oracle import Layout, Oracle
 from fusepy.ir.types import BOOL, SCALARS, Kind, Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 
 class Element:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from fusepy.backend.recorder import Written, check_encoder, recording_into
+from fusepy.backend.device.recorder import Written, check_encoder, recording_into
 from fusepy.backend.values import freeze, shown
 from fusepy.binding import after_hooks, bound
 from fusepy.choices import integers
@@ -19,8 +19,8 @@ from fusepy.setup import NO_SETUP, Setup, no_global
 from fusepy.trace import current_trace
 
 if TYPE_CHECKING:
+    from fusepy.backend.device.device import Device
     from fusepy.backend.raw import RawKernel
-    from fusepy.backend.runtime import Device
 
 
 class Dispatched(Protocol):

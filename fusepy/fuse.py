@@ -9,8 +9,8 @@ from typing import Any, cast, overload
 
 import numpy as np
 
-from fusepy.backend.recorder import is_encoder, misplaced
-from fusepy.backend.runtime import Device
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.caller import Caller
 from fusepy.compose import returned
 from fusepy.errors import ArgumentError, FusepyError, did_you_mean

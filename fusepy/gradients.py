@@ -11,7 +11,7 @@ from fusepy.ir.types import Type
 from fusepy.storage import Storage
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 Made = TypeVar("Made", bound=Storage)
 

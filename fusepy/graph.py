@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from fusepy.backend.runtime import Device
+from fusepy.backend.device.device import Device
 from fusepy.chart import Chart
 from fusepy.dot import dot
 from fusepy.errors import GraphError

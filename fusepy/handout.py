@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.marshals import torch_tensor
 from fusepy.backend.marshals.foreign import SlangpyResults, slangpy_tensor_class
 from fusepy.backend.marshals.resource import adopt_buffer, is_buffer
-from fusepy.backend.runtime import Device
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
 from fusepy.host_arrays import mask_error

@@ -24,7 +24,7 @@ from fusepy.tensor import Tensor
 from fusepy.trace import Trace
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 PROGRAMS = 256  # structures that are remembered per device
 

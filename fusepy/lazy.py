@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from fusepy.backend.block import Block
+from fusepy.backend.device.block import Block
 from fusepy.delivery import shape_of
 from fusepy.joint import run
 from fusepy.lazytensor import Call, Group, LazyTensor, Output, joined
@@ -23,7 +23,7 @@ from fusepy.results import hand_back
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
     from fusepy.compile import Program
 
 

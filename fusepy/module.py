@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from fusepy.backend.constructors import numbers_as, recorded
-from fusepy.backend.runtime import Device, open_devices
+from fusepy.backend.device.device import Device, open_devices
+from fusepy.backend.device.open import as_device, default_device
 from fusepy.backend.sources.slangpy_modules import module_parts
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.device import as_device, default_device
 from fusepy.element import Element
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
 from fusepy.function import Function

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fusepy.aos import as_structs
-from fusepy.device import as_device
+from fusepy.backend.device.open import as_device
 from fusepy.element import Element, element_of
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.foreign_memory import from_dlpack

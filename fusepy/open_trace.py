@@ -11,7 +11,7 @@ from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
     from fusepy.backend.slang.oracle import SlangOracle
     from fusepy.backend.sources.source import ModuleSource
 

@@ -24,7 +24,7 @@ from fusepy.mapping import Mapped, unmapped
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 Place = Callable[[Any], Any]
 

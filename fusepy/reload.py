@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fusepy.backend.runtime import Device
+from fusepy.backend.device.device import Device
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 

@@ -15,7 +15,7 @@ from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
 from fusepy.location import user_line
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 Hook = Callable[["CallContext"], object]
 

@@ -17,7 +17,7 @@ from fusepy.mapping import Mapped
 from fusepy.nested import check_finite
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 _NUMBERS = {float: FLOAT, int: INT, bool: BOOL}
 _ARRAY = re.compile(r"(Tensor|List)<(.+)>\[([\d?, ]*)\]\Z")

@@ -13,8 +13,8 @@ from fusepy.ir.types import Type
 from fusepy.views import View
 
 if TYPE_CHECKING:
-    from fusepy.backend.block import Block
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.block import Block
+    from fusepy.backend.device.device import Device
     from fusepy.foreign_block import Foreign
 
 Self = TypeVar("Self", bound="Storage")

@@ -13,9 +13,9 @@ import fusepy.gradients as gradients
 import fusepy.recast as recast
 import fusepy.sharing as sharing
 import fusepy.views as views
+from fusepy.backend.device.open import as_device
 from fusepy.construction import constructed
 from fusepy.cursor import BufferCursor
-from fusepy.device import as_device
 from fusepy.element import element_of
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.ranges import check_range

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fusepy.arity import bind
+from fusepy.backend.device.open import default_device
 from fusepy.backend.marshals import marshal_of
 from fusepy.backend.options import NO_OPTIONS
 from fusepy.buffers import check_elements, chosen, elements_of
 from fusepy.compose import as_struct_input, call_map, check_axes, check_loose, closed, passed
-from fusepy.device import default_device
 from fusepy.errors import (
     ArgumentError,
     FusepyError,
@@ -40,8 +40,8 @@ from fusepy.tensor import Tensor
 from fusepy.traced import Traced
 
 if TYPE_CHECKING:
+    from fusepy.backend.device.device import Device
     from fusepy.backend.options import Options
-    from fusepy.backend.runtime import Device
     from fusepy.backend.slang.oracle import SlangOracle
     from fusepy.backend.sources.source import ModuleSource
     from fusepy.setup import Setup

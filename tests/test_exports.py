@@ -78,7 +78,7 @@ class Block:
             raise ImportError(name)
 sys.meta_path.insert(0, Block())
 import fusepy
-from fusepy import device
+from fusepy.backend.device import open as device
 assert device._default is None
 """
     run = subprocess.run(

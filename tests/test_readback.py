@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.transfer import Transfer
+from fusepy.backend.device.transfer import Transfer
 from tests.functions import F32, same
 
 TYPES = ["bool", "int8_t", "uint8_t", "int16_t", "uint16_t", "int", "uint", "int64_t", "uint64_t", "half", "float", "double"]

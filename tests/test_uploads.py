@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend import pool, transfer
-from fusepy.backend.transfer import PIECE_BYTES, Transfer
+from fusepy.backend.device import pool, transfer
+from fusepy.backend.device.transfer import PIECE_BYTES, Transfer
 from tests.effort import python_calls
 from tests.functions import F32
 

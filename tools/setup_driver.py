@@ -29,7 +29,7 @@ def _load(path: str) -> ModuleType:
 
 
 drivers = _load("fusepy/cli/drivers.py")
-probing = _load("fusepy/backend/probe.py")
+probing = _load("fusepy/backend/device/probe.py")
 
 
 def choose_suite(system: drivers.System, candidate: str | None) -> str | None:

@@ -20,7 +20,7 @@ from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 POINT = "_point"  # behind the name of a texture: the sampler with which fusepy reads its texels
 _HINT = "use the Vulkan device of this machine, or a Tensor"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from fusepy.backend.arraynames import ArrayNames
 from fusepy.backend.coordinates import decoded, linear_index
+from fusepy.backend.device.target import Target
 from fusepy.backend.math64 import with_own_modules
 from fusepy.backend.matrices import is_narrow
 from fusepy.backend.operand import BLOCK, Access, Field, Operand, Variant, is_split, parts, pointee, reach, to_storage
@@ -21,7 +22,6 @@ from fusepy.backend.shims import called_names, make_shims
 from fusepy.backend.sinks import declare_resource, sinks_of
 from fusepy.backend.squares import square_kernel
 from fusepy.backend.statements import Statements
-from fusepy.backend.target import Target
 from fusepy.backend.tiles import tiled_kernel
 from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose, is_light
 from fusepy.errors import ArgumentError

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from fusepy.backend.arraynames import ArrayNames
 from fusepy.backend.coordinates import decoded, linear_index
+from fusepy.backend.device.target import Target
 from fusepy.backend.emit import RegionKernel
 from fusepy.backend.fold_operands import accumulators_of, epilogue_operands, join_graph
 from fusepy.backend.fold_variant import FoldVariant
@@ -16,7 +17,6 @@ from fusepy.backend.folds import NOWHERE, accumulator_text
 from fusepy.backend.intrinsics import unhidden
 from fusepy.backend.operand import BLOCK, Access, Field, Operand, from_storage, is_split, join, parts, pointee, reach
 from fusepy.backend.options import Options
-from fusepy.backend.target import Target
 from fusepy.backend.tuning import Shape
 from fusepy.ir.graph import Graph, Node, declare
 from fusepy.ir.ops.control import block

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fusepy.backend.bound import Bound
+from fusepy.backend.device.bound import Bound
+from fusepy.backend.device.device import Device
 from fusepy.backend.operand import Operand
 from fusepy.backend.overlap import shares
-from fusepy.backend.runtime import Device
 from fusepy.element import Element
 from fusepy.errors import ShapeError
 from fusepy.tensor import Tensor

@@ -18,7 +18,7 @@ from fusepy.backend.sources.reachable import reachable, reached_from, texts_of
 from fusepy.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
     from fusepy.backend.sources.source import ModuleSource
 
 _NEVER: Any = object()

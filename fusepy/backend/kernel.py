@@ -13,11 +13,11 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.cache.files import unsealed
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit import EMITTER_VERSION, KernelSource
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads_of_calls
 from fusepy.backend.operand import BLOCK, Field
 from fusepy.backend.resources import Resources
-from fusepy.backend.runtime import Device
 from fusepy.backend.slang.comparisons import check_comparisons
 from fusepy.backend.slang.compiler import Program, digest_name
 from fusepy.backend.slang.diagnostics import clean, unbuilt

@@ -6,7 +6,7 @@ from typing import Any
 
 import slangpy as spy
 
-from fusepy.backend.bound import Bound
+from fusepy.backend.device.bound import Bound
 from fusepy.storage import Storage, overlap
 
 

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit import region_operands
 from fusepy.backend.given import Given
 from fusepy.backend.kernel import Kernel
@@ -20,7 +21,6 @@ from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.whole import check_written, written
 from fusepy.backend.operand import Field, Operand, Variant, reach
 from fusepy.backend.rows import SLACK, walk_for
-from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe, make_recipe
 from fusepy.backend.sinks import sinks_of
 from fusepy.backend.squares import squares_of

@@ -20,7 +20,7 @@ from fusepy.errors import ArgumentError, CompileError, ShapeError, UnknownNameEr
 from fusepy.ir.whole import LIBRARIES
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
     from fusepy.backend.sources.source import ModuleSource
 
 _PREFIX = "fz_p_"  # parameters of a wrapped function, kept apart from the user's globals

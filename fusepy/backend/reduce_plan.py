@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.fold_operands import epilogue_operands, members_of
 from fusepy.backend.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.fold_tuning import copies_of
@@ -21,7 +22,6 @@ from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.matrices import check_matrices
 from fusepy.backend.operand import Field, Operand, Variant, reach
 from fusepy.backend.plan import LINEAR_LIMIT, Plan
-from fusepy.backend.runtime import Device
 from fusepy.backend.shapes import Recipe
 from fusepy.element import Element
 from fusepy.errors import FusepyError, ShapeError

@@ -21,7 +21,7 @@ from fusepy.sharing import memory_of
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 _Usage = spy.TextureUsage
 

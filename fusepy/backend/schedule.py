@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fusepy.backend.bound import Bound
+from fusepy.backend.device.bound import Bound
 from fusepy.backend.overlap import shares
 from fusepy.backend.replay import Likeness, Replay, likeness
 from fusepy.backend.steps import Step, place_barriers
@@ -17,9 +17,9 @@ from fusepy.errors import ShapeError
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
+    from fusepy.backend.device.device import Device
     from fusepy.backend.kernel import Launch
     from fusepy.backend.plan import Plan
-    from fusepy.backend.runtime import Device
 
 Shapes = Sequence[tuple[int, ...]]
 CHECKED = 256

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
-from fusepy.backend.recorder import Recorder
+from fusepy.backend.device.recorder import Recorder
 
 if TYPE_CHECKING:
+    from fusepy.backend.device.device import Device
     from fusepy.backend.plan import Plan
-    from fusepy.backend.runtime import Device
 
 RUNS = 9
 ENOUGH_S = 0.5  # no further run begins after so long

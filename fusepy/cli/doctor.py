@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 
-from fusepy.backend.probe import TYPES, Probe, best, probe_all
+from fusepy.backend.device.probe import TYPES, Probe, best, probe_all
 from fusepy.cli import drivers
 from fusepy.cli.cache import CacheFacts, cache_facts, held_text
 from fusepy.cli.version import version

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.backend.device.target import Target
 from fusepy.backend.emit_reduce import emit_fold
 from fusepy.backend.fold_variant import FoldShape, FoldVariant
 from fusepy.backend.folds import Accumulator, accumulator_text
@@ -24,7 +25,6 @@ from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.operand import Variant
 from fusepy.backend.reduce_plan import ReducePlan, make_plan
 from fusepy.backend.sources.libraries import FOLDER
-from fusepy.backend.target import Target
 from fusepy.element import Element
 from fusepy.ir.graph import Node
 from fusepy.ir.interpret import interpret

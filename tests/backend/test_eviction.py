@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fusepy as fp
-from fusepy.backend import runtime
+from fusepy.backend.device import device as runtime
 from fusepy.backend.slang import session
 from tests.functions import ramp, same
 

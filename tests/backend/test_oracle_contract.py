@@ -19,8 +19,8 @@ pytestmark = pytest.mark.req("V1")
 @pytest.fixture(scope="session")
 def slang() -> Oracle:
     """The compiler's own answers about `SOURCE`."""
+    from fusepy.backend.device.open import init_device
     from fusepy.backend.sources.source import ModuleSource
-    from fusepy.device import init_device
 
     return init_device().oracle({"m": ModuleSource.make("m", SOURCE)})
 
@@ -161,7 +161,7 @@ def test_what_implements_an_interface(oracle: Oracle, interface: str, types: lis
 
 @pytest.mark.parametrize("type", ["Ray", "Sphere", "Disc"])
 def test_layouts(slang: Oracle, type: str) -> None:
-    from fusepy.device import init_device
+    from fusepy.backend.device.open import init_device
 
     if init_device().sgl.info.type.name in ("cpu", "cuda"):
         pytest.skip("these targets lay structs out as C++ does: tail padding is kept, a bool is one byte")

@@ -19,8 +19,8 @@ import slangpy as spy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusepy.backend.block import ALIGNMENT, Block, size_class
-from fusepy.backend.pool import MAX_BUFFER_BYTES, Pool
+from fusepy.backend.device.block import ALIGNMENT, Block, size_class
+from fusepy.backend.device.pool import MAX_BUFFER_BYTES, Pool
 from fusepy.errors import OutOfDeviceMemory, ShapeError
 from tests.effort import python_calls
 
@@ -341,7 +341,7 @@ def test_a_pool_dies_with_its_last_block_and_frees_its_memory(host_device: spy.D
 def test_interpreter_exit_is_silent():
     code = """
 import slangpy as spy
-from fusepy.backend.pool import Pool
+from fusepy.backend.device.pool import Pool
 device = spy.Device(type=spy.DeviceType.vulkan, enable_rhi_validation=False, enable_hot_reload=False)
 pool = Pool(device)
 block = pool.allocate(1000)

@@ -12,8 +12,8 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
-from fusepy.backend import queue as queue_module
-from fusepy.backend.queue import LIMIT, Queue
+from fusepy.backend.device import queue as queue_module
+from fusepy.backend.device.queue import LIMIT, Queue
 from tests.functions import F32, ramp, same
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from fusepy import cli
-from fusepy.backend import probe as probing
 from fusepy.backend.cache.disk import DiskCache
-from fusepy.backend.probe import Probe, best, probe
+from fusepy.backend.device import probe as probing
+from fusepy.backend.device.probe import Probe, best, probe
 from fusepy.cli import cache, doctor, main
 from fusepy.errors import DeviceError
 
@@ -145,7 +145,7 @@ def test_an_install_that_cannot_start_says_its_last_words(monkeypatch: pytest.Mo
 
 
 def test_the_child_prints_one_verdict_and_rejects_unknown_types():
-    child = [sys.executable, "-m", "fusepy.backend.probe"]
+    child = [sys.executable, "-m", "fusepy.backend.device.probe"]
     dead = subprocess.run([*child, "metal" if sys.platform != "darwin" else "d3d12"], capture_output=True, text=True)
     assert dead.returncode == 1
     assert json.loads(dead.stdout.splitlines()[-1])["error"]

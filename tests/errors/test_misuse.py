@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.pool import Pool
+from fusepy.backend.device.pool import Pool
 from fusepy.mapping import Taken
 from fusepy.traced import Numberless
 from tests.functions import F32, ramp, same

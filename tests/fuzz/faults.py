@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from fusepy.backend import emit, folds, pool, schedule
+from fusepy.backend import emit, folds, schedule
+from fusepy.backend.device import pool
 from fusepy.graph import Graph
 from fusepy.handout import HAND_OUT
 from fusepy.ir.ops import OPS, arithmetic, structure

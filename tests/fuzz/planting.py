@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 
 from fusepy.backend import plan, replay
-from fusepy.backend.block import Block, size_class
+from fusepy.backend.device.block import Block, size_class
 from fusepy.ir.ops import OPS
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind, Type

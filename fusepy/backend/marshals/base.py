@@ -15,7 +15,7 @@ from fusepy.ir.types import Type
 from fusepy.ir.value import Dims
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import BOOL, Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 # Slang scalars that a device may lack, with the sgl feature that they need
 _FEATURES = {"half": "half", "double": "double", "int64_t": "int64", "uint64_t": "int64", "int16_t": "int16", "uint16_t": "int16"}

@@ -19,7 +19,7 @@ from fusepy.ir.types import Kind, Type
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 
 def slangpy_tensor_class() -> type:

@@ -14,7 +14,7 @@ from fusepy.generators import Grid, Linspace
 from fusepy.ir.types import FLOAT, INT, Kind, Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 
 class GridMarshal:

@@ -10,7 +10,7 @@ from fusepy.backend.operand import Field, Operand, Variant
 from fusepy.ir.types import VOID, Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 
 class NoneMarshal:

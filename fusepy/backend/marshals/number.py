@@ -14,7 +14,7 @@ from fusepy.errors import RangeError
 from fusepy.ir.types import BOOL, FLOAT, INT, Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 INT64 = Type.parse("int64_t")
 UINT64 = Type.parse("uint64_t")

@@ -14,7 +14,7 @@ from fusepy.generators import Generator
 from fusepy.ir.types import FLOAT, INT, UINT, Kind, Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 
 class GeneratorMarshal:

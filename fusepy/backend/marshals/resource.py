@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
-from fusepy.backend.bound import Bound
+from fusepy.backend.device.bound import Bound
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.operand import BLOCK, Field, Operand, Variant
 from fusepy.element import Element
@@ -19,7 +19,7 @@ from fusepy.ir.types import Kind, Type
 from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 _SAMPLER, _COMPARISON = Type.parse("SamplerState"), Type.parse("SamplerComparisonState")
 _ACCELERATION = Type.parse("RaytracingAccelerationStructure")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fusepy.backend.bound import Bound
 from fusepy.backend.cudatexture import POINT, check_taken, check_texture
+from fusepy.backend.device.bound import Bound
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.operand import BLOCK, Field, Operand, Variant, convert
@@ -16,7 +16,7 @@ from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 
 class TextureMarshal:

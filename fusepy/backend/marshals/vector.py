@@ -15,7 +15,7 @@ from fusepy.backend.operand import BLOCK, Field, Operand, Variant, convert, from
 from fusepy.ir.types import FLOAT, Kind, Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.runtime import Device
+    from fusepy.backend.device.device import Device
 
 Read = Callable[[Any], tuple[Any, ...]]
 

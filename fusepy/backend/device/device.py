@@ -16,22 +16,22 @@ import slangpy as spy
 
 from fusepy.backend.cache.disk import DiskCache
 from fusepy.backend.cache.files import sealed, unsealed
-from fusepy.backend.counters import Counters
-from fusepy.backend.idle import give, leave_to_parent, settle
-from fusepy.backend.live import Live
+from fusepy.backend.device.counters import Counters
+from fusepy.backend.device.idle import give, leave_to_parent, settle
+from fusepy.backend.device.live import Live
+from fusepy.backend.device.native_methods import NativeMethods
+from fusepy.backend.device.pool import Pool
+from fusepy.backend.device.queue import Queue
+from fusepy.backend.device.recorder import outlive
+from fusepy.backend.device.strided_copy import StridedCopies
+from fusepy.backend.device.target import Target
+from fusepy.backend.device.transfer import Transfer
+from fusepy.backend.device.waiting import holds
 from fusepy.backend.lost import Lost, lost_error
-from fusepy.backend.native_methods import NativeMethods
-from fusepy.backend.pool import Pool
-from fusepy.backend.queue import Queue
-from fusepy.backend.recorder import outlive
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.slang.facts import FACTS_VERSION, Facts
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.backend.strided_copy import StridedCopies
-from fusepy.backend.target import Target
-from fusepy.backend.transfer import Transfer
-from fusepy.backend.waiting import holds
 
 MAX_LIVE_PLANS = 256  # with the sessions behind them 640 MB of resident memory, measured with 1,000 functions
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.counters import Counters
-from fusepy.backend.queue import Queue
+from fusepy.backend.device.counters import Counters
+from fusepy.backend.device.queue import Queue
+from fusepy.backend.device.target import Target
 from fusepy.backend.slang.compiler import Compiler, digest_name
-from fusepy.backend.target import Target
 
 Axis = tuple[int, int, int]  # extent, bytes from one to the next in the source, and in the target
 _WORDS = {16: "uint4", 8: "uint2", 4: "uint", 2: "uint16_t", 1: "uint8_t"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from fusepy.backend.runtime import open_devices
-from fusepy.device import as_device
+from fusepy.backend.device.device import open_devices
+from fusepy.backend.device.open import as_device
 from fusepy.errors import DeviceLostError
 
 COUNTERS = ("dispatches", "kernels_compiled", "plan_hits", "plan_misses", "disk_hits", "disk_misses")

@@ -26,8 +26,8 @@ import numpy as np
 import slangpy as spy
 from numpy.typing import NDArray
 
+from fusepy.backend.device.waiting import wait_for_submission
 from fusepy.backend.lost import Lost
-from fusepy.backend.waiting import wait_for_submission
 from fusepy.errors import OutOfDeviceMemory, ShapeError, UnsupportedArgumentError
 
 # 4 pieces of 1 MiB stay in the cache while they are in flight: 4.0 ms for 64 MiB up, 7.5 ms with 4 pieces of 256 KiB or 16 MiB.

@@ -10,9 +10,9 @@ from typing import Any
 
 import slangpy as spy
 
-from fusepy.backend.idle import take
-from fusepy.backend.runtime import Device, open_devices
-from fusepy.backend.selfcheck import selfcheck
+from fusepy.backend.device.device import Device, open_devices
+from fusepy.backend.device.idle import take
+from fusepy.backend.device.selfcheck import selfcheck
 from fusepy.errors import ArgumentError, DeviceError, did_you_mean
 
 _default: Device | None = None

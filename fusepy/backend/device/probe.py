@@ -1,7 +1,8 @@
 """Tries a device type in a process of its own: opens it, runs one real kernel and checks the numbers.
 
 A broken graphics driver often ends the process instead of raising, so nothing that only asks "is there a device?" may open one
-itself. ``python -m fusepy.backend.probe vulkan`` is the child and prints one line of JSON; `probe` starts it and reads that line.
+itself. ``python -m fusepy.backend.device.probe vulkan`` is the child and prints one line of JSON; `probe` starts it and reads
+that line.
 """
 
 # slangpy's stubs leave their arrays and paths without parameters.
@@ -65,7 +66,7 @@ def probe(type: str, timeout: float = 60.0) -> Probe:
         type: a slangpy device type: "vulkan", "cuda", "metal", "d3d12" or "cpu".
         timeout: seconds until a silent driver is given up.
     """
-    command = [sys.executable, "-m", "fusepy.backend.probe", type]
+    command = [sys.executable, "-m", "fusepy.backend.device.probe", type]
     try:
         child = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -104,7 +105,7 @@ def _attempt(report: Probe, log: list[str]) -> None:
     _enter(report, "import")
     import slangpy as spy
 
-    from fusepy.backend.selfcheck import selfcheck
+    from fusepy.backend.device.selfcheck import selfcheck
 
     report.slang = spy.SLANG_BUILD_TAG
     _silence(log)
@@ -152,7 +153,7 @@ def _enter(report: Probe, stage: str) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the child: prints a line of JSON at each stage, the last one final; exit code 0 when the kernel's result was right."""
-    parser = argparse.ArgumentParser(prog="python -m fusepy.backend.probe", description="Tries one device type.")
+    parser = argparse.ArgumentParser(prog="python -m fusepy.backend.device.probe", description="Tries one device type.")
     parser.add_argument("type", choices=sorted({type for types in _TYPES.values() for type in types}))
     report, log = Probe(parser.parse_args(argv).type), list[str]()
     begin = time.perf_counter()

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import slangpy as spy
 
-from fusepy.backend.bound import Bound
+from fusepy.backend.device.bound import Bound
 from fusepy.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from fusepy.backend.queue import Queue
+    from fusepy.backend.device.queue import Queue
 
 Entry = tuple[Any, list[Any]]
 ENCODERS = (spy.CommandEncoder, spy.ComputePassEncoder, spy.RenderPassEncoder, spy.RayTracingPassEncoder, spy.CommandBuffer)

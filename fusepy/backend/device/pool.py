@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import slangpy as spy
 
-from fusepy.backend.block import ALIGNMENT, Block, Clock, Slab, Span, size_class
+from fusepy.backend.device.block import ALIGNMENT, Block, Clock, Slab, Span, size_class
 from fusepy.backend.lost import Lost
 from fusepy.errors import OutOfDeviceMemory
 

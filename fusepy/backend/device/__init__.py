@@ -1,0 +1,4 @@
+"""One open device: its queue, memory pool, transfers and counters.
+
+Imports `errors`, `ir`, and in `backend`: `cache`, `sources` and `slang`.
+"""
