@@ -7,9 +7,11 @@ from fusepy.backend.device.open import create_device, default_device, init_devic
 from fusepy.backend.device.stats import Stats, clear_cache, stats
 from fusepy.backend.marshals import Marshal
 from fusepy.backend.marshals.base import Description
+from fusepy.backend.memory.cursor import BufferCursor, ElementCursor
+from fusepy.backend.memory.ndbuffer import NDBuffer, NDDifferentiableBuffer
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.batchable import Batchable, is_batchable_like
 from fusepy.control import cond, fori_loop, while_loop
-from fusepy.cursor import BufferCursor, ElementCursor
 from fusepy.entry_point import Dispatch
 from fusepy.errors import (
     AmbiguousCallError,
@@ -91,7 +93,6 @@ from fusepy.math import (
     where,
 )
 from fusepy.module import Module, SlangType, get_function, load, reload_all
-from fusepy.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.node_library import NodeLibrary
 from fusepy.nodes import GraphValue, Node
 from fusepy.outlook import explain
@@ -100,7 +101,6 @@ from fusepy.resolution import Resolved, resolve
 from fusepy.setup import CallContext
 from fusepy.signature import register
 from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct
-from fusepy.tensor import Tensor
 
 if _typing.TYPE_CHECKING:
     from fusepy.backend.spellings import *  # noqa: F403

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
 from fusepy.fields import TYPE
 from fusepy.ir.argmap import ArgMap
 from fusepy.mapping import Mapped
 from fusepy.nested import Tree, check_finite
-from fusepy.tensor import Tensor
 
 
 class Batchable:

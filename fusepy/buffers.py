@@ -2,7 +2,8 @@
 
 A buffer says how large its elements are (``struct_size``) and never what they are. So each type of that size that a parameter
 has, or could have, is tried as the element, beside the buffer as a whole, and Slang says which of these it takes. What is chosen
-becomes an input of its own over the same memory, as an array of numbers does that is read as structs (`fusepy.aos`).
+becomes an input of its own over the same memory, as an array of numbers does that is read as structs
+(`fusepy.backend.memory.structs`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fusepy.aos import ArgumentView
 from fusepy.backend.marshals.resource import adopt_buffer, wrong_size
-from fusepy.element import Element
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.structs import ArgumentView
 from fusepy.errors import AmbiguousCallError, FusepyError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import BUFFER
@@ -29,7 +30,7 @@ from fusepy.open_trace import OpenTrace
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
-    from fusepy.tensor import Tensor
+    from fusepy.backend.memory.tensor import Tensor
 
 _WHOLE = (Kind.RESOURCE, Kind.POINTER)
 _WRITTEN_BYTES = Type.parse("RWByteAddressBuffer")

@@ -6,6 +6,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from fusepy.backend.device.recorder import is_encoder, misplaced
+from fusepy.backend.memory.pending import PENDING, RECORDER
+from fusepy.backend.memory.recast import TrailingMismatch
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.targets import Into, into
 from fusepy.binding import SetUpProgram, run
@@ -19,11 +22,8 @@ from fusepy.mapping import Mapped, cast_numbers, is_struct, plain_spec, spec_of,
 from fusepy.nested import flat, too_deep
 from fusepy.no_extents import NoExtents
 from fusepy.nodes import Node, Use
-from fusepy.pending import PENDING, RECORDER
-from fusepy.recast import TrailingMismatch
 from fusepy.setup import Setup
 from fusepy.signature import KEYS, signature
-from fusepy.tensor import Tensor
 from fusepy.trace import user_line
 
 Self = TypeVar("Self", bound="Caller")

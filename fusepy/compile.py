@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.aos import ArgumentView
 from fusepy.backend.device.recorder import Written
 from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.emit_reduce import emit_fold
@@ -17,6 +16,10 @@ from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, marshal_of
 from fusepy.backend.marshals.torch_tensor import in_cuda
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.structs import ArgumentView
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.texture import is_texture, kind_of
 from fusepy.backend.operand import Variant
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
@@ -27,10 +30,8 @@ from fusepy.backend.shims import used_names
 from fusepy.backend.sinks import sinks_of, with_sinks, without_sinks
 from fusepy.backend.steps import Step
 from fusepy.backend.targets import Into, Target, sinks_for
-from fusepy.backend.texture import is_texture, kind_of
 from fusepy.delivery import Delivery, shape_of
 from fusepy.detours import Detours
-from fusepy.element import Element
 from fusepy.errors import ResolveError, ShapeError
 from fusepy.generators import Grid
 from fusepy.handout import LEADS
@@ -47,7 +48,6 @@ from fusepy.placing import Place, number_checks, place_of, warn_narrowed
 from fusepy.recordable import check_recordable
 from fusepy.recorded import Recording
 from fusepy.results import hand_back
-from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

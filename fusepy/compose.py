@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fusepy.aos import StructView, as_structs
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.structs import StructView, as_structs
 from fusepy.buffers import member_elements
-from fusepy.element import Element
 from fusepy.errors import ArgumentError, FusepyError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.containers import BUFFER, is_spread

@@ -17,6 +17,7 @@ import numpy as np
 from fusepy.backend.device.open import default_device
 from fusepy.backend.marshals import ACCESSES, MARSHALS, Marshal
 from fusepy.backend.marshals.base import Description
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
 from fusepy.fuse import fuse
 from fusepy.generators import Grid
@@ -24,7 +25,6 @@ from fusepy.handout import LEADS
 from fusepy.ir.types import Kind, Type
 from fusepy.mapping import type_of, vcast, vmap, vmapping
 from fusepy.module import Module
-from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 SLOWEST_KEY = 200e-6  # seconds; the key of a Tensor takes 0.1 µs, that of a list of a hundred numbers 20 µs

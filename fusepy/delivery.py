@@ -12,9 +12,13 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written
 from fusepy.backend.marshals import MARSHALS
 from fusepy.backend.marshals.torch_tensor import in_cuda
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.pending import before_effects, before_results
+from fusepy.backend.memory.recast import reinterpret
+from fusepy.backend.memory.storage import overlap
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.targets import Into, Target
 from fusepy.detours import Detours
-from fusepy.element import Element
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.generators import Generator, Grid, Linspace
 from fusepy.handout import HAND_OUT, MAKE, check_type, dimensions, in_grid_order, target_of
@@ -23,10 +27,6 @@ from fusepy.ir.graph import Graph
 from fusepy.ir.oracle import Oracle
 from fusepy.mapping import unmapped
 from fusepy.nested import flat
-from fusepy.pending import before_effects, before_results
-from fusepy.recast import reinterpret
-from fusepy.storage import overlap
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.recorded import Recording

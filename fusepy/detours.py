@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from fusepy.backend.marshals.whole import counted, written
+from fusepy.backend.memory.sharing import memory_of
+from fusepy.backend.memory.storage import overlap
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.operand import Operand
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.mapping import unmapped
-from fusepy.sharing import memory_of
-from fusepy.storage import overlap
-from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.fuse import FusedFunction
 from fusepy.generators import Generator, Grid, Linspace
@@ -16,7 +17,6 @@ from fusepy.ir.ops import OPS
 from fusepy.location import user_line
 from fusepy.mapping import Mapped, unmapped
 from fusepy.nodes import GraphValue, Use
-from fusepy.tensor import Tensor
 from fusepy.trace import current_trace
 from fusepy.traced import BINARY, COMPARISONS, UFUNCS, UNARY, no_array, no_modulus, ufunc_name
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from fusepy.backend.device.recorder import Written, check_encoder, recording_into
+from fusepy.backend.memory.pending import PENDING, before_effects
 from fusepy.backend.values import freeze, shown
 from fusepy.binding import after_hooks, bound
 from fusepy.choices import integers
 from fusepy.errors import ArgumentError, FusepyError
 from fusepy.location import user_line
-from fusepy.pending import PENDING, before_effects
 from fusepy.setup import NO_SETUP, Setup, no_global
 from fusepy.trace import current_trace
 

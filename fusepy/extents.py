@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.texture import is_texture, kind_of
 from fusepy.backend.targets import Into
-from fusepy.backend.texture import is_texture, kind_of
-from fusepy.element import Element
 from fusepy.generators import Generator, Grid
 from fusepy.handout import dimensions
 from fusepy.ir.argmap import UNSAID
 from fusepy.mapping import Mapped, unmapped
 from fusepy.nested import flat
 from fusepy.no_extents import NoExtents
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.compile import Program

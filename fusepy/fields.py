@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from fusepy.backend.marshals import marshal_of, torch_tensor
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.mapping import Mapped
 from fusepy.symbolic import Symbolic
-from fusepy.tensor import Tensor
 
 Fields = Mapping[str, Any]
 TYPE = "_type"

@@ -11,6 +11,7 @@ import numpy as np
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.caller import Caller
 from fusepy.compose import returned
 from fusepy.errors import ArgumentError, FusepyError, did_you_mean
@@ -20,7 +21,6 @@ from fusepy.nested import flat, is_nested, leaves_of, naming
 from fusepy.nodes import Use, several
 from fusepy.recorded import Recording
 from fusepy.results import flatten
-from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace, entered, user_line
 from fusepy.traced import Traced, misused
 from fusepy.unrolled import warn_unrolled

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from fusepy.backend.memory.views import integers
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.generators import (
     CallId,
@@ -22,7 +23,6 @@ from fusepy.generators import (
 from fusepy.location import user_line
 from fusepy.trace import current_trace
 from fusepy.traced import Traced
-from fusepy.views import integers
 
 SEED = 2640457667  # slangpy's
 

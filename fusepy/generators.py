@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.backend.texture import TEXTURE_CLASSES, is_texture, kind_of
+from fusepy.backend.memory.texture import TEXTURE_CLASSES, is_texture, kind_of
+from fusepy.backend.memory.views import integers
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.symbolic import Symbolic
-from fusepy.views import integers
 
 
 class Grid:

@@ -15,12 +15,12 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.marshals import torch_tensor
 from fusepy.backend.marshals.foreign import SlangpyResults, slangpy_tensor_class
 from fusepy.backend.marshals.resource import adopt_buffer, is_buffer
-from fusepy.element import Element
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.host_arrays import mask_error
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
-from fusepy.host_arrays import mask_error
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.types import Type
-from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LEADS = ("tensor", "torch", "slangpy", "numpy", "list", "vector", "scalar")

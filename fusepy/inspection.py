@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fusepy.argument_tree import argument_lines
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.operand import Variant
 from fusepy.backend.plan import Plan
 from fusepy.backend.reduce_plan import ReducePlan
@@ -20,7 +21,6 @@ from fusepy.ir.strides import contiguous_strides
 from fusepy.passes.pipeline import PIPELINE, run_pipeline
 from fusepy.reasons import Neighbours, label, neighbours
 from fusepy.recorded import Recording
-from fusepy.tensor import Tensor
 
 
 def graph_after(recording: Recording, after: str | None) -> Graph:

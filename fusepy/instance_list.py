@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.fields import ACCESSORS, TYPE
 from fusepy.fuse import fuse
@@ -14,7 +15,6 @@ from fusepy.ir.types import Type
 from fusepy.module import SlangType
 from fusepy.nested import leaves_of
 from fusepy.struct import bound, constructed
-from fusepy.tensor import Tensor
 
 
 class InstanceList:

@@ -9,6 +9,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from fusepy.backend.memory.pending import RECORDER, waiting
+from fusepy.backend.memory.recast import TrailingMismatch
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.compile import Program
 from fusepy.errors import FusepyError
 from fusepy.ir.graph import Attr, Graph, Node, Value
@@ -16,11 +19,8 @@ from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import OPS
 from fusepy.lazytensor import Call, LazyTensor
 from fusepy.location import at_line, line_of
-from fusepy.pending import RECORDER, waiting
-from fusepy.recast import TrailingMismatch
 from fusepy.recorded import Recording
 from fusepy.results import hand_back
-from fusepy.tensor import Tensor
 from fusepy.trace import Trace
 
 if TYPE_CHECKING:

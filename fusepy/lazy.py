@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from fusepy.backend.device.block import Block
+from fusepy.backend.memory.pending import PENDING, RECORDER, waiting
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.delivery import shape_of
 from fusepy.joint import run
 from fusepy.lazytensor import Call, Group, LazyTensor, Output, joined
 from fusepy.location import user_place
 from fusepy.mapping import Mapped, unmapped
 from fusepy.nested import flat
-from fusepy.pending import PENDING, RECORDER, waiting
 from fusepy.placing import warn_narrowed
 from fusepy.recordings import Recordable, Result
 from fusepy.results import hand_back
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -7,14 +7,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.aos import as_structs
-from fusepy.element import Element
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.structs import as_structs
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_dims
 from fusepy.ir.types import Kind, Type
 from fusepy.location import user_line
 from fusepy.symbolic import Numberless
-from fusepy.tensor import Tensor
 
 AS_A_WHOLE = (Kind.ARRAY, Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)  # what a call takes an array as, which is no conversion
 

@@ -12,9 +12,9 @@ import numpy as np
 from fusepy.backend.constructors import numbers_as, recorded
 from fusepy.backend.device.device import Device, open_devices
 from fusepy.backend.device.open import as_device, default_device
+from fusepy.backend.memory.element import Element
 from fusepy.backend.sources.slangpy_modules import module_parts
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.element import Element
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
 from fusepy.function import Function
 from fusepy.ir.names import check_function_name, check_identifier, split_path

@@ -13,6 +13,7 @@ from fusepy.backend.marshals import MARSHALS
 from fusepy.backend.marshals.array import check_narrower
 from fusepy.backend.marshals.constant import array_components
 from fusepy.backend.marshals.number import is_cast
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError, PrecisionWarning
 from fusepy.ir.graph import Graph, Value
 from fusepy.ir.ops.exponents import given_exponents
@@ -21,7 +22,6 @@ from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.types import Type
 from fusepy.location import user_place
 from fusepy.mapping import Mapped, unmapped
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

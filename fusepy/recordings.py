@@ -6,17 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.options import NO_OPTIONS
 from fusepy.backend.plan import Plan
 from fusepy.backend.schedule import Schedule
 from fusepy.compile import Program
-from fusepy.element import Element
 from fusepy.ir.graph import Graph
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.strides import telling
 from fusepy.ir.types import Kind
-from fusepy.tensor import Tensor
 
 SHAPES = 256
 _PLAIN = ("tensor", "numpy", "list", "vector", "scalar")  # containers in whose place results of recorded calls are tensors

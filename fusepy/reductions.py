@@ -13,11 +13,12 @@ from typing import Any, TypeVar, cast, overload
 import numpy as np
 
 from fusepy.axes import Axis, axes_from, integers
+from fusepy.backend.memory.host_arrays import as_array
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.buffers import check_elements
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.function import Function
 from fusepy.fuse import FusedFunction
-from fusepy.host_arrays import as_array
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Attr, Value
@@ -27,7 +28,6 @@ from fusepy.ir.resolve.hints import python_name
 from fusepy.ir.types import BOOL
 from fusepy.location import user_line
 from fusepy.mapping import Mapped
-from fusepy.tensor import Tensor
 from fusepy.trace import Trace, current_trace
 from fusepy.traced import Traced
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from fusepy.backend.marshals import MARSHALS, Marshal, marshal_of
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, FusepyError
 from fusepy.fields import ACCESSORS, TYPE, fields_of
 from fusepy.handout import LEADS
 from fusepy.mapping import Mapped
 from fusepy.symbolic import Symbolic, misplaced
-from fusepy.tensor import Tensor
 
 
 def _of_tensor(value: Tensor) -> Hashable:

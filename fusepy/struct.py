@@ -14,6 +14,7 @@ from typing import Any, ClassVar, cast, get_args, get_origin
 
 import numpy as np
 
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.caller import Caller
 from fusepy.errors import ArgumentError
 from fusepy.extents import follows, sized
@@ -21,7 +22,6 @@ from fusepy.fields import ACCESSORS, TYPE
 from fusepy.function import Function
 from fusepy.ir.argmap import UNSAID
 from fusepy.module import Module, SlangType, as_module
-from fusepy.tensor import Tensor
 
 _TAKE_ARGUMENTS = frozenset(("call", "ir", "source", "explain", "resolve"))
 

@@ -12,6 +12,7 @@ import numpy as np
 from fusepy.arity import bind
 from fusepy.backend.device.open import default_device
 from fusepy.backend.marshals import marshal_of
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.options import NO_OPTIONS
 from fusepy.buffers import check_elements, chosen, elements_of
 from fusepy.compose import as_struct_input, call_map, check_axes, check_loose, closed, passed
@@ -36,7 +37,6 @@ from fusepy.mapping import AS_A_WHOLE, Mapped
 from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
 from fusepy.nested import Tree, check_finite, rebuilt
 from fusepy.symbolic import TRACING, Symbolic, misplaced
-from fusepy.tensor import Tensor
 from fusepy.traced import Traced
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.backend.texture import is_texture
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.texture import is_texture
 from fusepy.errors import ArgumentError, UnsupportedArgumentError, did_you_mean
 from fusepy.handout import is_writable
 from fusepy.ir.argmap import UNSAID, ArgMap
@@ -14,7 +15,6 @@ from fusepy.ir.oracle import OUT, Param, parts
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.mapping import Mapped
 from fusepy.nested import Tree
-from fusepy.tensor import Tensor
 from fusepy.trace import Trace
 from fusepy.traced import Traced
 

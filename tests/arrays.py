@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from fusepy.tensor import Tensor
+from fusepy.backend.memory.tensor import Tensor
 
 # Slang element types with the dtype and components that they have in NumPy
 ELEMENTS: dict[str, tuple[Any, tuple[int, ...]]] = {

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.backend.memory.pending import PENDING
 from fusepy.lazy import CALLS
-from fusepy.pending import PENDING
 from tests.functions import F32, same
 
 SOURCE = """

@@ -7,11 +7,11 @@ from typing import Any
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.overlap import shares
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.operand import Operand
-from fusepy.backend.overlap import shares
-from fusepy.element import Element
 from fusepy.errors import ShapeError
-from fusepy.tensor import Tensor
 
 
 class Given:

@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import slangpy as spy
 
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.plain import plain_of
 from fusepy.backend.resource_slot import ResourceSlot
 from fusepy.backend.slots import Binding, PlainSlot, Slot
 from fusepy.backend.values import check_fields
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.whole import FAMILIES
-from fusepy.tensor import Tensor
 
 _K = spy.TypeReflection.Kind
 

@@ -19,21 +19,21 @@ from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.whole import check_written, written
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.recast import TrailingMismatch
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.operand import Field, Operand, Variant, reach
 from fusepy.backend.rows import SLACK, walk_for
 from fusepy.backend.shapes import Recipe, make_recipe
 from fusepy.backend.sinks import sinks_of
 from fusepy.backend.squares import squares_of
 from fusepy.backend.tiles import covered
-from fusepy.element import Element
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
 from fusepy.ir.containers import BUFFER, GENERATORS, TEXTURES
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import output_feeds, result_dims
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind
-from fusepy.recast import TrailingMismatch
-from fusepy.tensor import Tensor
 
 Build = Callable[[Node, Variant], Kernel]
 LINEAR_LIMIT = 1 << 31  # beyond it 32-bit arithmetic on indices may wrap

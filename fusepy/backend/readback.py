@@ -12,9 +12,9 @@ import struct
 import time
 from typing import TYPE_CHECKING, Any
 
-from fusepy.element import Element
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.types import BOOL
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

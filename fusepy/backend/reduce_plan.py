@@ -20,16 +20,16 @@ from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.matrices import check_matrices
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.operand import Field, Operand, Variant, reach
 from fusepy.backend.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.shapes import Recipe
-from fusepy.element import Element
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.folds import check_count, folds_of
 from fusepy.ir.ops.region import fold_at, output_feeds, over_dims
 from fusepy.ir.strides import is_contiguous
-from fusepy.tensor import Tensor
 
 ALIGNMENT = 256  # of the arrays of partials in one block
 MARGIN = 1 << 24  # how far past the last element the arithmetic of a kernel may go

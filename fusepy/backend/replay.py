@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fusepy.backend.device.block import size_class
-from fusepy.backend.overlap import span_of
+from fusepy.backend.memory.overlap import span_of
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.backend.kernel import Kernel, Launch
+    from fusepy.backend.memory.element import Element
     from fusepy.backend.steps import Step
-    from fusepy.element import Element
 
 
 @dataclass(frozen=True)

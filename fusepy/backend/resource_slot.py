@@ -8,12 +8,12 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.cudatexture import check_global, check_texture, check_written
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.texture import kind_of
 from fusepy.backend.slots import Binding, Slot, Staged
-from fusepy.backend.texture import kind_of
 from fusepy.backend.values import HostArray
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import Kind, Type
-from fusepy.tensor import Tensor
 
 _K = spy.TypeReflection.Kind
 _S = spy.TypeReflection.ResourceShape

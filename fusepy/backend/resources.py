@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import slangpy as spy
 
 from fusepy.backend.cudatexture import bound, check_written
+from fusepy.backend.memory.sharing import memory_of
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.texture import AnyTexture, kind_of, overlap, texture_of
 from fusepy.backend.operand import OWN, Field
-from fusepy.backend.texture import AnyTexture, kind_of, overlap, texture_of
 from fusepy.errors import ShapeError, UnsupportedArgumentError
-from fusepy.sharing import memory_of
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.device.bound import Bound
-from fusepy.backend.overlap import shares
+from fusepy.backend.memory.overlap import shares
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.replay import Likeness, Replay, likeness
 from fusepy.backend.steps import Step, place_barriers
 from fusepy.errors import ShapeError
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.memory.sharing import memory_of
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.plain import Plain
 from fusepy.backend.values import HostArray, Listed, shown
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import Type
-from fusepy.sharing import memory_of
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fusepy.backend.marshals import ACCESSES
+from fusepy.backend.memory.element import Element
 from fusepy.backend.operand import reach
-from fusepy.element import Element
 from fusepy.ir.oracle import Oracle
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from typing import Any, cast
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.memory.host_arrays import as_array, is_torch
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
-from fusepy.host_arrays import as_array, is_torch
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Type
 from fusepy.symbolic import Symbolic
-from fusepy.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RESOURCES = (spy.Texture, spy.TextureView, spy.Buffer, spy.Sampler, spy.AccelerationStructure)

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 import slangpy as spy
 
-from fusepy.element import Element
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.recast import reinterpret
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import InvalidNameError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import Type
 from fusepy.ir.whole import FAMILIES, writes
-from fusepy.recast import reinterpret
-from fusepy.tensor import Tensor
 
 LIMIT = 1 << 31  # elements that 32-bit indices reach
 MEMBERS = ["_data", "_shape", "_strides", "_offset"]

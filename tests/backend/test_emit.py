@@ -15,10 +15,10 @@ import pytest
 from fusepy.backend.device.target import Target
 from fusepy.backend.emit import KernelSource, emit, region_operands
 from fusepy.backend.marshals import ACCESSES
+from fusepy.backend.memory.element import Element
 from fusepy.backend.operand import Variant
 from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.sinks import Sink, with_sinks
-from fusepy.element import Element
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Kind, Type
 from fusepy.passes.pipeline import run_pipeline

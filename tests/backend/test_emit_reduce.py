@@ -22,10 +22,10 @@ from fusepy.backend.fold_variant import FoldShape, FoldVariant
 from fusepy.backend.folds import Accumulator, accumulator_text
 from fusepy.backend.kernel import build_kernel
 from fusepy.backend.marshals import ACCESSES
+from fusepy.backend.memory.element import Element
 from fusepy.backend.operand import Variant
 from fusepy.backend.reduce_plan import ReducePlan, make_plan
 from fusepy.backend.sources.libraries import FOLDER
-from fusepy.element import Element
 from fusepy.ir.graph import Node
 from fusepy.ir.interpret import interpret
 from fusepy.ir.ops import OPS

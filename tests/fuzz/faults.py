@@ -8,12 +8,12 @@ from unittest import mock
 
 from fusepy.backend import emit, folds, schedule
 from fusepy.backend.device import pool
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.graph import Graph
 from fusepy.handout import HAND_OUT
 from fusepy.ir.ops import OPS, arithmetic, structure
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.ops.structure import Index, Member, Select
-from fusepy.tensor import Tensor
 from tests.fuzz import planting
 from tests.fuzz.planting import Plant, edited, frames, key, module, operator, put, recipe, swapped, wrap
 from tests.fuzz.program import Arg, Program, Step
@@ -127,7 +127,8 @@ FAULTS: list[Fault] = [
     Fault("cse without attributes", planting.blind, ["fields"]),
     Fault("the last element is left out", edited(emit.RegionKernel, "kernel", ".count", ".count - 1"), ["sub", "spread"]),
     Fault("bounds checked too late", edited(emit.RegionKernel, "kernel", ".count)", ".count + 3)"), ["sub"], ("fused", "given")),
-    Fault("every tensor taken as contiguous", put(module("fusepy.storage"), "is_contiguous", planting.always), ["layouts"]),
+    Fault("every tensor taken as contiguous", put(module("fusepy.backend.memory.storage"), "is_contiguous", planting.always),
+        ["layouts"]),
     Fault("strides in the wrong order", recipe(planting.turned_strides), ["layouts"]),
     Fault("negative strides lost", recipe(planting.forward), ["layouts"]),
     Fault("views start at their base", wrap(Tensor, "viewed", planting.any_view), ["layouts"]),

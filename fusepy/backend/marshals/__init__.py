@@ -31,13 +31,13 @@ from fusepy.backend.marshals.resource import (
 from fusepy.backend.marshals.texture import CubeAccess, TextureAccess, TextureMarshal
 from fusepy.backend.marshals.torch_tensor import TorchMarshal, is_class
 from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
+from fusepy.backend.memory.host_arrays import mask_error
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.operand import Access
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.generators import CallId, Grid, Linspace, RandFloat, Shape, ThreadId, WangHash
-from fusepy.host_arrays import mask_error
 from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE, TEXTURES
 from fusepy.ir.types import BOOL, FLOAT, INT, UINT, Type
-from fusepy.tensor import Tensor
 
 MARSHALS: dict[type, Marshal] = {
     Tensor: TensorMarshal(),

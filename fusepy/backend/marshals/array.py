@@ -9,14 +9,14 @@ import numpy as np
 
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.constant import Components, check_features, components
-from fusepy.contents import from_scalars
-from fusepy.element import Element, scalar_type
+from fusepy.backend.memory.contents import from_scalars
+from fusepy.backend.memory.element import Element, scalar_type
+from fusepy.backend.memory.host_arrays import list_array
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
-from fusepy.host_arrays import list_array
 from fusepy.ir.ranges import as_narrower, check_range
 from fusepy.ir.strides import telling
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -10,13 +10,13 @@ import slangpy as spy
 
 from fusepy.backend.marshals.array import NumPyMarshal, check_features
 from fusepy.backend.marshals.base import Description
-from fusepy.element import Element, scalar_type
+from fusepy.backend.memory.element import Element, scalar_type
+from fusepy.backend.memory.foreign_block import Foreign
+from fusepy.backend.memory.foreign_memory import CPU, dlpack_place, from_cuda, host_view_of
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
-from fusepy.foreign_block import Foreign
-from fusepy.foreign_memory import CPU, dlpack_place, from_cuda, host_view_of
 from fusepy.ir.strides import telling
 from fusepy.ir.types import Kind, Type
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

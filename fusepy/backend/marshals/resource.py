@@ -9,14 +9,14 @@ import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.marshals.base import Description
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.foreign_block import Foreign
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.operand import BLOCK, Field, Operand, Variant
-from fusepy.element import Element
 from fusepy.errors import ShapeError, UnsupportedArgumentError
-from fusepy.foreign_block import Foreign
 from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE
 from fusepy.ir.resources import BYTES
 from fusepy.ir.types import Kind, Type
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

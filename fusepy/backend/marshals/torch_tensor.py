@@ -10,15 +10,15 @@ import numpy as np
 
 from fusepy.backend.marshals.array import NumPyMarshal, check_features
 from fusepy.backend.marshals.base import Description
-from fusepy.element import Element, scalar_type
+from fusepy.backend.memory.element import Element, scalar_type
+from fusepy.backend.memory.foreign_memory import from_cuda
+from fusepy.backend.memory.host_arrays import gradient_error, has_gradient
+from fusepy.backend.memory.host_arrays import is_torch as is_class
+from fusepy.backend.memory.sharing import host_array
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import GradientError, MissingPackageError, ShapeError, UnsupportedArgumentError
-from fusepy.foreign_memory import from_cuda
-from fusepy.host_arrays import gradient_error, has_gradient
-from fusepy.host_arrays import is_torch as is_class
 from fusepy.ir.strides import telling
 from fusepy.ir.types import Type
-from fusepy.sharing import host_array
-from fusepy.tensor import Tensor
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fusepy.backend.memory.sharing import memory_of
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.operand import BLOCK, Field, Operand
 from fusepy.errors import CompileError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import BOOL, HALF, Kind, Type
 from fusepy.ir.whole import components, family, library, writes
-from fusepy.sharing import memory_of
-from fusepy.tensor import Tensor
 
 LIMIT = 1 << 31  # elements that 32-bit indices reach
 

@@ -10,13 +10,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.contents import copy_from_numpy, to_numpy
+from fusepy.backend.memory.contents import copy_from_numpy, to_numpy
+from fusepy.backend.memory.host_arrays import as_array
+from fusepy.backend.memory.pending import PENDING, before_write
+from fusepy.backend.memory.storage import Storage
 from fusepy.errors import ShapeError, UnknownNameError, UnsupportedArgumentError, did_you_mean
-from fusepy.host_arrays import as_array
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Type
-from fusepy.pending import PENDING, before_write
-from fusepy.storage import Storage
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.aos import as_structs
 from fusepy.backend.device.open import as_device
-from fusepy.element import Element, element_of
+from fusepy.backend.memory.element import Element, element_of
+from fusepy.backend.memory.foreign_memory import from_dlpack
+from fusepy.backend.memory.host_arrays import as_array
+from fusepy.backend.memory.structs import as_structs
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.views import as_shape
 from fusepy.errors import ArgumentError, ShapeError
-from fusepy.foreign_memory import from_dlpack
-from fusepy.host_arrays import as_array
 from fusepy.ir.types import FLOAT
-from fusepy.tensor import Tensor
-from fusepy.views import as_shape
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

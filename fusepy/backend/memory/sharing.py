@@ -14,13 +14,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.contents import to_numpy
+from fusepy.backend.memory.contents import to_numpy
+from fusepy.backend.memory.foreign_block import HostMemory
+from fusepy.backend.memory.foreign_memory import CPU, CUDA
+from fusepy.backend.memory.pending import before_write
+from fusepy.backend.memory.storage import Storage
 from fusepy.errors import ExportError, MissingPackageError, UnsupportedArgumentError
-from fusepy.foreign_block import HostMemory
-from fusepy.foreign_memory import CPU, CUDA
 from fusepy.ir.strides import contiguous_strides
-from fusepy.pending import before_write
-from fusepy.storage import Storage
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

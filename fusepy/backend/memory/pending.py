@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 if TYPE_CHECKING:
-    from fusepy.storage import Storage
+    from fusepy.backend.memory.storage import Storage
 
 
 class Waiting(Protocol):

@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from fusepy.element import Element
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.views import View
 from fusepy.ir.argmap import check_rank
 from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
 from fusepy.ir.types import Type
-from fusepy.views import View
 
 if TYPE_CHECKING:
     from fusepy.backend.device.block import Block
     from fusepy.backend.device.device import Device
-    from fusepy.foreign_block import Foreign
+    from fusepy.backend.memory.foreign_block import Foreign
 
 Self = TypeVar("Self", bound="Storage")
 

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fusepy.element import Element, scalar_type
+from fusepy.backend.memory.element import Element, scalar_type
+from fusepy.backend.memory.host_arrays import as_array
+from fusepy.backend.memory.recast import TrailingMismatch
+from fusepy.backend.memory.storage import Storage
 from fusepy.errors import UnsupportedArgumentError
-from fusepy.host_arrays import as_array
 from fusepy.ir.narrowing import DEFAULTS, is_narrower
 from fusepy.ir.ranges import as_narrower
 from fusepy.ir.strides import contiguous_strides
-from fusepy.recast import TrailingMismatch
-from fusepy.storage import Storage
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Made = TypeVar("Made", bound=Storage)

@@ -7,21 +7,21 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-import fusepy.contents as contents
-import fusepy.foreign_memory as foreign_memory
-import fusepy.gradients as gradients
-import fusepy.recast as recast
-import fusepy.sharing as sharing
-import fusepy.views as views
+import fusepy.backend.memory.contents as contents
+import fusepy.backend.memory.foreign_memory as foreign_memory
+import fusepy.backend.memory.gradients as gradients
+import fusepy.backend.memory.recast as recast
+import fusepy.backend.memory.sharing as sharing
+import fusepy.backend.memory.views as views
 from fusepy.backend.device.open import as_device
-from fusepy.construction import constructed
-from fusepy.cursor import BufferCursor
-from fusepy.element import element_of
+from fusepy.backend.memory.construction import constructed
+from fusepy.backend.memory.cursor import BufferCursor
+from fusepy.backend.memory.element import element_of
+from fusepy.backend.memory.pending import PENDING, before_write
+from fusepy.backend.memory.storage import Storage
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import FLOAT, INT
-from fusepy.pending import PENDING, before_write
-from fusepy.storage import Storage
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

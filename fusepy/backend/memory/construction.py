@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from fusepy.contents import copy_from_numpy, fresh, from_array, zeros
-from fusepy.element import Element, element_of
+from fusepy.backend.memory.contents import copy_from_numpy, fresh, from_array, zeros
+from fusepy.backend.memory.element import Element, element_of
+from fusepy.backend.memory.foreign_memory import from_dlpack
+from fusepy.backend.memory.host_arrays import list_array
+from fusepy.backend.memory.recast import seen_as
+from fusepy.backend.memory.storage import Storage
+from fusepy.backend.memory.views import as_shape, numbers, reshaped
 from fusepy.errors import ArgumentError
-from fusepy.foreign_memory import from_dlpack
-from fusepy.host_arrays import list_array
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, FLOAT
-from fusepy.recast import seen_as
-from fusepy.storage import Storage
-from fusepy.views import as_shape, numbers, reshaped
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from fusepy.contents import from_array
-from fusepy.element import scalar_type
+from fusepy.backend.memory.contents import from_array
+from fusepy.backend.memory.element import scalar_type
+from fusepy.backend.memory.foreign_block import Foreign, HostMemory
+from fusepy.backend.memory.host_arrays import is_torch, refuse_loss
+from fusepy.backend.memory.recast import element_in
+from fusepy.backend.memory.storage import Storage
 from fusepy.errors import ShapeError, UnsupportedArgumentError
-from fusepy.foreign_block import Foreign, HostMemory
-from fusepy.host_arrays import is_torch, refuse_loss
 from fusepy.ir.strides import contiguous_strides
-from fusepy.recast import element_in
-from fusepy.storage import Storage
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
-from fusepy.element import Element, element_of
+from fusepy.backend.memory.element import Element, element_of
+from fusepy.backend.memory.storage import Storage
+from fusepy.backend.memory.views import reshaped
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind
-from fusepy.storage import Storage
-from fusepy.views import reshaped
 
 Made = TypeVar("Made", bound=Storage)
 

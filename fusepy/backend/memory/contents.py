@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fusepy.aos import as_structs
 from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.strided_copy import Side
-from fusepy.element import Element, scalar_type
+from fusepy.backend.memory.element import Element, scalar_type
+from fusepy.backend.memory.host_arrays import as_array
+from fusepy.backend.memory.pending import PENDING, before_write
+from fusepy.backend.memory.recast import element_in
+from fusepy.backend.memory.storage import Storage, overlap
+from fusepy.backend.memory.structs import as_structs
+from fusepy.backend.memory.views import broadcast
 from fusepy.errors import ShapeError, TraceError, UnsupportedArgumentError
-from fusepy.host_arrays import as_array
 from fusepy.ir.ranges import check_range
 from fusepy.ir.strides import span
-from fusepy.pending import PENDING, before_write
-from fusepy.recast import element_in
-from fusepy.storage import Storage, overlap
 from fusepy.symbolic import TRACING
-from fusepy.views import broadcast
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from fusepy.contents import clear
-from fusepy.element import Element
+from fusepy.backend.memory.contents import clear
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.storage import Storage
 from fusepy.errors import GradientError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import Type
-from fusepy.storage import Storage
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -7,7 +7,7 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
-from fusepy.storage import Storage, overlap
+from fusepy.backend.memory.storage import Storage, overlap
 
 
 def shares(placed: Any, tensor: Storage) -> bool:
