@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.backend.emit import region_operands
+from fusepy.backend.emit.operand import Operand
+from fusepy.backend.emit.region import region_operands
 from fusepy.backend.marshals import ACCESSES
-from fusepy.backend.operand import Operand
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.struct import Struct, members

@@ -6,10 +6,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from fusepy.backend.device.recorder import is_encoder, misplaced
+from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.targets import Into, into
 from fusepy.binding import SetUpProgram, run
 from fusepy.compile import Program

@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 
 from fusepy.backend.device.recorder import Written
-from fusepy.backend.emit import KernelSource, emit, region_operands
-from fusepy.backend.emit_reduce import emit_fold
-from fusepy.backend.fold_variant import FoldVariant
+from fusepy.backend.emit.fold.kernel import emit_fold
+from fusepy.backend.emit.fold.variant import FoldVariant
+from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.emit.region import KernelSource, emit, region_operands
+from fusepy.backend.emit.shims import used_names
+from fusepy.backend.emit.sinks import sinks_of, with_sinks, without_sinks
 from fusepy.backend.kernel import Kernel, build_kernel
 from fusepy.backend.marshals import ACCESSES, marshal_of
 from fusepy.backend.marshals.torch_tensor import in_cuda
@@ -20,14 +24,10 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import is_texture, kind_of
-from fusepy.backend.operand import Variant
-from fusepy.backend.options import NO_OPTIONS, Options
 from fusepy.backend.plan import Plan
 from fusepy.backend.readback import Readback
 from fusepy.backend.reduce_plan import FoldsApart, make_plan
 from fusepy.backend.schedule import Schedule
-from fusepy.backend.shims import used_names
-from fusepy.backend.sinks import sinks_of, with_sinks, without_sinks
 from fusepy.backend.steps import Step
 from fusepy.backend.targets import Into, Target, sinks_for
 from fusepy.delivery import Delivery, shape_of

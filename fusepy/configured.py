@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from fusepy.backend.device.recorder import check_encoder
-from fusepy.backend.options import NO_OPTIONS, Options
+from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.choices import by_name, call_group, conformance_list, constant_list, thread_group
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.location import user_line

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.backend.emit.operand import Operand
 from fusepy.backend.marshals.whole import counted, written
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.storage import overlap
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.operand import Operand
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.mapping import unmapped
 

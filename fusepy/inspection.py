@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fusepy.argument_tree import argument_lines
+from fusepy.backend.emit.operand import Variant
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.operand import Variant
 from fusepy.backend.plan import Plan
 from fusepy.backend.reduce_plan import ReducePlan
 from fusepy.backend.schedule import Schedule

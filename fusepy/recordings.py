@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.options import NO_OPTIONS
 from fusepy.backend.plan import Plan
 from fusepy.backend.schedule import Schedule
 from fusepy.compile import Program

@@ -11,9 +11,9 @@ import numpy as np
 
 from fusepy.arity import bind
 from fusepy.backend.device.open import default_device
+from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.backend.marshals import marshal_of
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.options import NO_OPTIONS
 from fusepy.buffers import check_elements, chosen, elements_of
 from fusepy.compose import as_struct_input, call_map, check_axes, check_loose, closed, passed
 from fusepy.errors import (
@@ -41,7 +41,7 @@ from fusepy.traced import Traced
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
-    from fusepy.backend.options import Options
+    from fusepy.backend.emit.options import Options
     from fusepy.backend.slang.oracle import SlangOracle
     from fusepy.backend.sources.source import ModuleSource
     from fusepy.setup import Setup

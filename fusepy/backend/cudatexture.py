@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
-from fusepy.backend.operand import Field
+from fusepy.backend.emit.operand import Field
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import Type
 

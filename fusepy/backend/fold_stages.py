@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fusepy.backend.fold_tuning import ROW, fold_shape, lanes_for, rows_as_one, scan_lanes, scan_shape, shape_along_rows
-from fusepy.backend.fold_variant import FoldShape, FoldVariant
-from fusepy.backend.operand import Variant
-from fusepy.backend.tuning import GROUPS_PER_ROW
+from fusepy.backend.emit.fold.tuning import ROW, fold_shape, lanes_for, rows_as_one, scan_lanes, scan_shape, shape_along_rows
+from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
+from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 
 TOP = 64  # chunks of a scan that one thread goes along without a level above
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
+from fusepy.backend.emit.operand import Operand
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.overlap import shares
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.operand import Operand
 from fusepy.errors import ShapeError
 
 

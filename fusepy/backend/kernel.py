@@ -14,9 +14,10 @@ import slangpy as spy
 
 from fusepy.backend.cache.files import unsealed
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit import EMITTER_VERSION, KernelSource
+from fusepy.backend.emit.operand import BLOCK, Field
+from fusepy.backend.emit.region import EMITTER_VERSION, KernelSource
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads_of_calls
-from fusepy.backend.operand import BLOCK, Field
 from fusepy.backend.resources import Resources
 from fusepy.backend.slang.comparisons import check_comparisons
 from fusepy.backend.slang.compiler import Program, digest_name
@@ -24,7 +25,6 @@ from fusepy.backend.slang.diagnostics import clean, unbuilt
 from fusepy.backend.slang.serialised import entry_of, imports_from
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.backend.tuning import GROUPS_PER_ROW
 from fusepy.errors import CompileError
 
 _FORMATS = {

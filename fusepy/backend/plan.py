@@ -13,7 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit import region_operands
+from fusepy.backend.emit.operand import Field, Operand, Variant, reach
+from fusepy.backend.emit.region import region_operands
+from fusepy.backend.emit.rows import SLACK, walk_for
+from fusepy.backend.emit.sinks import sinks_of
+from fusepy.backend.emit.squares import squares_of
+from fusepy.backend.emit.tiles import covered
 from fusepy.backend.given import Given
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
@@ -22,12 +27,7 @@ from fusepy.backend.marshals.whole import check_written, written
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.operand import Field, Operand, Variant, reach
-from fusepy.backend.rows import SLACK, walk_for
 from fusepy.backend.shapes import Recipe, make_recipe
-from fusepy.backend.sinks import sinks_of
-from fusepy.backend.squares import squares_of
-from fusepy.backend.tiles import covered
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
 from fusepy.ir.containers import BUFFER, GENERATORS, TEXTURES
 from fusepy.ir.graph import Node

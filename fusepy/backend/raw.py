@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.emit.options import Options
 from fusepy.backend.globals import Bound, bound_globals, check_set, reads
-from fusepy.backend.options import Options
 from fusepy.backend.slang.comparisons import check_comparisons
 from fusepy.backend.slang.compiler import digest_name
 from fusepy.backend.slang.entry_points import RENAMED, renamed, with_entry_points, without_entry_points

@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.fold_operands import epilogue_operands, members_of
+from fusepy.backend.emit.fold.operands import epilogue_operands, members_of
+from fusepy.backend.emit.fold.tuning import copies_of
+from fusepy.backend.emit.fold.variant import FoldVariant
+from fusepy.backend.emit.matrices import check_matrices
+from fusepy.backend.emit.operand import Field, Operand, Variant, reach
 from fusepy.backend.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
-from fusepy.backend.fold_tuning import copies_of
-from fusepy.backend.fold_variant import FoldVariant
 from fusepy.backend.kernel import Kernel
 from fusepy.backend.marshals import ACCESSES
-from fusepy.backend.matrices import check_matrices
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.operand import Field, Operand, Variant, reach
 from fusepy.backend.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.shapes import Recipe
 from fusepy.errors import FusepyError, ShapeError

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import slangpy as spy
 
 from fusepy.backend.cudatexture import bound, check_written
+from fusepy.backend.emit.operand import OWN, Field
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import AnyTexture, kind_of, overlap, texture_of
-from fusepy.backend.operand import OWN, Field
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fusepy.backend.operand import Operand
+from fusepy.backend.emit.operand import Operand
 from fusepy.errors import ShapeError
 from fusepy.ir.strides import contiguous_strides
 

@@ -11,9 +11,9 @@ import slangpy as spy
 from fusepy.backend.cudatexture import check_stored, check_texture
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
+from fusepy.backend.emit.sinks import Sink, sink_type
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.memory.texture import TextureKind, create, format_for, is_texture, kind_for, kind_of
-from fusepy.backend.sinks import Sink, sink_type
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.containers import TEXTURES

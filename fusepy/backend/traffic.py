@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fusepy.backend.emit.operand import reach
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.memory.element import Element
-from fusepy.backend.operand import reach
 from fusepy.ir.oracle import Oracle
 
 if TYPE_CHECKING:

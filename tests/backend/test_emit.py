@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from fusepy.backend.device.target import Target
-from fusepy.backend.emit import KernelSource, emit, region_operands
+from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.emit.region import KernelSource, emit, region_operands
+from fusepy.backend.emit.sinks import Sink, with_sinks
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.memory.element import Element
-from fusepy.backend.operand import Variant
-from fusepy.backend.options import NO_OPTIONS, Options
-from fusepy.backend.sinks import Sink, with_sinks
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Kind, Type
 from fusepy.passes.pipeline import run_pipeline

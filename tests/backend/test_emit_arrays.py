@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fusepy.backend.device.target import Target
-from fusepy.backend.emit import emit
+from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.region import emit
 from fusepy.backend.kernel import _layout  # pyright: ignore[reportPrivateUsage]
 from fusepy.backend.marshals import ACCESSES
-from fusepy.backend.operand import Variant
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.verify import verify
 

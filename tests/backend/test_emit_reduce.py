@@ -17,13 +17,13 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.device.target import Target
-from fusepy.backend.emit_reduce import emit_fold
-from fusepy.backend.fold_variant import FoldShape, FoldVariant
-from fusepy.backend.folds import Accumulator, accumulator_text
+from fusepy.backend.emit.fold.accumulators import Accumulator, accumulator_text
+from fusepy.backend.emit.fold.kernel import emit_fold
+from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
+from fusepy.backend.emit.operand import Variant
 from fusepy.backend.kernel import build_kernel
 from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.memory.element import Element
-from fusepy.backend.operand import Variant
 from fusepy.backend.reduce_plan import ReducePlan, make_plan
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.ir.graph import Node

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusepy.backend.emit.fold.tuning import HEAVY, LEAN, LIGHT, copies_of, fold_shape, scan_shape
+from fusepy.backend.emit.fold.variant import FoldShape
+from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.tuning import choose
 from fusepy.backend.fold_stages import Work, all_variants, fold_stages, scan_stages
-from fusepy.backend.fold_tuning import HEAVY, LEAN, LIGHT, copies_of, fold_shape, scan_shape
-from fusepy.backend.fold_variant import FoldShape
-from fusepy.backend.operand import Variant
-from fusepy.backend.tuning import choose
 from fusepy.ir.parse import parse_graph
 
 

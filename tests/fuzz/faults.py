@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from fusepy.backend import emit, folds, schedule
+from fusepy.backend import schedule
 from fusepy.backend.device import pool
+from fusepy.backend.emit import region as emit
+from fusepy.backend.emit.fold import accumulators as folds
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.graph import Graph
 from fusepy.handout import HAND_OUT

@@ -12,6 +12,7 @@ import numpy as np
 import slangpy as spy
 from slangpy.slangpy import Shape as SlangpyShape
 
+from fusepy.backend.emit.operand import Access
 from fusepy.backend.marshals.array import ListMarshal, NumPyMarshal, TensorMarshal
 from fusepy.backend.marshals.base import Marshal
 from fusepy.backend.marshals.foreign import CudaMarshal, DLPackMarshal, SlangpyMarshal, slangpy_tensor_class
@@ -33,7 +34,6 @@ from fusepy.backend.marshals.torch_tensor import TorchMarshal, is_class
 from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
 from fusepy.backend.memory.host_arrays import mask_error
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.operand import Access
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.generators import CallId, Grid, Linspace, RandFloat, Shape, ThreadId, WangHash
 from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE, TEXTURES

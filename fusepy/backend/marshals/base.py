@@ -1,8 +1,8 @@
 """What every argument kind provides.
 
 A *marshal* is one Python argument kind: its cache key, what it is to the tracer, and how it is placed on the device. How kernels
-reach what it has placed is the matter of an `Access` (`backend.operand`). Lists and NumPy arrays differ in Python only; on the
-device both are memory.
+reach what it has placed is the matter of an `Access` (`backend.emit.operand`). Lists and NumPy arrays differ in Python only; on
+the device both are memory.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.base import Description
-from fusepy.backend.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.errors import RangeError
 from fusepy.generators import Grid, Linspace
 from fusepy.ir.types import FLOAT, INT, Kind, Type

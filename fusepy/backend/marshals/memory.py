@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from operator import attrgetter
 
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, join, parts, storage
 from fusepy.backend.marshals.whole import whole_fields, whole_value
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.operand import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, join, parts, storage
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import BOOL, Kind, Type
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert, from_storage, storage
 from fusepy.backend.marshals.base import Description
-from fusepy.backend.operand import BLOCK, Field, Operand, Variant, convert, from_storage, storage
 from fusepy.errors import RangeError
 from fusepy.ir.types import BOOL, FLOAT, INT, Type
 

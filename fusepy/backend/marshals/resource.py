@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.foreign_block import Foreign
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.operand import BLOCK, Field, Operand, Variant
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE
 from fusepy.ir.resources import BYTES

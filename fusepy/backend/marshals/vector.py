@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert, from_storage, join, storage
 from fusepy.backend.marshals.base import Description, Marshal
 from fusepy.backend.marshals.constant import Components, check_features
 from fusepy.backend.marshals.number import NumberMarshal
-from fusepy.backend.operand import BLOCK, Field, Operand, Variant, convert, from_storage, join, storage
 from fusepy.ir.types import FLOAT, Kind, Type
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fusepy.backend.emit.operand import BLOCK, Field, Operand
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.operand import BLOCK, Field, Operand
 from fusepy.errors import CompileError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import BOOL, HALF, Kind, Type

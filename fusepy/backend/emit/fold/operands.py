@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.backend.emit import identifiers
-from fusepy.backend.folds import Accumulator, Member
-from fusepy.backend.operand import Operand
+from fusepy.backend.emit.fold.accumulators import Accumulator, Member
+from fusepy.backend.emit.operand import Operand
+from fusepy.backend.emit.region import identifiers
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS

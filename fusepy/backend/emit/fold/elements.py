@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from fusepy.backend.arraynames import ArrayNames
-from fusepy.backend.coordinates import decoded, linear_index
 from fusepy.backend.device.target import Target
-from fusepy.backend.emit import RegionKernel
-from fusepy.backend.fold_operands import accumulators_of, epilogue_operands, join_graph
-from fusepy.backend.fold_variant import FoldVariant
-from fusepy.backend.folds import NOWHERE, accumulator_text
-from fusepy.backend.intrinsics import unhidden
-from fusepy.backend.operand import BLOCK, Access, Field, Operand, from_storage, is_split, join, parts, pointee, reach
-from fusepy.backend.options import Options
-from fusepy.backend.tuning import Shape
+from fusepy.backend.emit.array_names import ArrayNames
+from fusepy.backend.emit.coordinates import decoded, linear_index
+from fusepy.backend.emit.fold.accumulators import NOWHERE, accumulator_text
+from fusepy.backend.emit.fold.operands import accumulators_of, epilogue_operands, join_graph
+from fusepy.backend.emit.fold.variant import FoldVariant
+from fusepy.backend.emit.intrinsics import unhidden
+from fusepy.backend.emit.operand import BLOCK, Access, Field, Operand, from_storage, is_split, join, parts, pointee, reach
+from fusepy.backend.emit.options import Options
+from fusepy.backend.emit.region import RegionKernel
+from fusepy.backend.emit.tuning import Shape
 from fusepy.ir.graph import Graph, Node, declare
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import over_dims, result_dims

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fusepy.backend.shims import Shims
+from fusepy.backend.emit.shims import Shims
 from fusepy.backend.sources.source import line_directive
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import Control

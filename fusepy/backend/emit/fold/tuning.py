@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 
-from fusepy.backend.fold_variant import FoldShape
+from fusepy.backend.emit.fold.variant import FoldShape
+from fusepy.backend.emit.tuning import LANES, is_light
 from fusepy.backend.memory.element import Element
-from fusepy.backend.tuning import LANES, is_light
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.folds import folds_of
 from fusepy.ir.types import Kind

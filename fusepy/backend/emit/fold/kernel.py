@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from fusepy.backend.device.target import Target
-from fusepy.backend.emit import KernelSource
-from fusepy.backend.fold_scans import ScanLoops
-from fusepy.backend.fold_variant import FoldVariant
-from fusepy.backend.operand import BLOCK, Access
-from fusepy.backend.options import NO_OPTIONS, Options
-from fusepy.backend.tuning import GROUPS_PER_ROW
+from fusepy.backend.emit.fold.scans import ScanLoops
+from fusepy.backend.emit.fold.variant import FoldVariant
+from fusepy.backend.emit.operand import BLOCK, Access
+from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.emit.region import KernelSource
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.control import block
 

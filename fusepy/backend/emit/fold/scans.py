@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fusepy.backend.fold_places import FoldPlaces
-from fusepy.backend.operand import BLOCK
+from fusepy.backend.emit.fold.places import FoldPlaces
+from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.graph import declare
 from fusepy.ir.ops.control import block
 

@@ -13,8 +13,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fusepy.backend.fold_order import order_functions, order_identity, order_type, truth_function
-from fusepy.backend.operand import BLOCK
+from fusepy.backend.emit.fold.order import order_functions, order_identity, order_type, truth_function
+from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.graph import declare
 from fusepy.ir.ops.base import convert, shaped
 from fusepy.ir.ops.folds import Fold, neutral

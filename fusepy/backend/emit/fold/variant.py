@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fusepy.backend.operand import Variant
+from fusepy.backend.emit.operand import Variant
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from fusepy.backend.matrices import is_narrow
+from fusepy.backend.emit.matrices import is_narrow
 from fusepy.ir.ops.base import convert as componentwise
 from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
 
@@ -42,7 +42,7 @@ class Variant:
     """One way to index: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit.
 
     `tile` is the size of a thread group along the last two or three dimensions, last one first, where the user has asked for it.
-    `rows` kernels get their coordinates from the groups' own, see `backend.rows`.
+    `rows` kernels get their coordinates from the groups' own, see `backend.emit.rows`.
     """
 
     linear: bool
@@ -167,7 +167,7 @@ def to_storage(expression: str, type: Type) -> str:
 def is_split(type: Type, cuda: bool) -> bool:
     """Whether elements lie packed in memory but Slang would step over them otherwise, so that each scalar is accessed by itself.
 
-    Three halfs are eight bytes on CUDA, and a bool in an array is one byte there; of matrices see `backend.matrices`.
+    Three halfs are eight bytes on CUDA, and a bool in an array is one byte there; of matrices see `backend.emit.matrices`.
     """
     if (type.kind is Kind.ARRAY and type.scalar is BOOL) or is_narrow(type):
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.backend.operand import BLOCK, Variant
+from fusepy.backend.emit.operand import BLOCK, Variant
 
 
 def decoded(variant: Variant, number: str, dims: Sequence[int]) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fusepy.backend.fold_elements import FoldElements
-from fusepy.backend.operand import BLOCK
+from fusepy.backend.emit.fold.elements import FoldElements
+from fusepy.backend.emit.operand import BLOCK
 
 
 class FoldPlaces(FoldElements):

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fusepy.backend.coordinates import decoded
-from fusepy.backend.operand import BLOCK, Field, Variant
-from fusepy.backend.tuning import GROUPS_PER_ROW, LANES
+from fusepy.backend.emit.coordinates import decoded
+from fusepy.backend.emit.operand import BLOCK, Field, Variant
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LANES
 from fusepy.ir.ops.control import block
 
 UNROLLED = 4  # elements of a thread that are spelled out where the body is light

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.backend.operand import BLOCK, Variant
-from fusepy.backend.tuning import GROUPS_PER_ROW
+from fusepy.backend.emit.operand import BLOCK, Variant
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 
 
 def tile_extents(tile: Sequence[int], rank: int) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fusepy.backend.operand import Field, result_resource
+from fusepy.backend.emit.operand import Field, result_resource
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.graph import Attr, Node
 from fusepy.ir.resources import channels, same_class

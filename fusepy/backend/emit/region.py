@@ -10,20 +10,20 @@ import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from fusepy.backend.arraynames import ArrayNames
-from fusepy.backend.coordinates import decoded, linear_index
 from fusepy.backend.device.target import Target
-from fusepy.backend.math64 import with_own_modules
-from fusepy.backend.matrices import is_narrow
-from fusepy.backend.operand import BLOCK, Access, Field, Operand, Variant, is_split, parts, pointee, reach, to_storage
-from fusepy.backend.options import NO_OPTIONS, Options
-from fusepy.backend.rows import row_kernel, walk_fields
-from fusepy.backend.shims import called_names, make_shims
-from fusepy.backend.sinks import declare_resource, sinks_of
-from fusepy.backend.squares import square_kernel
-from fusepy.backend.statements import Statements
-from fusepy.backend.tiles import tiled_kernel
-from fusepy.backend.tuning import GROUPS_PER_ROW, Shape, choose, is_light
+from fusepy.backend.emit.array_names import ArrayNames
+from fusepy.backend.emit.coordinates import decoded, linear_index
+from fusepy.backend.emit.math64 import with_own_modules
+from fusepy.backend.emit.matrices import is_narrow
+from fusepy.backend.emit.operand import BLOCK, Access, Field, Operand, Variant, is_split, parts, pointee, reach, to_storage
+from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.emit.rows import row_kernel, walk_fields
+from fusepy.backend.emit.shims import called_names, make_shims
+from fusepy.backend.emit.sinks import declare_resource, sinks_of
+from fusepy.backend.emit.squares import square_kernel
+from fusepy.backend.emit.statements import Statements
+from fusepy.backend.emit.tiles import tiled_kernel
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape, choose, is_light
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import block

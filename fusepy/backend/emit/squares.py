@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fusepy.backend.coordinates import decoded
-from fusepy.backend.operand import BLOCK, Variant
+from fusepy.backend.emit.coordinates import decoded
+from fusepy.backend.emit.operand import BLOCK, Variant
 
 SIDE = 16
 MAX_GROUPS = 65535  # along one axis, on every device

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fusepy.backend.tuning import Shape
+from fusepy.backend.emit.tuning import Shape
 from fusepy.errors import ArgumentError
 
 Constant = tuple[str, str, Any]  # Slang type, name, value

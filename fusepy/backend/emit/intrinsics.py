@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from fusepy.backend.shims import Shims
+from fusepy.backend.emit.shims import Shims
 
 PREFIX = "fz_own_"
 _FLOATS, _NUMBERS = ("float", "double"), ("float", "double", "int", "uint", "int64_t", "uint64_t")

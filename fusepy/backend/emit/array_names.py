@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 
-from fusepy.backend.shims import Shims
+from fusepy.backend.emit.shims import Shims
 from fusepy.ir.types import Type
 from fusepy.ir.whole import library, spelled
 

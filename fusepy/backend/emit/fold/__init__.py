@@ -1,0 +1,4 @@
+"""Writing reductions and scans as Slang text.
+
+Imports what `backend.emit` may import, and `backend.emit`.
+"""
