@@ -5,8 +5,9 @@ import typing as _typing
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import create_device, default_device, init_device
 from fusepy.backend.device.stats import Stats, clear_cache, stats
-from fusepy.backend.marshals import Marshal
 from fusepy.backend.marshals.base import Description
+from fusepy.backend.marshals.generators import Shape
+from fusepy.backend.marshals.registry import Marshal
 from fusepy.backend.memory.cursor import BufferCursor, ElementCursor
 from fusepy.backend.memory.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.backend.memory.tensor import Tensor
@@ -45,7 +46,6 @@ from fusepy.errors import (
 from fusepy.function import Function
 from fusepy.fuse import FusedFunction, fuse
 from fusepy.generate import call_id, grid, linspace, rand_float, thread_id, wang_hash
-from fusepy.generators import Shape
 from fusepy.graph import Graph
 from fusepy.inspection import Explanation
 from fusepy.instance_list import InstanceList

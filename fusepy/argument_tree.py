@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.emit.region import region_operands
-from fusepy.backend.marshals import ACCESSES
+from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.struct import Struct, members

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.marshals.result_kinds import container_named
 from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor
@@ -15,7 +16,6 @@ from fusepy.binding import SetUpProgram, run
 from fusepy.compile import Program
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
 from fusepy.extents import SizedByResult
-from fusepy.handout import container_named
 from fusepy.inspected import Inspected
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.mapping import Mapped, cast_numbers, is_struct, plain_spec, spec_of, unmapped

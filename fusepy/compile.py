@@ -18,8 +18,10 @@ from fusepy.backend.emit.region import KernelSource, emit, region_operands
 from fusepy.backend.emit.shims import used_names
 from fusepy.backend.emit.sinks import sinks_of, with_sinks, without_sinks
 from fusepy.backend.kernel import Kernel, build_kernel
-from fusepy.backend.marshals import ACCESSES, marshal_of
-from fusepy.backend.marshals.torch_tensor import in_cuda
+from fusepy.backend.marshals.generators import Grid
+from fusepy.backend.marshals.registry import ACCESSES, marshal_of
+from fusepy.backend.marshals.result_kinds import LEADS
+from fusepy.backend.marshals.torch import in_cuda
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.backend.memory.tensor import Tensor
@@ -33,8 +35,6 @@ from fusepy.backend.targets import Into, Target, sinks_for
 from fusepy.delivery import Delivery, shape_of
 from fusepy.detours import Detours
 from fusepy.errors import ResolveError, ShapeError
-from fusepy.generators import Grid
-from fusepy.handout import LEADS
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.narrowing import narrowed_uses
 from fusepy.ir.oracle import Oracle

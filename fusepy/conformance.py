@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from fusepy.backend.device.open import default_device
-from fusepy.backend.marshals import ACCESSES, MARSHALS, Marshal
 from fusepy.backend.marshals.base import Description
+from fusepy.backend.marshals.generators import Grid
+from fusepy.backend.marshals.registry import ACCESSES, MARSHALS, Marshal
+from fusepy.backend.marshals.result_kinds import LEADS
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
 from fusepy.fuse import fuse
-from fusepy.generators import Grid
-from fusepy.handout import LEADS
 from fusepy.ir.types import Kind, Type
 from fusepy.mapping import type_of, vcast, vmap, vmapping
 from fusepy.module import Module

@@ -10,8 +10,10 @@ import numpy as np
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written
-from fusepy.backend.marshals import MARSHALS
-from fusepy.backend.marshals.torch_tensor import in_cuda
+from fusepy.backend.marshals.generators import Generator, Grid, Linspace
+from fusepy.backend.marshals.registry import MARSHALS
+from fusepy.backend.marshals.result_kinds import HAND_OUT, MAKE, check_type, dimensions, in_grid_order, target_of
+from fusepy.backend.marshals.torch import in_cuda
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.pending import before_effects, before_results
 from fusepy.backend.memory.recast import reinterpret
@@ -20,8 +22,6 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.targets import Into, Target
 from fusepy.detours import Detours
 from fusepy.errors import ArgumentError, ShapeError
-from fusepy.generators import Generator, Grid, Linspace
-from fusepy.handout import HAND_OUT, MAKE, check_type, dimensions, in_grid_order, target_of
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
 from fusepy.ir.oracle import Oracle

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.backend.marshals.generators import Generator, Grid, Linspace
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.fuse import FusedFunction
-from fusepy.generators import Generator, Grid, Linspace
 from fusepy.ir.ops import OPS
 from fusepy.location import user_line
 from fusepy.mapping import Mapped, unmapped

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.backend.marshals import marshal_of, torch_tensor
+from fusepy.backend.marshals import torch as torch_tensor
+from fusepy.backend.marshals.registry import marshal_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.mapping import Mapped

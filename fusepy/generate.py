@@ -6,9 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from fusepy.backend.memory.views import integers
-from fusepy.errors import ArgumentError, ShapeError
-from fusepy.generators import (
+from fusepy.backend.marshals.generators import (
     CallId,
     Grid,
     Linspace,
@@ -20,6 +18,8 @@ from fusepy.generators import (
     check_seed,
     check_warmup,
 )
+from fusepy.backend.memory.views import integers
+from fusepy.errors import ArgumentError, ShapeError
 from fusepy.location import user_line
 from fusepy.trace import current_trace
 from fusepy.traced import Traced

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusepy.backend.marshals import MARSHALS
 from fusepy.backend.marshals.array import check_narrower
 from fusepy.backend.marshals.constant import array_components
 from fusepy.backend.marshals.number import is_cast
+from fusepy.backend.marshals.registry import MARSHALS
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError, PrecisionWarning
 from fusepy.ir.graph import Graph, Value

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from fusepy.backend.marshals import MARSHALS
 from fusepy.backend.marshals.base import Description
+from fusepy.backend.marshals.registry import MARSHALS
 from fusepy.errors import ArgumentError, VerifyError
 from fusepy.fields import TYPE
 from fusepy.ir.containers import BUFFER, OPAQUE, TEXTURES

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.backend.marshals import Marshal
+from fusepy.backend.marshals.registry import Marshal
 from fusepy.conformance import Check, ConformanceError, Example, marshal_checks, numbers, require
 from fusepy.errors import FusepyError
 
@@ -42,7 +42,7 @@ def check_marshal(
         ConformanceError: listing the checks that fail.
 
     Example:
-        >>> from fusepy.backend.marshals import ListMarshal
+        >>> from fusepy.backend.marshals.registry import ListMarshal
         >>> check_marshal(ListMarshal(), [Example([1.0, 2.0], "float", [1.0, 2.0], like=[3.0, 4.0])])
     """
     failures: list[str] = []

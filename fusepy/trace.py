@@ -12,7 +12,7 @@ import numpy as np
 from fusepy.arity import bind
 from fusepy.backend.device.open import default_device
 from fusepy.backend.emit.options import NO_OPTIONS
-from fusepy.backend.marshals import marshal_of
+from fusepy.backend.marshals.registry import marshal_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.buffers import check_elements, chosen, elements_of
 from fusepy.compose import as_struct_input, call_map, check_axes, check_loose, closed, passed

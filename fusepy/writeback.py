@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fusepy.backend.marshals.result_kinds import is_writable
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import is_texture
 from fusepy.errors import ArgumentError, UnsupportedArgumentError, did_you_mean
-from fusepy.handout import is_writable
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import OUT, Param, parts
 from fusepy.ir.types import Kind, Type, pair_of

@@ -9,7 +9,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
-from fusepy.backend.marshals import MARSHALS
+from fusepy.backend.marshals.registry import MARSHALS
 from fusepy.testing import ConformanceError, Example, assert_matches_numpy, check_marshal, marshal_checks
 from tests.functions import F32, ramp, same
 

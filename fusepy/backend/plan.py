@@ -21,8 +21,8 @@ from fusepy.backend.emit.squares import squares_of
 from fusepy.backend.emit.tiles import covered
 from fusepy.backend.given import Given
 from fusepy.backend.kernel import Kernel
-from fusepy.backend.marshals import ACCESSES
 from fusepy.backend.marshals.constant import Components
+from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.marshals.whole import check_written, written
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.recast import TrailingMismatch

@@ -20,7 +20,7 @@ from fusepy.backend.emit.matrices import check_matrices
 from fusepy.backend.emit.operand import Field, Operand, Variant, reach
 from fusepy.backend.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.kernel import Kernel
-from fusepy.backend.marshals import ACCESSES
+from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.plan import LINEAR_LIMIT, Plan

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.cudatexture import check_global, check_texture, check_written
+from fusepy.backend.marshals.texture_cuda import check_global, check_texture, check_written
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import kind_of
 from fusepy.backend.slots import Binding, Slot, Staged

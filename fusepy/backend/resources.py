@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
-from fusepy.backend.cudatexture import bound, check_written
 from fusepy.backend.emit.operand import OWN, Field
+from fusepy.backend.marshals.texture_cuda import bound, check_written
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import AnyTexture, kind_of, overlap, texture_of

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import slangpy as spy
 
-from fusepy.backend.cudatexture import check_stored, check_texture
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.sinks import Sink, sink_type
 from fusepy.backend.marshals.resource import check_device
+from fusepy.backend.marshals.texture_cuda import check_stored, check_texture
 from fusepy.backend.memory.texture import TextureKind, create, format_for, is_texture, kind_for, kind_of
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fusepy.backend.emit.operand import reach
-from fusepy.backend.marshals import ACCESSES
+from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.ir.oracle import Oracle
 

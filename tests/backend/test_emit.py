@@ -17,7 +17,7 @@ from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.emit.region import KernelSource, emit, region_operands
 from fusepy.backend.emit.sinks import Sink, with_sinks
-from fusepy.backend.marshals import ACCESSES
+from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Kind, Type

@@ -11,7 +11,7 @@ from fusepy.backend.device.target import Target
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.region import emit
 from fusepy.backend.kernel import _layout  # pyright: ignore[reportPrivateUsage]
-from fusepy.backend.marshals import ACCESSES
+from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.verify import verify
 

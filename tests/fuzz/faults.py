@@ -10,9 +10,9 @@ from fusepy.backend import schedule
 from fusepy.backend.device import pool
 from fusepy.backend.emit import region as emit
 from fusepy.backend.emit.fold import accumulators as folds
+from fusepy.backend.marshals.result_kinds import HAND_OUT
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.graph import Graph
-from fusepy.handout import HAND_OUT
 from fusepy.ir.ops import OPS, arithmetic, structure
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.ops.structure import Index, Member, Select

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.base import Description
+from fusepy.backend.marshals.generators import Grid, Linspace
 from fusepy.errors import RangeError
-from fusepy.generators import Grid, Linspace
 from fusepy.ir.types import FLOAT, INT, Kind, Type
 
 if TYPE_CHECKING:

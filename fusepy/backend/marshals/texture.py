@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fusepy.backend.cudatexture import POINT, check_taken, check_texture
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.resource import check_device
+from fusepy.backend.marshals.texture_cuda import POINT, check_taken, check_texture
 from fusepy.backend.memory.texture import AnyTexture, kind_of
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.marshals import torch_tensor
+from fusepy.backend.marshals import torch as torch_tensor
 from fusepy.backend.marshals.foreign import SlangpyResults, slangpy_tensor_class
 from fusepy.backend.marshals.resource import adopt_buffer, is_buffer
 from fusepy.backend.memory.element import Element

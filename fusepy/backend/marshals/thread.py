@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.base import Description
+from fusepy.backend.marshals.generators import Generator
 from fusepy.backend.marshals.grid import coordinates, followed_steps
 from fusepy.errors import ResolveError
-from fusepy.generators import Generator
 from fusepy.ir.types import FLOAT, INT, UINT, Kind, Type
 
 if TYPE_CHECKING:
