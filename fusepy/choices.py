@@ -10,9 +10,9 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.backend.device.open import as_device
+from fusepy.backend.kernels.values import shown
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource, bare
-from fusepy.backend.values import shown
 from fusepy.errors import (
     ArgumentError,
     InvalidNameError,

@@ -17,7 +17,7 @@ from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.emit.region import KernelSource, emit, region_operands
 from fusepy.backend.emit.shims import used_names
 from fusepy.backend.emit.sinks import sinks_of, with_sinks, without_sinks
-from fusepy.backend.kernel import Kernel, build_kernel
+from fusepy.backend.kernels.kernel import Kernel, build_kernel
 from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import ACCESSES, marshal_of
 from fusepy.backend.marshals.result_kinds import LEADS

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from fusepy.backend.device.recorder import Written, check_encoder, recording_into
+from fusepy.backend.kernels.values import freeze, shown
 from fusepy.backend.memory.pending import PENDING, before_effects
-from fusepy.backend.values import freeze, shown
 from fusepy.binding import after_hooks, bound
 from fusepy.choices import integers
 from fusepy.errors import ArgumentError, FusepyError
@@ -20,7 +20,7 @@ from fusepy.trace import current_trace
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
-    from fusepy.backend.raw import RawKernel
+    from fusepy.backend.kernels.raw import RawKernel
 
 
 class Dispatched(Protocol):

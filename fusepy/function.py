@@ -8,7 +8,7 @@ from typing import Any, cast
 from fusepy.arity import result_counts
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.options import NO_OPTIONS
-from fusepy.backend.raw import RawKernel
+from fusepy.backend.kernels.raw import RawKernel
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.caller import Caller
 from fusepy.choices import constants_of

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from fusepy.backend.values import freeze
+from fusepy.backend.kernels.values import freeze
 from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
 from fusepy.location import user_line
 

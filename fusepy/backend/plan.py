@@ -20,7 +20,7 @@ from fusepy.backend.emit.sinks import sinks_of
 from fusepy.backend.emit.squares import squares_of
 from fusepy.backend.emit.tiles import covered
 from fusepy.backend.given import Given
-from fusepy.backend.kernel import Kernel
+from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.marshals.whole import check_written, written

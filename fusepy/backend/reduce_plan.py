@@ -19,7 +19,7 @@ from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.matrices import check_matrices
 from fusepy.backend.emit.operand import Field, Operand, Variant, reach
 from fusepy.backend.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
-from fusepy.backend.kernel import Kernel
+from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor

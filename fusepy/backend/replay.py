@@ -19,7 +19,7 @@ from fusepy.errors import FusepyError
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
-    from fusepy.backend.kernel import Kernel, Launch
+    from fusepy.backend.kernels.kernel import Kernel, Launch
     from fusepy.backend.memory.element import Element
     from fusepy.backend.steps import Step
 

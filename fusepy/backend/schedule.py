@@ -18,7 +18,7 @@ from fusepy.errors import ShapeError
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
-    from fusepy.backend.kernel import Launch
+    from fusepy.backend.kernels.kernel import Launch
     from fusepy.backend.plan import Plan
 
 Shapes = Sequence[tuple[int, ...]]

@@ -10,7 +10,7 @@ import pytest
 from fusepy.backend.device.target import Target
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.region import emit
-from fusepy.backend.kernel import _layout  # pyright: ignore[reportPrivateUsage]
+from fusepy.backend.kernels.kernel import _layout  # pyright: ignore[reportPrivateUsage]
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.verify import verify

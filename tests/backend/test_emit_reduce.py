@@ -21,7 +21,7 @@ from fusepy.backend.emit.fold.accumulators import Accumulator, accumulator_text
 from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Variant
-from fusepy.backend.kernel import build_kernel
+from fusepy.backend.kernels.kernel import build_kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.backend.reduce_plan import ReducePlan, make_plan

@@ -14,7 +14,7 @@ from tests.fuzz.values import UNIT, Val, is_float
 @contextlib.contextmanager
 def watched() -> Iterator[list[str]]:
     """Kernels that may run beside one that fills what they read, which no number shows on a device that runs them in order."""
-    from fusepy.backend.kernel import Kernel
+    from fusepy.backend.kernels.kernel import Kernel
 
     written: set[int] = set()
     seen: list[str] = []

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
-from fusepy.backend.parameters import slot_of
-from fusepy.backend.slots import Binding, PlainSlot, Slot, Staged
+from fusepy.backend.kernels.parameters import slot_of
+from fusepy.backend.kernels.slots import Binding, PlainSlot, Slot, Staged
 from fusepy.backend.sources.reachable import reachable, reached_from, texts_of
 from fusepy.errors import ArgumentError
 

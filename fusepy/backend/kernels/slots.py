@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.kernels.plain import Plain
+from fusepy.backend.kernels.values import HostArray, Listed, shown
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.plain import Plain
-from fusepy.backend.values import HostArray, Listed, shown
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import Type
 

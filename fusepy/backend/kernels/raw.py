@@ -10,11 +10,11 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.emit.options import Options
-from fusepy.backend.globals import Bound, bound_globals, check_set, reads
+from fusepy.backend.kernels.globals import Bound, bound_globals, check_set, reads
+from fusepy.backend.kernels.slots import Staged
 from fusepy.backend.slang.comparisons import check_comparisons
 from fusepy.backend.slang.compiler import digest_name
 from fusepy.backend.slang.entry_points import RENAMED, renamed, with_entry_points, without_entry_points
-from fusepy.backend.slots import Staged
 from fusepy.backend.sources.libraries import array_name, is_array
 from fusepy.errors import ArgumentError, CompileError, ShapeError, UnknownNameError, did_you_mean
 from fusepy.ir.whole import LIBRARIES

@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.kernels.values import RESOURCES, HostArray, check_fields, freeze, shown
+from fusepy.backend.kernels.whole_arrays import Places, WholeData
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.values import RESOURCES, HostArray, check_fields, freeze, shown
-from fusepy.backend.whole_data import Places, WholeData
 from fusepy.errors import InvalidNameError, RangeError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, Type

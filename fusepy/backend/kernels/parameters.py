@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import slangpy as spy
 
+from fusepy.backend.kernels.plain import plain_of
+from fusepy.backend.kernels.resource_slot import ResourceSlot
+from fusepy.backend.kernels.slots import Binding, PlainSlot, Slot
+from fusepy.backend.kernels.values import check_fields
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.plain import plain_of
-from fusepy.backend.resource_slot import ResourceSlot
-from fusepy.backend.slots import Binding, PlainSlot, Slot
-from fusepy.backend.values import check_fields
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.whole import FAMILIES
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.kernels.slots import Binding, Slot, Staged
+from fusepy.backend.kernels.values import HostArray
 from fusepy.backend.marshals.texture_cuda import check_global, check_texture, check_written
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import kind_of
-from fusepy.backend.slots import Binding, Slot, Staged
-from fusepy.backend.values import HostArray
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import Kind, Type
 

@@ -17,8 +17,8 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.region import EMITTER_VERSION, KernelSource
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
-from fusepy.backend.globals import Bound, bound_globals, check_set, reads_of_calls
-from fusepy.backend.resources import Resources
+from fusepy.backend.kernels.globals import Bound, bound_globals, check_set, reads_of_calls
+from fusepy.backend.kernels.resources import Resources
 from fusepy.backend.slang.comparisons import check_comparisons
 from fusepy.backend.slang.compiler import Program, digest_name
 from fusepy.backend.slang.diagnostics import clean, unbuilt
