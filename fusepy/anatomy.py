@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.backend.schedule import Schedule
-from fusepy.backend.traffic import bytes_moved
+from fusepy.backend.execute.schedule import Schedule
+from fusepy.backend.execute.traffic import bytes_moved
 from fusepy.chart import Box, Chart, described, draw_region
 from fusepy.compile import Program
 from fusepy.inspection import Explanation, explain, plan_source

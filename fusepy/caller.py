@@ -7,11 +7,11 @@ from typing import Any, TypeVar, cast
 
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.execute.texture_results import Into, into
 from fusepy.backend.marshals.result_kinds import container_named
 from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.targets import Into, into
 from fusepy.binding import SetUpProgram, run
 from fusepy.compile import Program
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean

@@ -17,6 +17,12 @@ from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.emit.region import KernelSource, emit, region_operands
 from fusepy.backend.emit.shims import used_names
 from fusepy.backend.emit.sinks import sinks_of, with_sinks, without_sinks
+from fusepy.backend.execute.fold_plan import FoldsApart, make_plan
+from fusepy.backend.execute.plan import Plan
+from fusepy.backend.execute.readback import Readback
+from fusepy.backend.execute.schedule import Schedule
+from fusepy.backend.execute.steps import Step
+from fusepy.backend.execute.texture_results import Into, Target, sinks_for
 from fusepy.backend.kernels.kernel import Kernel, build_kernel
 from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import ACCESSES, marshal_of
@@ -26,12 +32,6 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import is_texture, kind_of
-from fusepy.backend.plan import Plan
-from fusepy.backend.readback import Readback
-from fusepy.backend.reduce_plan import FoldsApart, make_plan
-from fusepy.backend.schedule import Schedule
-from fusepy.backend.steps import Step
-from fusepy.backend.targets import Into, Target, sinks_for
 from fusepy.delivery import Delivery, shape_of
 from fusepy.detours import Detours
 from fusepy.errors import ResolveError, ShapeError

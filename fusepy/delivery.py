@@ -10,6 +10,7 @@ import numpy as np
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written
+from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.marshals.generators import Generator, Grid, Linspace
 from fusepy.backend.marshals.registry import MARSHALS
 from fusepy.backend.marshals.result_kinds import HAND_OUT, MAKE, check_type, dimensions, in_grid_order, target_of
@@ -19,7 +20,6 @@ from fusepy.backend.memory.pending import before_effects, before_results
 from fusepy.backend.memory.recast import reinterpret
 from fusepy.backend.memory.storage import overlap
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.targets import Into, Target
 from fusepy.detours import Detours
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from fusepy.backend.execute.texture_results import Into
 from fusepy.backend.marshals.generators import Generator, Grid
 from fusepy.backend.marshals.result_kinds import dimensions
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import is_texture, kind_of
-from fusepy.backend.targets import Into
 from fusepy.ir.argmap import UNSAID
 from fusepy.mapping import Mapped, unmapped
 from fusepy.nested import flat

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fusepy.anatomy import anatomy
-from fusepy.backend.targets import Into
+from fusepy.backend.execute.texture_results import Into
 from fusepy.cachemiss import nearest
 from fusepy.chart import Chart
 from fusepy.compile import Program

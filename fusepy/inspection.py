@@ -10,10 +10,10 @@ from typing import Any
 
 from fusepy.argument_tree import argument_lines
 from fusepy.backend.emit.operand import Variant
+from fusepy.backend.execute.fold_plan import ReducePlan
+from fusepy.backend.execute.plan import Plan
+from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.plan import Plan
-from fusepy.backend.reduce_plan import ReducePlan
-from fusepy.backend.schedule import Schedule
 from fusepy.compile import Program
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.graph import Graph, Node

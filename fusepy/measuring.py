@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from fusepy.backend.schedule import Schedule
-from fusepy.backend.timing import can_time, time_pieces
+from fusepy.backend.execute.schedule import Schedule
+from fusepy.backend.execute.timing import can_time, time_pieces
 from fusepy.binding import after_hooks, bound
 from fusepy.compile import Program
 from fusepy.nested import flat

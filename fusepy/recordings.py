@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fusepy.backend.emit.options import NO_OPTIONS
+from fusepy.backend.execute.plan import Plan
+from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.plan import Plan
-from fusepy.backend.schedule import Schedule
 from fusepy.compile import Program
 from fusepy.ir.graph import Graph
 from fusepy.ir.ops.base import filled_axes

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusepy as fp
-from fusepy.backend import fold_stages
 from fusepy.backend.emit.fold.variant import FoldShape
+from fusepy.backend.execute import fold_stages
 
 KINDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")
 DTYPES = ("float32", "float64", "float16", "int32", "uint32", "int64", "int16", "uint8", "bool")

@@ -21,10 +21,10 @@ from fusepy.backend.emit.fold.accumulators import Accumulator, accumulator_text
 from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Variant
+from fusepy.backend.execute.fold_plan import ReducePlan, make_plan
 from fusepy.backend.kernels.kernel import build_kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
-from fusepy.backend.reduce_plan import ReducePlan, make_plan
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.ir.graph import Node
 from fusepy.ir.interpret import interpret
@@ -263,7 +263,7 @@ def test_the_last_group_reaches_back(monkeypatch: pytest.MonkeyPatch, columns: i
     """Two groups see the same columns, and only one stores them: results over the operand would be doubled twice."""
     shape = FoldShape(False, False, 8, unroll, 16, 8)
     monkeypatch.setattr(
-        "fusepy.backend.fold_stages.fold_shape",
+        "fusepy.backend.execute.fold_stages.fold_shape",
         lambda *_, partials=False, **more: (replace(COLUMN, columns=1) if partials else shape, 3),
     )
     x = np.random.default_rng(1).normal(size=(50, columns)).astype(np.float32)
@@ -299,9 +299,9 @@ def test_threads_follow_strides() -> None:
 
 
 def test_a_scan_beside_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusepy.backend.fold_stages.TOP", 2)
+    monkeypatch.setattr("fusepy.backend.execute.fold_stages.TOP", 2)
     monkeypatch.setattr(
-        "fusepy.backend.fold_stages.scan_shape", lambda kind, outputs, reduced, inner, nbytes: (THREAD, -(-reduced // 4))
+        "fusepy.backend.execute.fold_stages.scan_shape", lambda kind, outputs, reduced, inner, nbytes: (THREAD, -(-reduced // 4))
     )
     for x in (X, fp.Tensor.from_numpy(fp.default_device(), X).transpose()):
         found, expected = run(SCAN, x)
@@ -315,7 +315,7 @@ def test_barriers_stand_between_the_stages_of_one_plan(monkeypatch: pytest.Monke
     seen: list[bool] = []
     dispatch = type(device.queue).dispatch
     monkeypatch.setattr(
-        "fusepy.backend.fold_stages.fold_shape",
+        "fusepy.backend.execute.fold_stages.fold_shape",
         lambda *_, partials=False, **more: (replace(GROUP, unroll=1, run=1), 1 if partials else 4),
     )
     graph = parse_graph(PLAIN)

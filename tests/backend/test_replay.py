@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusepy as fp
-from fusepy.backend.schedule import Schedule
+from fusepy.backend.execute.schedule import Schedule
 from tests.effort import python_calls
 
 SOURCE = """

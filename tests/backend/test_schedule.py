@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
-from fusepy.backend.schedule import Schedule
-from fusepy.backend.steps import Step, place_barriers
+from fusepy.backend.execute.schedule import Schedule
+from fusepy.backend.execute.steps import Step, place_barriers
 
 
 def step(reads: tuple[int, ...], results: tuple[int, ...], acts: bool = False, temporary: bool = False) -> Step:

@@ -13,7 +13,7 @@ from fusepy.backend.emit.fold.tuning import HEAVY, LEAN, LIGHT, copies_of, fold_
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.tuning import choose
-from fusepy.backend.fold_stages import Work, all_variants, fold_stages, scan_stages
+from fusepy.backend.execute.fold_stages import Work, all_variants, fold_stages, scan_stages
 from fusepy.ir.parse import parse_graph
 
 

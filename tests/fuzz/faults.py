@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from fusepy.backend import schedule
 from fusepy.backend.device import pool
 from fusepy.backend.emit import region as emit
 from fusepy.backend.emit.fold import accumulators as folds
+from fusepy.backend.execute import schedule
 from fusepy.backend.marshals.result_kinds import HAND_OUT
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.graph import Graph

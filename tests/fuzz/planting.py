@@ -11,8 +11,8 @@ from unittest import mock
 
 import numpy as np
 
-from fusepy.backend import plan, replay
 from fusepy.backend.device.block import Block, size_class
+from fusepy.backend.execute import plan, replay
 from fusepy.ir.ops import OPS
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind, Type

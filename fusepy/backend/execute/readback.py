@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fusepy.backend.device.device import Device
-    from fusepy.backend.plan import Plan
+    from fusepy.backend.execute.plan import Plan
 
 _CODES = {
     "bool": "I", "int8_t": "b", "uint8_t": "B", "int16_t": "h", "uint16_t": "H", "int": "i", "uint": "I", "int64_t": "q",

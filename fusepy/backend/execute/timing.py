@@ -13,7 +13,7 @@ from fusepy.backend.device.recorder import Recorder
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
-    from fusepy.backend.plan import Plan
+    from fusepy.backend.execute.plan import Plan
 
 RUNS = 9
 ENOUGH_S = 0.5  # no further run begins after so long

@@ -19,9 +19,9 @@ from fusepy.errors import FusepyError
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+    from fusepy.backend.execute.steps import Step
     from fusepy.backend.kernels.kernel import Kernel, Launch
     from fusepy.backend.memory.element import Element
-    from fusepy.backend.steps import Step
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.device.bound import Bound
+from fusepy.backend.execute.replay import Likeness, Replay, likeness
+from fusepy.backend.execute.steps import Step, place_barriers
 from fusepy.backend.memory.overlap import shares
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.replay import Likeness, Replay, likeness
-from fusepy.backend.steps import Step, place_barriers
 from fusepy.errors import ShapeError
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+    from fusepy.backend.execute.plan import Plan
     from fusepy.backend.kernels.kernel import Launch
-    from fusepy.backend.plan import Plan
 
 Shapes = Sequence[tuple[int, ...]]
 CHECKED = 256

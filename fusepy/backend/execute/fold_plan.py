@@ -18,13 +18,13 @@ from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.matrices import check_matrices
 from fusepy.backend.emit.operand import Field, Operand, Variant, reach
-from fusepy.backend.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
+from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
+from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan
+from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.plan import LINEAR_LIMIT, Plan
-from fusepy.backend.shapes import Recipe
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.folds import check_count, folds_of

@@ -12,7 +12,7 @@ from fusepy.backend.memory.element import Element
 from fusepy.ir.oracle import Oracle
 
 if TYPE_CHECKING:
-    from fusepy.backend.plan import Plan
+    from fusepy.backend.execute.plan import Plan
 
 
 def bytes_moved(plan: Plan, shapes: Sequence[tuple[int, ...]], oracle: Oracle) -> int:

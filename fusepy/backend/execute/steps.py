@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fusepy.backend.plan import Plan
-    from fusepy.backend.targets import Target
+    from fusepy.backend.execute.plan import Plan
+    from fusepy.backend.execute.texture_results import Target
 
 
 @dataclass

@@ -19,7 +19,8 @@ from fusepy.backend.emit.rows import SLACK, walk_for
 from fusepy.backend.emit.sinks import sinks_of
 from fusepy.backend.emit.squares import squares_of
 from fusepy.backend.emit.tiles import covered
-from fusepy.backend.given import Given
+from fusepy.backend.execute.destinations import Given
+from fusepy.backend.execute.recipe import Recipe, make_recipe
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.registry import ACCESSES
@@ -27,7 +28,6 @@ from fusepy.backend.marshals.whole import check_written, written
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.shapes import Recipe, make_recipe
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
 from fusepy.ir.containers import BUFFER, GENERATORS, TEXTURES
 from fusepy.ir.graph import Node
