@@ -2,6 +2,8 @@
 
 import typing as _typing
 
+from fusepy.arguments.key import register
+from fusepy.arguments.mapping import vcast, vdim, vmap, vmapping
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import create_device, default_device, init_device
 from fusepy.backend.device.stats import Stats, clear_cache, stats
@@ -51,7 +53,6 @@ from fusepy.inspection import Explanation
 from fusepy.instance_list import InstanceList
 from fusepy.ir.types import Type
 from fusepy.lazy import lazy
-from fusepy.mapping import vcast, vdim, vmap, vmapping
 from fusepy.math import (
     abs,
     acos,
@@ -99,7 +100,6 @@ from fusepy.outlook import explain
 from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
 from fusepy.resolution import Resolved, resolve
 from fusepy.setup import CallContext
-from fusepy.signature import register
 from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct
 
 if _typing.TYPE_CHECKING:

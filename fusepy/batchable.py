@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.arguments.fields import TYPE
+from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.nested import Tree, check_finite
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
-from fusepy.fields import TYPE
 from fusepy.ir.argmap import ArgMap
-from fusepy.mapping import Mapped
-from fusepy.nested import Tree, check_finite
 
 
 class Batchable:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from fusepy.arguments.nested import flat
 from fusepy.backend.device.recorder import Written, recording_into
 from fusepy.compile import Program
-from fusepy.nested import flat
 from fusepy.setup import Bindings, CallContext, Setup, joined, no_global
 
 if TYPE_CHECKING:

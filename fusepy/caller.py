@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from fusepy.arguments.key import KEYS, signature
+from fusepy.arguments.mapping import Mapped, cast_numbers, is_struct, plain_spec, spec_of, unmapped
+from fusepy.arguments.nested import flat, too_deep
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.execute.texture_results import Into, into
@@ -18,12 +21,9 @@ from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, 
 from fusepy.extents import SizedByResult
 from fusepy.inspected import Inspected
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.mapping import Mapped, cast_numbers, is_struct, plain_spec, spec_of, unmapped
-from fusepy.nested import flat, too_deep
 from fusepy.no_extents import NoExtents
 from fusepy.nodes import Node, Use
 from fusepy.setup import Setup
-from fusepy.signature import KEYS, signature
 from fusepy.trace import user_line
 
 Self = TypeVar("Self", bound="Caller")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.arguments.mapping import unmapped
 from fusepy.backend.device.recorder import Written
 from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.variant import FoldVariant
@@ -39,7 +40,6 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.narrowing import narrowed_uses
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type, pair_of
-from fusepy.mapping import unmapped
 from fusepy.no_extents import NoExtents
 from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import run_pipeline

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fusepy.arguments.mapping import AS_A_WHOLE, Mapped
+from fusepy.arguments.nested import Tree, check_finite, is_nested, naming
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import StructView, as_structs
 from fusepy.buffers import member_elements
@@ -21,8 +23,6 @@ from fusepy.ir.resolve.refusals import wrong_members
 from fusepy.ir.resolve.resolve import member_offer
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.location import user_line
-from fusepy.mapping import AS_A_WHOLE, Mapped
-from fusepy.nested import Tree, check_finite, is_nested, naming
 from fusepy.open_trace import OpenTrace
 from fusepy.struct_choice import list_type, struct_type
 from fusepy.traced import Traced

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.arguments.mapping import type_of, vcast, vmap, vmapping
 from fusepy.backend.device.open import default_device
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.generators import Grid
@@ -23,7 +24,6 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
 from fusepy.fuse import fuse
 from fusepy.ir.types import Kind, Type
-from fusepy.mapping import type_of, vcast, vmap, vmapping
 from fusepy.module import Module
 
 Array = np.ndarray[Any, Any]

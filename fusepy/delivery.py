@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from fusepy.arguments.mapping import unmapped
+from fusepy.arguments.nested import flat
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written
@@ -25,8 +27,6 @@ from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
 from fusepy.ir.oracle import Oracle
-from fusepy.mapping import unmapped
-from fusepy.nested import flat
 
 if TYPE_CHECKING:
     from fusepy.recorded import Recording

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.arguments.mapping import unmapped
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.marshals.whole import counted, written
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.storage import overlap
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
-from fusepy.mapping import unmapped
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

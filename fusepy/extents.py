@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from fusepy.arguments.mapping import Mapped, unmapped
+from fusepy.arguments.nested import flat
 from fusepy.backend.execute.texture_results import Into
 from fusepy.backend.marshals.generators import Generator, Grid
 from fusepy.backend.marshals.result_kinds import dimensions
@@ -14,8 +16,6 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import is_texture, kind_of
 from fusepy.ir.argmap import UNSAID
-from fusepy.mapping import Mapped, unmapped
-from fusepy.nested import flat
 from fusepy.no_extents import NoExtents
 
 if TYPE_CHECKING:

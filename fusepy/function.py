@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.nested import check_finite, is_nested, leaves_of, naming
 from fusepy.arity import result_counts
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.options import NO_OPTIONS
@@ -18,8 +20,6 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.ir.resolve.offers import fill
 from fusepy.loaded import Loaded
-from fusepy.mapping import Mapped
-from fusepy.nested import check_finite, is_nested, leaves_of, naming
 from fusepy.nodes import Use, several, wrong_count
 from fusepy.recorded import Recording
 from fusepy.resolution import Resolved, call_answer, resolved_call

@@ -9,6 +9,8 @@ from typing import Any, cast, overload
 
 import numpy as np
 
+from fusepy.arguments.mapping import unmapped
+from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.memory.tensor import Tensor
@@ -16,8 +18,6 @@ from fusepy.caller import Caller
 from fusepy.compose import returned
 from fusepy.errors import ArgumentError, FusepyError, did_you_mean
 from fusepy.ir.resolve.refusals import none_error
-from fusepy.mapping import unmapped
-from fusepy.nested import flat, is_nested, leaves_of, naming
 from fusepy.nodes import Use, several
 from fusepy.recorded import Recording
 from fusepy.results import flatten

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fusepy.anatomy import anatomy
+from fusepy.arguments.mapping import unmapped
+from fusepy.arguments.nested import flat
 from fusepy.backend.execute.texture_results import Into
 from fusepy.cachemiss import nearest
 from fusepy.chart import Chart
@@ -18,9 +20,7 @@ from fusepy.compile import Program
 from fusepy.configured import Configured
 from fusepy.dot import dot
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
-from fusepy.mapping import unmapped
 from fusepy.measuring import seconds_per_kernel
-from fusepy.nested import flat
 from fusepy.no_extents import NoExtents
 from fusepy.page import page
 from fusepy.recorded import Recording

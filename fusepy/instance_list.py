@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.arguments.fields import ACCESSORS, TYPE
+from fusepy.arguments.nested import leaves_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, did_you_mean
-from fusepy.fields import ACCESSORS, TYPE
 from fusepy.fuse import fuse
 from fusepy.ir.types import Type
 from fusepy.module import SlangType
-from fusepy.nested import leaves_of
 from fusepy.struct import bound, constructed
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from fusepy.arguments.mapping import Mapped, unmapped
+from fusepy.arguments.nested import flat
 from fusepy.backend.device.block import Block
 from fusepy.backend.memory.pending import PENDING, RECORDER, waiting
 from fusepy.backend.memory.tensor import Tensor
@@ -16,8 +18,6 @@ from fusepy.delivery import shape_of
 from fusepy.joint import run
 from fusepy.lazytensor import Call, Group, LazyTensor, Output, joined
 from fusepy.location import user_place
-from fusepy.mapping import Mapped, unmapped
-from fusepy.nested import flat
 from fusepy.placing import warn_narrowed
 from fusepy.recordings import Recordable, Result
 from fusepy.results import hand_back

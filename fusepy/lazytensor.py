@@ -10,9 +10,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fusepy.arguments.key import KEYS
 from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.signature import KEYS
 
 if TYPE_CHECKING:
     from fusepy.compile import Program

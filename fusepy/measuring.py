@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from fusepy.arguments.nested import flat
 from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.execute.timing import can_time, time_pieces
 from fusepy.binding import after_hooks, bound
 from fusepy.compile import Program
-from fusepy.nested import flat
 from fusepy.setup import NO_SETUP, Setup
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fusepy.arguments.mapping import Mapped, unmapped
 from fusepy.backend.marshals.array import check_narrower
 from fusepy.backend.marshals.constant import array_components
 from fusepy.backend.marshals.number import is_cast
@@ -21,7 +22,6 @@ from fusepy.ir.ops.power import refuse_negative
 from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.types import Type
 from fusepy.location import user_place
-from fusepy.mapping import Mapped, unmapped
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

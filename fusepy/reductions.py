@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
+from fusepy.arguments.mapping import Mapped
 from fusepy.axes import Axis, axes_from, integers
 from fusepy.backend.memory.host_arrays import as_array
 from fusepy.backend.memory.tensor import Tensor
@@ -27,7 +28,6 @@ from fusepy.ir.ops.folds import SCANS, Fold
 from fusepy.ir.resolve.hints import python_name
 from fusepy.ir.types import BOOL
 from fusepy.location import user_line
-from fusepy.mapping import Mapped
 from fusepy.trace import Trace, current_trace
 from fusepy.traced import Traced
 

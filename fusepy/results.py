@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from fusepy.arguments.mapping import Mapped
 from fusepy.errors import ArgumentError
-from fusepy.mapping import Mapped
 from fusepy.traced import Traced
 
 Rebuild = Callable[[list[Any]], Any]

@@ -7,10 +7,10 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from fusepy.arguments.mapping import Mapped, vcast
 from fusepy.errors import GraphError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.types import Kind
-from fusepy.mapping import Mapped, vcast
 
 
 def _parts(value: Any) -> dict[Any, Any] | None:

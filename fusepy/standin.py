@@ -7,14 +7,14 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from fusepy.arguments.fields import TYPE
+from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.nested import check_finite
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.registry import MARSHALS
 from fusepy.errors import ArgumentError, VerifyError
-from fusepy.fields import TYPE
 from fusepy.ir.containers import BUFFER, OPAQUE, TEXTURES
 from fusepy.ir.types import BOOL, FLOAT, INT, TEXTURE_RANKS, Kind, Type
-from fusepy.mapping import Mapped
-from fusepy.nested import check_finite
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

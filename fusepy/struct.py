@@ -14,11 +14,11 @@ from typing import Any, ClassVar, cast, get_args, get_origin
 
 import numpy as np
 
+from fusepy.arguments.fields import ACCESSORS, TYPE
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.caller import Caller
 from fusepy.errors import ArgumentError
 from fusepy.extents import follows, sized
-from fusepy.fields import ACCESSORS, TYPE
 from fusepy.function import Function
 from fusepy.ir.argmap import UNSAID
 from fusepy.module import Module, SlangType, as_module

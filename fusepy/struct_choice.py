@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from fusepy.arguments.nested import Tree
 from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.refusals import implementing, say_struct
 from fusepy.ir.types import Kind, Type
-from fusepy.nested import Tree
 
 
 def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type | None], place: str | None) -> Type:

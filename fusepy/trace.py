@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from fusepy.arguments.mapping import AS_A_WHOLE, Mapped
+from fusepy.arguments.nested import Tree, check_finite, rebuilt
 from fusepy.arity import bind
 from fusepy.backend.device.open import default_device
 from fusepy.backend.emit.options import NO_OPTIONS
@@ -33,9 +35,7 @@ from fusepy.ir.oracle import OUT
 from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.location import user_line
-from fusepy.mapping import AS_A_WHOLE, Mapped
 from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
-from fusepy.nested import Tree, check_finite, rebuilt
 from fusepy.symbolic import TRACING, Symbolic, misplaced
 from fusepy.traced import Traced
 

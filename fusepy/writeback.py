@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.nested import Tree
 from fusepy.backend.marshals.result_kinds import is_writable
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import is_texture
@@ -13,8 +15,6 @@ from fusepy.errors import ArgumentError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import OUT, Param, parts
 from fusepy.ir.types import Kind, Type, pair_of
-from fusepy.mapping import Mapped
-from fusepy.nested import Tree
 from fusepy.trace import Trace
 from fusepy.traced import Traced
 

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.arguments.mapping import Taken
 from fusepy.backend.device.pool import Pool
-from fusepy.mapping import Taken
 from fusepy.traced import Numberless
 from tests.functions import F32, ramp, same
 

@@ -11,12 +11,12 @@ from unittest import mock
 
 import numpy as np
 
+from fusepy.arguments.key import KEYS
 from fusepy.backend.device.block import Block, size_class
 from fusepy.backend.execute import plan, replay
 from fusepy.ir.ops import OPS
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind, Type
-from fusepy.signature import KEYS
 
 Plant = Callable[[], Any]  # what makes a context in which the fault is there
 

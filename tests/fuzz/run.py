@@ -232,7 +232,7 @@ class Runner:
 
     def plain(self, argument: Any) -> Any:
         """An argument without what `vcast` says of it."""
-        from fusepy.mapping import unmapped
+        from fusepy.arguments.mapping import unmapped
 
         return unmapped(argument)
 

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from types import NoneType
 from typing import Any, cast
 
+from fusepy.arguments.fields import ACCESSORS, TYPE, fields_of, of_dict, of_items
+from fusepy.arguments.mapping import Mapped
 from fusepy.errors import ArgumentError, FusepyError
-from fusepy.fields import ACCESSORS, TYPE, fields_of, of_dict, of_items
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.types import Type
-from fusepy.mapping import Mapped
 from fusepy.symbolic import Symbolic, axes_of
 
 DEPTH = 64  # levels of a nested argument; what is deeper contains itself, or makes new objects as it is read

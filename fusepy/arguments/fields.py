@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.arguments.mapping import Mapped
 from fusepy.backend.marshals import torch as torch_tensor
 from fusepy.backend.marshals.registry import marshal_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import UnsupportedArgumentError
-from fusepy.mapping import Mapped
 from fusepy.symbolic import Symbolic
 
 Fields = Mapping[str, Any]

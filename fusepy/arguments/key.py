@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+from fusepy.arguments.fields import ACCESSORS, TYPE, fields_of
+from fusepy.arguments.mapping import Mapped
 from fusepy.backend.marshals.registry import MARSHALS, Marshal, marshal_of
 from fusepy.backend.marshals.result_kinds import LEADS
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, FusepyError
-from fusepy.fields import ACCESSORS, TYPE, fields_of
-from fusepy.mapping import Mapped
 from fusepy.symbolic import Symbolic, misplaced
 
 
