@@ -99,8 +99,8 @@ from fusepy.nodes import GraphValue, Node
 from fusepy.outlook import explain
 from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
 from fusepy.resolution import Resolved, resolve
-from fusepy.setup import CallContext
 from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct
+from fusepy.trace.setup import CallContext
 
 if _typing.TYPE_CHECKING:
     from fusepy.backend.spellings import *  # noqa: F403

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fusepy.arguments.nested import flat
 from fusepy.backend.device.recorder import Written, recording_into
 from fusepy.compile import Program
-from fusepy.setup import Bindings, CallContext, Setup, joined, no_global
+from fusepy.trace.setup import Bindings, CallContext, Setup, joined, no_global
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -9,7 +9,7 @@ from fusepy.ir.graph import Graph
 from fusepy.ir.printer import value_type
 
 if TYPE_CHECKING:
-    from fusepy.recorded import Recording
+    from fusepy.trace.recording import Recording
 
 
 def nearest(given: Graph, classes: Sequence[str], known: Sequence[Recording]) -> str:

@@ -23,8 +23,8 @@ from fusepy.inspected import Inspected
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.no_extents import NoExtents
 from fusepy.nodes import Node, Use
-from fusepy.setup import Setup
-from fusepy.trace import user_line
+from fusepy.trace.setup import Setup
+from fusepy.trace.trace import user_line
 
 Self = TypeVar("Self", bound="Caller")
 OTHERS = 16  # programs beside the first one under a key: extents can say how many axes of structs an array of numbers has

@@ -46,8 +46,8 @@ from fusepy.passes.pipeline import run_pipeline
 from fusepy.passes.split import split_region
 from fusepy.placing import Place, number_checks, place_of, warn_narrowed
 from fusepy.recordable import check_recordable
-from fusepy.recorded import Recording
-from fusepy.results import hand_back
+from fusepy.trace.recording import Recording
+from fusepy.trace.structure import hand_back
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -15,8 +15,8 @@ from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.choices import by_name, call_group, conformance_list, constant_list, thread_group
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.location import user_line
-from fusepy.setup import NO_SETUP, CallContext, Setup, given, hook_of, merged, no_global
-from fusepy.trace import current_trace
+from fusepy.trace.setup import NO_SETUP, CallContext, Setup, given, hook_of, merged, no_global
+from fusepy.trace.trace import current_trace
 
 Self = TypeVar("Self", bound="Configured")
 _OPTIONS = ("numthreads",)

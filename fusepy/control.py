@@ -9,9 +9,6 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fusepy.bodies import BodyTrace, Use
-from fusepy.carries import Carries, adapts, as_type, parameter_names
-from fusepy.compose import check_loose
 from fusepy.errors import ArgumentError, TraceError
 from fusepy.fuse import FusedFunction
 from fusepy.ir.argmap import ArgMap
@@ -21,9 +18,12 @@ from fusepy.ir.ops.control import grid_rank
 from fusepy.ir.promotion import promote
 from fusepy.ir.types import BOOL, INT, Kind, Type
 from fusepy.location import user_line
-from fusepy.results import flatten, leaf_paths, outline
-from fusepy.trace import Trace, current_trace
-from fusepy.traced import Traced
+from fusepy.trace.bodies import BodyTrace, Use
+from fusepy.trace.carries import Carries, adapts, as_type, parameter_names
+from fusepy.trace.structs import check_loose
+from fusepy.trace.structure import flatten, leaf_paths, outline
+from fusepy.trace.trace import Trace, current_trace
+from fusepy.trace.traced import Traced
 
 __all__ = ["cond", "fori_loop", "while_loop"]
 

@@ -29,7 +29,7 @@ from fusepy.ir.graph import Graph
 from fusepy.ir.oracle import Oracle
 
 if TYPE_CHECKING:
-    from fusepy.recorded import Recording
+    from fusepy.trace.recording import Recording
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -17,8 +17,8 @@ from fusepy.fuse import FusedFunction
 from fusepy.ir.ops import OPS
 from fusepy.location import user_line
 from fusepy.nodes import GraphValue, Use
-from fusepy.trace import current_trace
-from fusepy.traced import BINARY, COMPARISONS, UFUNCS, UNARY, no_array, no_modulus, ufunc_name
+from fusepy.trace.trace import current_trace
+from fusepy.trace.traced import BINARY, COMPARISONS, UFUNCS, UNARY, no_array, no_modulus, ufunc_name
 
 _eager: dict[str, FusedFunction] = {}
 _OPERATORS = {*BINARY.values(), *COMPARISONS}

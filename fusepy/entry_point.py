@@ -15,8 +15,8 @@ from fusepy.binding import after_hooks, bound
 from fusepy.choices import integers
 from fusepy.errors import ArgumentError, FusepyError
 from fusepy.location import user_line
-from fusepy.setup import NO_SETUP, Setup, no_global
-from fusepy.trace import current_trace
+from fusepy.trace.setup import NO_SETUP, Setup, no_global
+from fusepy.trace.trace import current_trace
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from fusepy.arguments.mapping import Mapped
 from fusepy.arguments.nested import check_finite, is_nested, leaves_of, naming
-from fusepy.arity import result_counts
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.backend.kernels.raw import RawKernel
@@ -21,13 +20,14 @@ from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.ir.resolve.offers import fill
 from fusepy.loaded import Loaded
 from fusepy.nodes import Use, several, wrong_count
-from fusepy.recorded import Recording
 from fusepy.resolution import Resolved, call_answer, resolved_call
-from fusepy.results import hand_back
-from fusepy.standin import stand_in
-from fusepy.trace import Trace, current_trace
-from fusepy.traced import Traced
-from fusepy.writeback import Output, Written, written_back
+from fusepy.trace.arity import result_counts
+from fusepy.trace.recording import Recording
+from fusepy.trace.standin import stand_in
+from fusepy.trace.structure import hand_back
+from fusepy.trace.trace import Trace, current_trace
+from fusepy.trace.traced import Traced
+from fusepy.trace.writeback import Output, Written, written_back
 
 
 class Function(Caller):

@@ -21,8 +21,8 @@ from fusepy.backend.marshals.generators import (
 from fusepy.backend.memory.views import integers
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.location import user_line
-from fusepy.trace import current_trace
-from fusepy.traced import Traced
+from fusepy.trace.trace import current_trace
+from fusepy.trace.traced import Traced
 
 SEED = 2640457667  # slangpy's
 

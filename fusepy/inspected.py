@@ -23,8 +23,8 @@ from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.measuring import seconds_per_kernel
 from fusepy.no_extents import NoExtents
 from fusepy.page import page
-from fusepy.recorded import Recording
-from fusepy.trace import user_line
+from fusepy.trace.recording import Recording
+from fusepy.trace.trace import user_line
 
 
 class Inspected(Configured):

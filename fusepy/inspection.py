@@ -20,7 +20,7 @@ from fusepy.ir.graph import Graph, Node
 from fusepy.ir.strides import contiguous_strides
 from fusepy.passes.pipeline import PIPELINE, run_pipeline
 from fusepy.reasons import Neighbours, label, neighbours
-from fusepy.recorded import Recording
+from fusepy.trace.recording import Recording
 
 
 def graph_after(recording: Recording, after: str | None) -> Graph:

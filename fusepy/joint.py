@@ -19,9 +19,9 @@ from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import OPS
 from fusepy.lazytensor import Call, LazyTensor
 from fusepy.location import at_line, line_of
-from fusepy.recorded import Recording
-from fusepy.results import hand_back
-from fusepy.trace import Trace
+from fusepy.trace.recording import Recording
+from fusepy.trace.structure import hand_back
+from fusepy.trace.trace import Trace
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

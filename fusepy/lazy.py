@@ -20,7 +20,7 @@ from fusepy.lazytensor import Call, Group, LazyTensor, Output, joined
 from fusepy.location import user_place
 from fusepy.placing import warn_narrowed
 from fusepy.recordings import Recordable, Result
-from fusepy.results import hand_back
+from fusepy.trace.structure import hand_back
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

@@ -11,7 +11,7 @@ from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.execute.timing import can_time, time_pieces
 from fusepy.binding import after_hooks, bound
 from fusepy.compile import Program
-from fusepy.setup import NO_SETUP, Setup
+from fusepy.trace.setup import NO_SETUP, Setup
 
 
 def seconds_per_kernel(

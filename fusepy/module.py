@@ -25,8 +25,8 @@ from fusepy.location import user_line
 from fusepy.namespace import Namespace
 from fusepy.nodes import Node, Use, several, wrong_count
 from fusepy.reload import forget_programs, reread
-from fusepy.trace import current_trace
-from fusepy.traced import Traced
+from fusepy.trace.trace import current_trace
+from fusepy.trace.traced import Traced
 
 _BUILTIN = ("float3", "float", "int", "uint", "half", "double", "bool", "float2", "float4", "int2", "float3x3", "float4x4")
 

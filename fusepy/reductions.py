@@ -16,7 +16,6 @@ from fusepy.arguments.mapping import Mapped
 from fusepy.axes import Axis, axes_from, integers
 from fusepy.backend.memory.host_arrays import as_array
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.buffers import check_elements
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.function import Function
 from fusepy.fuse import FusedFunction
@@ -28,8 +27,9 @@ from fusepy.ir.ops.folds import SCANS, Fold
 from fusepy.ir.resolve.hints import python_name
 from fusepy.ir.types import BOOL
 from fusepy.location import user_line
-from fusepy.trace import Trace, current_trace
-from fusepy.traced import Traced
+from fusepy.trace.buffers import check_elements
+from fusepy.trace.trace import Trace, current_trace
+from fusepy.trace.traced import Traced
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "reduce", "scan", "sum"]
 

@@ -13,7 +13,7 @@ from fusepy.ir.oracle import OUT, Oracle
 from fusepy.ir.resolve.offers import describe
 from fusepy.ir.resolve.resolve import Resolution
 from fusepy.ir.types import VOID, Type
-from fusepy.recorded import Recording
+from fusepy.trace.recording import Recording
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from fusepy.errors import ArgumentError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type
 from fusepy.location import user_line
-from fusepy.trace import current_trace
-from fusepy.traced import Traced
+from fusepy.trace.trace import current_trace
+from fusepy.trace.traced import Traced
 
 _SCALARS = ("float", "int", "uint", "half", "double", "bool")
 _SLANGPY = {"half": "float16_t"}  # what slangpy calls the scalar

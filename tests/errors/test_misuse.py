@@ -21,7 +21,7 @@ import pytest
 import fusepy as fp
 from fusepy.arguments.mapping import Taken
 from fusepy.backend.device.pool import Pool
-from fusepy.traced import Numberless
+from fusepy.trace.traced import Numberless
 from tests.functions import F32, ramp, same
 
 HERE = os.path.basename(__file__)

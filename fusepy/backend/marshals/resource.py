@@ -79,7 +79,7 @@ class AccelerationStructureMarshal:
 
 
 class BufferMarshal:
-    """slangpy's ``Buffer``: raw bytes, whatever the parameter says that they hold; or elements, see `fusepy.buffers`."""
+    """slangpy's ``Buffer``: raw bytes, whatever the parameter says that they hold; or elements, see `fusepy.trace.buffers`."""
 
     returns = "tensor"
 

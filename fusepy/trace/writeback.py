@@ -15,8 +15,8 @@ from fusepy.errors import ArgumentError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import OUT, Param, parts
 from fusepy.ir.types import Kind, Type, pair_of
-from fusepy.trace import Trace
-from fusepy.traced import Traced
+from fusepy.trace.trace import Trace
+from fusepy.trace.traced import Traced
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNam
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Kind, Type
 from fusepy.location import line_in, user_line
-from fusepy.open_trace import OpenTrace
 from fusepy.symbolic import Numberless, Symbolic
+from fusepy.trace.open_trace import OpenTrace
 
 
 class Traced(Numberless, Symbolic):

@@ -26,7 +26,7 @@ from fusepy.ir.resolve.refusals import MOST_SHOWN
 from fusepy.ir.resolve.resolve import resolve_call
 from fusepy.ir.types import SCALARS, Kind, Type
 from fusepy.location import user_line
-from fusepy.open_trace import OpenTrace
+from fusepy.trace.open_trace import OpenTrace
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device

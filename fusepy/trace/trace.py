@@ -11,13 +11,10 @@ import numpy as np
 
 from fusepy.arguments.mapping import AS_A_WHOLE, Mapped
 from fusepy.arguments.nested import Tree, check_finite, rebuilt
-from fusepy.arity import bind
 from fusepy.backend.device.open import default_device
 from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.backend.marshals.registry import marshal_of
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.buffers import check_elements, chosen, elements_of
-from fusepy.compose import as_struct_input, call_map, check_axes, check_loose, closed, passed
 from fusepy.errors import (
     ArgumentError,
     FusepyError,
@@ -35,16 +32,19 @@ from fusepy.ir.oracle import OUT
 from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.location import user_line
-from fusepy.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
 from fusepy.symbolic import TRACING, Symbolic, misplaced
-from fusepy.traced import Traced
+from fusepy.trace.arity import bind
+from fusepy.trace.buffers import check_elements, chosen, elements_of
+from fusepy.trace.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
+from fusepy.trace.structs import as_struct_input, call_map, check_axes, check_loose, closed, passed
+from fusepy.trace.traced import Traced
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.backend.emit.options import Options
     from fusepy.backend.slang.oracle import SlangOracle
     from fusepy.backend.sources.source import ModuleSource
-    from fusepy.setup import Setup
+    from fusepy.trace.setup import Setup
 
 
 def current_trace() -> Trace | None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from fusepy.arguments.mapping import Mapped
 from fusepy.errors import ArgumentError
-from fusepy.traced import Traced
+from fusepy.trace.traced import Traced
 
 Rebuild = Callable[[list[Any]], Any]
 

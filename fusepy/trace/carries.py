@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.bodies import BodyTrace
-from fusepy.compose import check_axes
 from fusepy.errors import ResolveError, TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.promotion import promote
 from fusepy.ir.types import Kind, Type
-from fusepy.results import Rebuild, flatten, leaf_paths, outline
-from fusepy.trace import Trace
+from fusepy.trace.bodies import BodyTrace
+from fusepy.trace.structs import check_axes
+from fusepy.trace.structure import Rebuild, flatten, leaf_paths, outline
+from fusepy.trace.trace import Trace
 
 Index = tuple[str, Type]
 _ORDER = {"b": 0, "i": 1, "u": 1, "f": 2}

@@ -9,7 +9,6 @@ from fusepy.arguments.mapping import AS_A_WHOLE, Mapped
 from fusepy.arguments.nested import Tree, check_finite, is_nested, naming
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import StructView, as_structs
-from fusepy.buffers import member_elements
 from fusepy.errors import ArgumentError, FusepyError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.containers import BUFFER, is_spread
@@ -23,9 +22,10 @@ from fusepy.ir.resolve.refusals import wrong_members
 from fusepy.ir.resolve.resolve import member_offer
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.location import user_line
-from fusepy.open_trace import OpenTrace
-from fusepy.struct_choice import list_type, struct_type
-from fusepy.traced import Traced
+from fusepy.trace.buffers import member_elements
+from fusepy.trace.open_trace import OpenTrace
+from fusepy.trace.struct_choice import list_type, struct_type
+from fusepy.trace.traced import Traced
 
 
 def passed(trace: OpenTrace, function: str, value: Any, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:

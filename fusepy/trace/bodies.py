@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from fusepy.compose import check_axes
 from fusepy.errors import TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.builder import Builder
@@ -18,8 +17,9 @@ from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import Op
 from fusepy.ir.types import Kind, Type
-from fusepy.trace import Trace
-from fusepy.traced import Traced
+from fusepy.trace.structs import check_axes
+from fusepy.trace.trace import Trace
+from fusepy.trace.traced import Traced
 
 _WHOLE = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)
 

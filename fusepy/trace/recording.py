@@ -9,7 +9,7 @@ from typing import Any
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph
-from fusepy.trace import Trace
+from fusepy.trace.trace import Trace
 
 NOTHING_SAID: Mapping[int, ArgMap] = MappingProxyType({})
 

@@ -11,11 +11,11 @@ from fusepy.ir.ops.structure import swizzle
 from fusepy.ir.oracle import member_types
 from fusepy.ir.types import Kind, Type
 from fusepy.location import user_line
-from fusepy.open_trace import OpenTrace
-from fusepy.traced import BINARY, COMPARISONS, UNARY
+from fusepy.trace.open_trace import OpenTrace
+from fusepy.trace.traced import BINARY, COMPARISONS, UNARY
 
 if TYPE_CHECKING:
-    from fusepy.traced import Traced
+    from fusepy.trace.traced import Traced
 
 # operations that Slang lets users define for their types
 SLANG_OPERATORS = {
