@@ -15,14 +15,14 @@ from fusepy.backend.marshals.result_kinds import container_named
 from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.binding import SetUpProgram, run
-from fusepy.compile import Program
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
-from fusepy.extents import SizedByResult
 from fusepy.inspected import Inspected
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.no_extents import NoExtents
 from fusepy.nodes import Node, Use
+from fusepy.program.bound import SetUpProgram, run
+from fusepy.program.no_extents import NoExtents
+from fusepy.program.program import Program
+from fusepy.program.sized import SizedByResult
 from fusepy.trace.setup import Setup
 from fusepy.trace.trace import user_line
 

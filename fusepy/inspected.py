@@ -16,13 +16,13 @@ from fusepy.arguments.nested import flat
 from fusepy.backend.execute.texture_results import Into
 from fusepy.cachemiss import nearest
 from fusepy.chart import Chart
-from fusepy.compile import Program
 from fusepy.configured import Configured
 from fusepy.dot import dot
 from fusepy.inspection import Explanation, explain, graph_after, kernel_source
 from fusepy.measuring import seconds_per_kernel
-from fusepy.no_extents import NoExtents
 from fusepy.page import page
+from fusepy.program.no_extents import NoExtents
+from fusepy.program.program import Program
 from fusepy.trace.recording import Recording
 from fusepy.trace.trace import user_line
 

@@ -14,17 +14,17 @@ from fusepy.arguments.nested import flat
 from fusepy.backend.device.block import Block
 from fusepy.backend.memory.pending import PENDING, RECORDER, waiting
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.delivery import shape_of
 from fusepy.joint import run
 from fusepy.lazytensor import Call, Group, LazyTensor, Output, joined
 from fusepy.location import user_place
-from fusepy.placing import warn_narrowed
+from fusepy.program.delivery import shape_of
+from fusepy.program.placement import warn_narrowed
 from fusepy.recordings import Recordable, Result
 from fusepy.trace.structure import hand_back
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
-    from fusepy.compile import Program
+    from fusepy.program.program import Program
 
 
 class Putting(Protocol):

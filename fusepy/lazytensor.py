@@ -15,7 +15,7 @@ from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.tensor import Tensor
 
 if TYPE_CHECKING:
-    from fusepy.compile import Program
+    from fusepy.program.program import Program
 
 # what of a tensor is known only when it lies in memory; see `LazyTensor.become`
 _MEMORY = ("address", "block", "high", "linear", "low", "origin", "strides")

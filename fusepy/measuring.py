@@ -9,8 +9,8 @@ from typing import Any
 from fusepy.arguments.nested import flat
 from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.execute.timing import can_time, time_pieces
-from fusepy.binding import after_hooks, bound
-from fusepy.compile import Program
+from fusepy.program.bound import after_hooks, bound
+from fusepy.program.program import Program
 from fusepy.trace.setup import NO_SETUP, Setup
 
 

@@ -11,12 +11,12 @@ from fusepy.backend.execute.plan import Plan
 from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.compile import Program
 from fusepy.ir.graph import Graph
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.strides import telling
 from fusepy.ir.types import Kind
+from fusepy.program.program import Program
 
 SHAPES = 256
 _PLAIN = ("tensor", "numpy", "list", "vector", "scalar")  # containers in whose place results of recorded calls are tensors

@@ -18,10 +18,10 @@ from fusepy.arguments.fields import ACCESSORS, TYPE
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.caller import Caller
 from fusepy.errors import ArgumentError
-from fusepy.extents import follows, sized
 from fusepy.function import Function
 from fusepy.ir.argmap import UNSAID
 from fusepy.module import Module, SlangType, as_module
+from fusepy.program.sized import follows, sized
 
 _TAKE_ARGUMENTS = frozenset(("call", "ir", "source", "explain", "resolve"))
 

@@ -1,4 +1,4 @@
-"""`Recording`: what tracing a call gives, from which `fusepy.compile` makes a program."""
+"""`Recording`: what tracing a call gives, from which `fusepy.program.program` makes a program."""
 
 from __future__ import annotations
 

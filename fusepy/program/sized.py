@@ -16,10 +16,10 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import is_texture, kind_of
 from fusepy.ir.argmap import UNSAID
-from fusepy.no_extents import NoExtents
+from fusepy.program.no_extents import NoExtents
 
 if TYPE_CHECKING:
-    from fusepy.compile import Program
+    from fusepy.program.program import Program
 
 
 class Sized(Protocol):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fusepy.arguments.nested import flat
 from fusepy.backend.device.recorder import Written, recording_into
-from fusepy.compile import Program
+from fusepy.program.program import Program
 from fusepy.trace.setup import Bindings, CallContext, Setup, joined, no_global
 
 if TYPE_CHECKING:

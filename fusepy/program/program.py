@@ -33,19 +33,19 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import is_texture, kind_of
-from fusepy.delivery import Delivery, shape_of
-from fusepy.detours import Detours
 from fusepy.errors import ResolveError, ShapeError
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.narrowing import narrowed_uses
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type, pair_of
-from fusepy.no_extents import NoExtents
 from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import run_pipeline
 from fusepy.passes.split import split_region
-from fusepy.placing import Place, number_checks, place_of, warn_narrowed
-from fusepy.recordable import check_recordable
+from fusepy.program.delivery import Delivery, shape_of
+from fusepy.program.no_extents import NoExtents
+from fusepy.program.placement import Place, number_checks, place_of, warn_narrowed
+from fusepy.program.readback import check_recordable
+from fusepy.program.relocation import Detours
 from fusepy.trace.recording import Recording
 from fusepy.trace.structure import hand_back
 

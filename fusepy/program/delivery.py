@@ -22,11 +22,11 @@ from fusepy.backend.memory.pending import before_effects, before_results
 from fusepy.backend.memory.recast import reinterpret
 from fusepy.backend.memory.storage import overlap
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.detours import Detours
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
 from fusepy.ir.oracle import Oracle
+from fusepy.program.relocation import Detours
 
 if TYPE_CHECKING:
     from fusepy.trace.recording import Recording
