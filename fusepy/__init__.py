@@ -49,7 +49,8 @@ from fusepy.function import Function
 from fusepy.fuse import FusedFunction, fuse
 from fusepy.generate import call_id, grid, linspace, rand_float, thread_id, wang_hash
 from fusepy.graph import Graph
-from fusepy.inspection import Explanation
+from fusepy.inspect.explain import Explanation
+from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.instance_list import InstanceList
 from fusepy.ir.types import Type
 from fusepy.lazy import lazy
@@ -98,7 +99,6 @@ from fusepy.node_library import NodeLibrary
 from fusepy.nodes import GraphValue, Node
 from fusepy.outlook import explain
 from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
-from fusepy.resolution import Resolved, resolve
 from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct
 from fusepy.trace.setup import CallContext
 

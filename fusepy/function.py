@@ -15,12 +15,12 @@ from fusepy.caller import Caller
 from fusepy.choices import constants_of
 from fusepy.entry_point import Dispatch, dispatch, thread_count
 from fusepy.errors import ArgumentError, GraphError
+from fusepy.inspect.resolution import Resolved, call_answer, resolved_call
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.ir.resolve.offers import fill
 from fusepy.loaded import Loaded
 from fusepy.nodes import Use, several, wrong_count
-from fusepy.resolution import Resolved, call_answer, resolved_call
 from fusepy.trace.arity import result_counts
 from fusepy.trace.recording import Recording
 from fusepy.trace.standin import stand_in

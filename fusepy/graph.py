@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.chart import Chart
-from fusepy.dot import dot
 from fusepy.errors import GraphError
 from fusepy.fuse import FusedFunction
+from fusepy.inspect.chart import Chart
+from fusepy.inspect.dot import dot
 from fusepy.location import user_line
 from fusepy.nodes import GraphValue, Use, several, wrong_count
 from fusepy.skeleton import spots

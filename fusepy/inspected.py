@@ -10,17 +10,17 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fusepy.anatomy import anatomy
 from fusepy.arguments.mapping import unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.execute.texture_results import Into
-from fusepy.cachemiss import nearest
-from fusepy.chart import Chart
 from fusepy.configured import Configured
-from fusepy.dot import dot
-from fusepy.inspection import Explanation, explain, graph_after, kernel_source
-from fusepy.measuring import seconds_per_kernel
-from fusepy.page import page
+from fusepy.inspect.anatomy import anatomy
+from fusepy.inspect.cache_miss import nearest
+from fusepy.inspect.chart import Chart
+from fusepy.inspect.dot import dot
+from fusepy.inspect.explain import Explanation, explain, graph_after, kernel_source
+from fusepy.inspect.measure import seconds_per_kernel
+from fusepy.inspect.page.page import page
 from fusepy.program.no_extents import NoExtents
 from fusepy.program.program import Program
 from fusepy.trace.recording import Recording

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fusepy.cachemiss import nearest
 from fusepy.errors import ArgumentError
-from fusepy.inspection import Explanation
-from fusepy.inspection import explain as explained
+from fusepy.inspect.cache_miss import nearest
+from fusepy.inspect.explain import Explanation
+from fusepy.inspect.explain import explain as explained
+from fusepy.inspect.reasons import label
 from fusepy.ir.graph import Graph
 from fusepy.joint import connected, joint, structure
 from fusepy.lazytensor import LazyTensor
-from fusepy.reasons import label
 
 
 def explain(tensor: Any) -> Explanation:

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
-from fusepy.chart import Box, Chart
-from fusepy.dot import dot
-from fusepy.page.layout import GAP_X, MOST_IN_A_ROW, lay_out
-from fusepy.page.svg import svg
+from fusepy.inspect.chart import Box, Chart
+from fusepy.inspect.dot import dot
+from fusepy.inspect.page.layout import GAP_X, MOST_IN_A_ROW, lay_out
+from fusepy.inspect.page.svg import svg
 from tests.functions import ramp
 
 SOURCE = """
@@ -214,7 +214,7 @@ def test_a_call_that_writes_to_its_arguments_is_not_run(m: Any, device: Any, tmp
 
 
 def test_measured_times_follow_the_work(m: Any, device: Any) -> None:
-    from fusepy.measuring import seconds_per_kernel
+    from fusepy.inspect.measure import seconds_per_kernel
 
     if "timestamp_query" not in device.features:
         pytest.skip("the device has no timestamps")

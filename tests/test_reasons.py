@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.reasons import WAYS
+from fusepy.inspect.reasons import WAYS
 from tests.functions import ramp
 
 SOURCE = """

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusepy.errors import ShapeError, VerifyError
+from fusepy.inspect.reasons import label, neighbours
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.interpret import interpret
 from fusepy.ir.parse import parse_graph
@@ -24,7 +25,6 @@ from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import PIPELINE, Pass, run_pipeline
 from fusepy.passes.rewrite import substitute
 from fusepy.passes.split import split_region
-from fusepy.reasons import label, neighbours
 from tests.fake_oracle import FUNCTIONS
 from tests.reference import meaning
 from tests.strategies import ORACLE, Program, programs

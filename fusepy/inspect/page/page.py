@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from fusepy.anatomy import Anatomy, KernelView, Row
-from fusepy.chart import Chart
-from fusepy.page.svg import ARROW, svg
+from fusepy.inspect.anatomy import Anatomy, KernelView, Row
+from fusepy.inspect.chart import Chart
+from fusepy.inspect.page.svg import ARROW, svg
 
 MOST_OPEN = 4  # kernels of a page that are unfolded at first
 _HERE = Path(__file__).parent

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fusepy.chart import Box, Chart
+from fusepy.inspect.chart import Box, Chart
 
 CHAR, LINE = 7.3, 17.0  # of the monospaced font in which boxes are written, in pixels
 PAD_X, PAD_Y = 12.0, 8.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.chart import Box, Chart
+from fusepy.inspect.chart import Box, Chart
 
 _SHAPES = {"argument": "ellipse", "result": "ellipse", "node": "box", "kernel": "box"}
 
@@ -13,7 +13,7 @@ def dot(chart: Chart) -> str:
     """The chart as DOT; boxes of a kernel stand in a cluster. The same chart gives the same text.
 
     Example:
-        >>> from fusepy.chart import Box, Chart
+        >>> from fusepy.inspect.chart import Box, Chart
         >>> chart = Chart("look")
         >>> x = chart.add(Box("argument", ("x",)))
         >>> _ = chart.add(Box("node", ("sin",), "look.py:3"), [(x, "float")])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from html import escape
 
-from fusepy.chart import Box, Chart
-from fusepy.page.layout import LINE, PAD_Y, Placed, Route, lay_out, shown
+from fusepy.inspect.chart import Box, Chart
+from fusepy.inspect.page.layout import LINE, PAD_Y, Placed, Route, lay_out, shown
 
 ARROW = (
     '<svg width="0" height="0" aria-hidden="true" style="position:absolute"><defs>'

@@ -9,12 +9,12 @@ from typing import Any
 
 from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.execute.traffic import bytes_moved
-from fusepy.chart import Box, Chart, described, draw_region
-from fusepy.inspection import Explanation, explain, plan_source
+from fusepy.inspect.chart import Box, Chart, described, draw_region
+from fusepy.inspect.explain import Explanation, explain, plan_source
+from fusepy.inspect.reasons import label
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.ops.region import result_dims
 from fusepy.program.program import Program
-from fusepy.reasons import label
 
 NAMED = 6  # nodes that the box of a kernel lists
 

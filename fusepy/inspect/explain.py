@@ -8,18 +8,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fusepy.argument_tree import argument_lines
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.inspect.arguments import argument_lines
+from fusepy.inspect.reasons import Neighbours, label, neighbours
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.strides import contiguous_strides
 from fusepy.passes.pipeline import PIPELINE, run_pipeline
 from fusepy.program.program import Program
-from fusepy.reasons import Neighbours, label, neighbours
 from fusepy.trace.recording import Recording
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from fusepy.inspect.reasons import label
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.folds import folds_of
 from fusepy.ir.ops.region import over_dims
-from fusepy.reasons import label
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,4 @@
+"""Explaining, measuring and drawing calls.
+
+Imports `program` and what stands below it.
+"""

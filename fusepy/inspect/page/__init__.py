@@ -1,0 +1,4 @@
+"""A call as one page of HTML.
+
+Imports what `inspect` may import.
+"""
