@@ -15,6 +15,8 @@ from fusepy.backend.memory.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.batchable import Batchable, is_batchable_like
 from fusepy.control import cond, fori_loop, while_loop
+from fusepy.deferred.explain import explain
+from fusepy.deferred.record import lazy
 from fusepy.entry_point import Dispatch
 from fusepy.errors import (
     AmbiguousCallError,
@@ -53,7 +55,6 @@ from fusepy.inspect.explain import Explanation
 from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.instance_list import InstanceList
 from fusepy.ir.types import Type
-from fusepy.lazy import lazy
 from fusepy.math import (
     abs,
     acos,
@@ -97,7 +98,6 @@ from fusepy.math import (
 from fusepy.module import Module, SlangType, get_function, load, reload_all
 from fusepy.node_library import NodeLibrary
 from fusepy.nodes import GraphValue, Node
-from fusepy.outlook import explain
 from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
 from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct
 from fusepy.trace.setup import CallContext

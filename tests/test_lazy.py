@@ -14,7 +14,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.memory.pending import PENDING
-from fusepy.lazy import CALLS
+from fusepy.deferred.record import CALLS
 from tests.functions import F32, same
 
 SOURCE = """
@@ -572,7 +572,7 @@ def test_a_bad_call_raises_where_it_is_written(m: fp.Module, bad: Any, error: An
 
 
 def test_an_error_of_the_force_names_the_recorded_line(monkeypatch: pytest.MonkeyPatch, m: fp.Module) -> None:
-    from fusepy import joint
+    from fusepy.deferred import join as joint
 
     def full(*_: Any) -> Any:
         raise fp.OutOfDeviceMemory("no memory", hint="free some")

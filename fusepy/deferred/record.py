@@ -14,12 +14,12 @@ from fusepy.arguments.nested import flat
 from fusepy.backend.device.block import Block
 from fusepy.backend.memory.pending import PENDING, RECORDER, waiting
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.joint import run
-from fusepy.lazytensor import Call, Group, LazyTensor, Output, joined
+from fusepy.deferred.calls import Call, Group, LazyTensor, Output, joined
+from fusepy.deferred.forecast import Recordable, Result
+from fusepy.deferred.join import run
 from fusepy.location import user_place
 from fusepy.program.delivery import shape_of
 from fusepy.program.placement import warn_narrowed
-from fusepy.recordings import Recordable, Result
 from fusepy.trace.structure import hand_back
 
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from fusepy.deferred.calls import LazyTensor
+from fusepy.deferred.join import connected, joint, structure
 from fusepy.errors import ArgumentError
 from fusepy.inspect.cache_miss import nearest
 from fusepy.inspect.explain import Explanation
 from fusepy.inspect.explain import explain as explained
 from fusepy.inspect.reasons import label
 from fusepy.ir.graph import Graph
-from fusepy.joint import connected, joint, structure
-from fusepy.lazytensor import LazyTensor
 
 
 def explain(tensor: Any) -> Explanation:

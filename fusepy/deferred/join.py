@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 from fusepy.backend.memory.pending import RECORDER, waiting
 from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.deferred.calls import Call, LazyTensor
 from fusepy.errors import FusepyError
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import OPS
-from fusepy.lazytensor import Call, LazyTensor
 from fusepy.location import at_line, line_of
 from fusepy.program.program import Program
 from fusepy.trace.recording import Recording
