@@ -17,7 +17,6 @@ from fusepy.batchable import Batchable, is_batchable_like
 from fusepy.control import cond, fori_loop, while_loop
 from fusepy.deferred.explain import explain
 from fusepy.deferred.record import lazy
-from fusepy.entry_point import Dispatch
 from fusepy.errors import (
     AmbiguousCallError,
     ArgumentError,
@@ -47,8 +46,10 @@ from fusepy.errors import (
     UnsupportedArgumentError,
     VerifyError,
 )
-from fusepy.function import Function
-from fusepy.fuse import FusedFunction, fuse
+from fusepy.functions.dispatch import Dispatch
+from fusepy.functions.function import Function
+from fusepy.functions.fused import FusedFunction, fuse
+from fusepy.functions.nodes import GraphValue, Node
 from fusepy.generate import call_id, grid, linspace, rand_float, thread_id, wang_hash
 from fusepy.graph import Graph
 from fusepy.inspect.explain import Explanation
@@ -97,7 +98,6 @@ from fusepy.math import (
 )
 from fusepy.module import Module, SlangType, get_function, load, reload_all
 from fusepy.node_library import NodeLibrary
-from fusepy.nodes import GraphValue, Node
 from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
 from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct
 from fusepy.trace.setup import CallContext

@@ -22,7 +22,7 @@ from fusepy.backend.marshals.registry import ACCESSES, MARSHALS, Marshal
 from fusepy.backend.marshals.result_kinds import LEADS
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
-from fusepy.fuse import fuse
+from fusepy.functions.fused import fuse
 from fusepy.ir.types import Kind, Type
 from fusepy.module import Module
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fusepy.errors import ArgumentError, TraceError
-from fusepy.fuse import FusedFunction
+from fusepy.functions.fused import FusedFunction
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS

@@ -13,10 +13,10 @@ from fusepy.arguments.mapping import Mapped, unmapped
 from fusepy.backend.marshals.generators import Generator, Grid, Linspace
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, ShapeError, TraceError
-from fusepy.fuse import FusedFunction
+from fusepy.functions.fused import FusedFunction
+from fusepy.functions.nodes import GraphValue, Use
 from fusepy.ir.ops import OPS
 from fusepy.location import user_line
-from fusepy.nodes import GraphValue, Use
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import BINARY, COMPARISONS, UFUNCS, UNARY, no_array, no_modulus, ufunc_name
 

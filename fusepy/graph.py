@@ -8,12 +8,12 @@ from typing import Any
 
 from fusepy.backend.device.device import Device
 from fusepy.errors import GraphError
-from fusepy.fuse import FusedFunction
+from fusepy.functions.fused import FusedFunction
+from fusepy.functions.nodes import GraphValue, Use, several, wrong_count
+from fusepy.functions.skeleton import spots
 from fusepy.inspect.chart import Chart
 from fusepy.inspect.dot import dot
 from fusepy.location import user_line
-from fusepy.nodes import GraphValue, Use, several, wrong_count
-from fusepy.skeleton import spots
 from fusepy.wiring import Wiring
 from fusepy.wiring_chart import wiring_chart
 

@@ -11,7 +11,7 @@ from fusepy.arguments.fields import ACCESSORS, TYPE
 from fusepy.arguments.nested import leaves_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, did_you_mean
-from fusepy.fuse import fuse
+from fusepy.functions.fused import fuse
 from fusepy.ir.types import Type
 from fusepy.module import SlangType
 from fusepy.struct import bound, constructed

@@ -16,14 +16,14 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.sources.slangpy_modules import module_parts
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
-from fusepy.function import Function
+from fusepy.functions.function import Function
+from fusepy.functions.loaded import Loaded
+from fusepy.functions.nodes import Node, Use, several, wrong_count
 from fusepy.ir.names import check_function_name, check_identifier, split_path
 from fusepy.ir.oracle import THIS
 from fusepy.ir.types import Kind, Type
-from fusepy.loaded import Loaded
 from fusepy.location import user_line
 from fusepy.namespace import Namespace
-from fusepy.nodes import Node, Use, several, wrong_count
 from fusepy.reload import forget_programs, reread
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced

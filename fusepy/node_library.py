@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from fusepy.caller import Caller
 from fusepy.errors import GraphError, UnknownNameError, did_you_mean
+from fusepy.functions.caller import Caller
+from fusepy.functions.nodes import Node
 from fusepy.location import user_line
 from fusepy.module import as_module
-from fusepy.nodes import Node
 
 
 class NodeLibrary(Mapping[str, Node]):

@@ -17,8 +17,8 @@ from fusepy.axes import Axis, axes_from, integers
 from fusepy.backend.memory.host_arrays import as_array
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, ShapeError
-from fusepy.function import Function
-from fusepy.fuse import FusedFunction
+from fusepy.functions.function import Function
+from fusepy.functions.fused import FusedFunction
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Attr, Value

@@ -16,9 +16,9 @@ import numpy as np
 
 from fusepy.arguments.fields import ACCESSORS, TYPE
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.caller import Caller
 from fusepy.errors import ArgumentError
-from fusepy.function import Function
+from fusepy.functions.caller import Caller
+from fusepy.functions.function import Function
 from fusepy.ir.argmap import UNSAID
 from fusepy.module import Module, SlangType, as_module
 from fusepy.program.sized import follows, sized

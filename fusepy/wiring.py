@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fusepy.errors import CycleError, GraphError
+from fusepy.functions.nodes import GraphValue, Use, origin_of, wiring_of
+from fusepy.functions.skeleton import fill, spots
 from fusepy.location import at_line, user_line
-from fusepy.nodes import GraphValue, Use, origin_of, wiring_of
-from fusepy.skeleton import fill, spots
 
 
 class Wiring:

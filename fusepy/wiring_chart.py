@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fusepy.functions.nodes import GraphValue, Use, name_of, origin_of
+from fusepy.functions.skeleton import spots
 from fusepy.inspect.chart import Box, Chart
-from fusepy.nodes import GraphValue, Use, name_of, origin_of
-from fusepy.skeleton import spots
 from fusepy.wiring import Wiring
 
 

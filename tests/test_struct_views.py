@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.caller import Caller
+from fusepy.functions.caller import Caller
 from fusepy.reload import forget_programs
 from tests.functions import F32, same
 

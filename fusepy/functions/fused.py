@@ -14,16 +14,16 @@ from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.caller import Caller
 from fusepy.errors import ArgumentError, FusepyError, did_you_mean
+from fusepy.functions.caller import Caller
+from fusepy.functions.nodes import Use, several
+from fusepy.functions.unrolled import warn_unrolled
 from fusepy.ir.resolve.refusals import none_error
-from fusepy.nodes import Use, several
 from fusepy.trace.recording import Recording
 from fusepy.trace.structs import returned
 from fusepy.trace.structure import flatten
 from fusepy.trace.trace import Trace, current_trace, entered, user_line
 from fusepy.trace.traced import Traced, misused
-from fusepy.unrolled import warn_unrolled
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

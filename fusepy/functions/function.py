@@ -11,16 +11,16 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.backend.kernels.raw import RawKernel
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.caller import Caller
-from fusepy.choices import constants_of
-from fusepy.entry_point import Dispatch, dispatch, thread_count
 from fusepy.errors import ArgumentError, GraphError
+from fusepy.functions.caller import Caller
+from fusepy.functions.dispatch import Dispatch, dispatch, thread_count
+from fusepy.functions.loaded import Loaded
+from fusepy.functions.nodes import Use, several, wrong_count
+from fusepy.functions.options import constants_of
 from fusepy.inspect.resolution import Resolved, call_answer, resolved_call
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.ir.resolve.offers import fill
-from fusepy.loaded import Loaded
-from fusepy.nodes import Use, several, wrong_count
 from fusepy.trace.arity import result_counts
 from fusepy.trace.recording import Recording
 from fusepy.trace.standin import stand_in

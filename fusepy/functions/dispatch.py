@@ -11,8 +11,8 @@ import numpy as np
 from fusepy.backend.device.recorder import Written, check_encoder, recording_into
 from fusepy.backend.kernels.values import freeze, shown
 from fusepy.backend.memory.pending import PENDING, before_effects
-from fusepy.choices import integers
 from fusepy.errors import ArgumentError, FusepyError
+from fusepy.functions.options import integers
 from fusepy.location import user_line
 from fusepy.program.bound import after_hooks, bound
 from fusepy.trace.setup import NO_SETUP, Setup, no_global

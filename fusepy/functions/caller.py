@@ -16,9 +16,9 @@ from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, did_you_mean
-from fusepy.inspected import Inspected
+from fusepy.functions.inspected import Inspected
+from fusepy.functions.nodes import Node, Use
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.nodes import Node, Use
 from fusepy.program.bound import SetUpProgram, run
 from fusepy.program.no_extents import NoExtents
 from fusepy.program.program import Program

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from fusepy.backend.device.recorder import check_encoder
 from fusepy.backend.emit.options import NO_OPTIONS, Options
-from fusepy.choices import by_name, call_group, conformance_list, constant_list, thread_group
 from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.functions.options import by_name, call_group, conformance_list, constant_list, thread_group
 from fusepy.location import user_line
 from fusepy.trace.setup import NO_SETUP, CallContext, Setup, given, hook_of, merged, no_global
 from fusepy.trace.trace import current_trace

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from fusepy.errors import GraphError
+from fusepy.functions.skeleton import fill, leaves_like, spots
 from fusepy.location import user_line
-from fusepy.skeleton import fill, leaves_like, spots
 from fusepy.symbolic import Symbolic
 
 Function = Callable[..., Any]

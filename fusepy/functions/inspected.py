@@ -13,7 +13,7 @@ from typing import Any
 from fusepy.arguments.mapping import unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.execute.texture_results import Into
-from fusepy.configured import Configured
+from fusepy.functions.configured import Configured
 from fusepy.inspect.anatomy import anatomy
 from fusepy.inspect.cache_miss import nearest
 from fusepy.inspect.chart import Chart
