@@ -13,8 +13,6 @@ from fusepy.backend.marshals.registry import Marshal
 from fusepy.backend.memory.cursor import BufferCursor, ElementCursor
 from fusepy.backend.memory.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.batchable import Batchable, is_batchable_like
-from fusepy.control import cond, fori_loop, while_loop
 from fusepy.deferred.explain import explain
 from fusepy.deferred.record import lazy
 from fusepy.errors import (
@@ -50,13 +48,15 @@ from fusepy.functions.dispatch import Dispatch
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction, fuse
 from fusepy.functions.nodes import GraphValue, Node
-from fusepy.generate import call_id, grid, linspace, rand_float, thread_id, wang_hash
 from fusepy.graph import Graph
 from fusepy.inspect.explain import Explanation
 from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.instance_list import InstanceList
 from fusepy.ir.types import Type
-from fusepy.math import (
+from fusepy.language.batchable import Batchable, is_batchable_like
+from fusepy.language.generators import call_id, grid, linspace, rand_float, thread_id, wang_hash
+from fusepy.language.loops import cond, fori_loop, while_loop
+from fusepy.language.math import (
     abs,
     acos,
     asin,
@@ -96,16 +96,16 @@ from fusepy.math import (
     trunc,
     where,
 )
+from fusepy.language.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
 from fusepy.module import Module, SlangType, get_function, load, reload_all
 from fusepy.node_library import NodeLibrary
-from fusepy.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
 from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct
 from fusepy.trace.setup import CallContext
 
 if _typing.TYPE_CHECKING:
-    from fusepy.backend.spellings import *  # noqa: F403
+    from fusepy.language.spellings import *  # noqa: F403
 else:  # found when asked for, so that fusepy's own names are what `dir` lists
-    from fusepy.backend.spellings import spelled as _spelled
+    from fusepy.language.spellings import spelled as _spelled
 
     __getattr__ = _spelled
 

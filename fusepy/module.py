@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.backend.constructors import numbers_as, recorded
 from fusepy.backend.device.device import Device, open_devices
 from fusepy.backend.device.open import as_device, default_device
 from fusepy.backend.memory.element import Element
@@ -22,6 +21,7 @@ from fusepy.functions.nodes import Node, Use, several, wrong_count
 from fusepy.ir.names import check_function_name, check_identifier, split_path
 from fusepy.ir.oracle import THIS
 from fusepy.ir.types import Kind, Type
+from fusepy.language.constructors import numbers_as, recorded
 from fusepy.location import user_line
 from fusepy.namespace import Namespace
 from fusepy.reload import forget_programs, reread

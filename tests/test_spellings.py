@@ -9,7 +9,7 @@ import pytest
 import slangpy
 
 import fusepy as fp
-from fusepy.backend import spellings
+from fusepy.language import spellings
 from tests.functions import F32, ramp, same
 
 

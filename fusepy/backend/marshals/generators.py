@@ -1,4 +1,4 @@
-"""Arguments that are computed on the device instead of being read from memory. `fusepy.generate` makes them."""
+"""Arguments that are computed on the device instead of being read from memory. `fusepy.language.generators` makes them."""
 
 from __future__ import annotations
 

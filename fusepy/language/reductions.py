@@ -13,7 +13,6 @@ from typing import Any, TypeVar, cast, overload
 import numpy as np
 
 from fusepy.arguments.mapping import Mapped
-from fusepy.axes import Axis, axes_from, integers
 from fusepy.backend.memory.host_arrays import as_array
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, ShapeError
@@ -26,6 +25,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import SCANS, Fold
 from fusepy.ir.resolve.hints import python_name
 from fusepy.ir.types import BOOL
+from fusepy.language.axes import Axis, axes_from, integers
 from fusepy.location import user_line
 from fusepy.trace.buffers import check_elements
 from fusepy.trace.trace import Trace, current_trace

@@ -141,7 +141,7 @@ def _copy(self: Tensor) -> Any:
 
 def _contains(self: Tensor, item: Any) -> bool:
     """``x in t``: whether any element is equal to `x`, as NumPy has it."""
-    from fusepy.reductions import any as some  # which reduces what functions of this module make
+    from fusepy.language.reductions import any as some  # which reduces what functions of this module make
 
     return bool(some(self == item))
 

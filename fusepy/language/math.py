@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusepy.elementwise import apply as _apply
+from fusepy.language.elementwise import apply as _apply
 
 __all__ = [
     "abs",

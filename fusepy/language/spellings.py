@@ -1,7 +1,7 @@
 """Names of slangpy's graphics layer under which programs written for it find them here.
 
 fusepy has no vectors, textures or samplers of its own: slangpy's are its arguments. `fusepy.float3` equals `slangpy.float3`,
-makes its objects, and takes traced values as well (`fusepy.backend.constructors`).
+makes its objects, and takes traced values as well (`fusepy.language.constructors`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from slangpy import (
     uint4,
 )
 
-from fusepy.backend.constructors import CONSTRUCTORS
+from fusepy.language.constructors import CONSTRUCTORS
 
 __all__ = [
     "Bitmap",
