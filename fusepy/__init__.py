@@ -48,7 +48,7 @@ from fusepy.functions.dispatch import Dispatch
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction, fuse
 from fusepy.functions.nodes import GraphValue, Node
-from fusepy.graph import Graph
+from fusepy.graphs.graph import Graph
 from fusepy.inspect.explain import Explanation
 from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.instance_list import InstanceList

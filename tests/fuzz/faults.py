@@ -12,7 +12,7 @@ from fusepy.backend.emit.fold import accumulators as folds
 from fusepy.backend.execute import schedule
 from fusepy.backend.marshals.result_kinds import HAND_OUT
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.graph import Graph
+from fusepy.graphs.graph import Graph
 from fusepy.ir.ops import OPS, arithmetic, structure
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.ops.structure import Index, Member, Select

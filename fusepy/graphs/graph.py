@@ -11,11 +11,11 @@ from fusepy.errors import GraphError
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.nodes import GraphValue, Use, several, wrong_count
 from fusepy.functions.skeleton import spots
+from fusepy.graphs.chart import wiring_chart
+from fusepy.graphs.wiring import Wiring
 from fusepy.inspect.chart import Chart
 from fusepy.inspect.dot import dot
 from fusepy.location import user_line
-from fusepy.wiring import Wiring
-from fusepy.wiring_chart import wiring_chart
 
 
 class Graph(FusedFunction):

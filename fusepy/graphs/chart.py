@@ -6,8 +6,8 @@ from typing import Any
 
 from fusepy.functions.nodes import GraphValue, Use, name_of, origin_of
 from fusepy.functions.skeleton import spots
+from fusepy.graphs.wiring import Wiring
 from fusepy.inspect.chart import Box, Chart
-from fusepy.wiring import Wiring
 
 
 def wiring_chart(wiring: Wiring) -> Chart:

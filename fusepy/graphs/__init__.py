@@ -1,0 +1,4 @@
+"""Render graphs: `Graph`, and the wiring of its nodes.
+
+Imports `language`, `functions` and what stands below them; not `modules`.
+"""
