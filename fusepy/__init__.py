@@ -51,7 +51,6 @@ from fusepy.functions.nodes import GraphValue, Node
 from fusepy.graphs.graph import Graph
 from fusepy.inspect.explain import Explanation
 from fusepy.inspect.resolution import Resolved, resolve
-from fusepy.instance_list import InstanceList
 from fusepy.ir.types import Type
 from fusepy.language.batchable import Batchable, is_batchable_like
 from fusepy.language.generators import call_id, grid, linspace, rand_float, thread_id, wang_hash
@@ -97,9 +96,10 @@ from fusepy.language.math import (
     where,
 )
 from fusepy.language.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
-from fusepy.module import Module, SlangType, get_function, load, reload_all
-from fusepy.node_library import NodeLibrary
-from fusepy.struct import BoundFunction, InstanceTensor, Struct, struct
+from fusepy.modules.instance_list import InstanceList
+from fusepy.modules.module import Module, SlangType, get_function, load, reload_all
+from fusepy.modules.node_library import NodeLibrary
+from fusepy.modules.struct import BoundFunction, InstanceTensor, Struct, struct
 from fusepy.trace.setup import CallContext
 
 if _typing.TYPE_CHECKING:

@@ -24,7 +24,7 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
 from fusepy.functions.fused import fuse
 from fusepy.ir.types import Kind, Type
-from fusepy.module import Module
+from fusepy.modules.module import Module
 
 Array = np.ndarray[Any, Any]
 SLOWEST_KEY = 200e-6  # seconds; the key of a Tensor takes 0.1 µs, that of a list of a hundred numbers 20 µs

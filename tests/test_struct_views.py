@@ -10,7 +10,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.functions.caller import Caller
-from fusepy.reload import forget_programs
+from fusepy.modules.reload import forget_programs
 from tests.functions import F32, same
 
 SOURCE = """

@@ -20,7 +20,7 @@ from fusepy.errors import ArgumentError
 from fusepy.functions.caller import Caller
 from fusepy.functions.function import Function
 from fusepy.ir.argmap import UNSAID
-from fusepy.module import Module, SlangType, as_module
+from fusepy.modules.module import Module, SlangType, as_module
 from fusepy.program.sized import follows, sized
 
 _TAKE_ARGUMENTS = frozenset(("call", "ir", "source", "explain", "resolve"))

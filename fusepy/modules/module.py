@@ -23,8 +23,8 @@ from fusepy.ir.oracle import THIS
 from fusepy.ir.types import Kind, Type
 from fusepy.language.constructors import numbers_as, recorded
 from fusepy.location import user_line
-from fusepy.namespace import Namespace
-from fusepy.reload import forget_programs, reread
+from fusepy.modules.namespace import Namespace
+from fusepy.modules.reload import forget_programs, reread
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 

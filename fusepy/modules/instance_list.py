@@ -13,8 +13,8 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.functions.fused import fuse
 from fusepy.ir.types import Type
-from fusepy.module import SlangType
-from fusepy.struct import bound, constructed
+from fusepy.modules.module import SlangType
+from fusepy.modules.struct import bound, constructed
 
 
 class InstanceList:
