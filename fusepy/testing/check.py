@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from fusepy.backend.marshals.registry import Marshal
-from fusepy.conformance import Check, ConformanceError, Example, marshal_checks, numbers, require
 from fusepy.errors import FusepyError
+from fusepy.testing.conformance import Check, ConformanceError, Example, marshal_checks, numbers, require
 
 __all__ = ["Check", "ConformanceError", "Example", "assert_matches_numpy", "check_marshal", "marshal_checks"]
 
