@@ -1,4 +1,7 @@
-"""The ``fusepy`` command: ``demo`` develops a photograph, ``doctor`` says what is missing, ``cache`` empties the cache."""
+"""The ``fusepy`` command: ``demo`` develops a photograph, ``doctor`` says what is missing, ``cache`` empties the cache.
+
+Imports everything.
+"""
 
 from __future__ import annotations
 
