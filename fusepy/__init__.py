@@ -245,3 +245,8 @@ __all__ = [
     "where",
     "while_loop",
 ]
+
+
+def __dir__() -> list[str]:
+    """Public names; packages of fusepy are attributes too, and are not meant for users."""
+    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"])
