@@ -1,3 +1,6 @@
-"""Types, graphs, their rules and their text; knows no device. May import `errors` and `place` only."""
+"""Types of Slang, graphs of calls, the rules that graphs obey, and their text.
+
+Imports `errors`. It knows no device, and never imports slangpy.
+"""
 
 from fusepy.ir.printer import print_graph as print_graph  # which gives graphs their text
