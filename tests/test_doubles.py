@@ -211,6 +211,8 @@ def test_calls_that_a_reader_of_text_does_not_see_are_refused():
 
 @pytest.mark.usefixtures("on_spirv")
 def test_every_instruction_that_spirv_lacks_is_known(monkeypatch: pytest.MonkeyPatch):
+    if fp.default_device().target.kind != "software":
+        pytest.skip("NVIDIA's driver dies of a kernel that has them all")
     names = sorted({name for names in lacking.INSTRUCTIONS.values() for name in names} - {"sincos", "lit", "ldexp"})
     calls = " + ".join(f"{n}(x, y)" if n in (*TWO, "powr") else f"{n}(x)" for n in names)
     m = fp.Module.load_from_source(fp.default_device(), "total", f"double total(double x, double y) {{ return {calls}; }}")

@@ -15,7 +15,7 @@ from fusepy.ir.ops.base import Componentwise, common_shape, components, computed
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
-from fusepy.ir.types import BOOL, FLOAT, INT, Type
+from fusepy.ir.types import BOOL, FLOAT, HALF, INT, Type
 from fusepy.ir.value import Array
 
 
@@ -96,7 +96,9 @@ class Operator(Componentwise):
         if scalar.is_float and self.name in _OF_ITSELF and node.operands[0] is node.operands[1]:
             type, value = shaped(scalar, node.operands[0].type.shape), _OF_ITSELF[self.name]
             return _of_itself(converted[0], type, value, self.name != "sub")
-        type, at = shaped(scalar, shape), working(scalar)
+        # spirv-opt takes c / -x for c / x, and -x / c for x / c, where these are halfs: floats are divided in their place
+        halfs = scalar is HALF and self.name in ("div", "floordiv", "mod")
+        type, at = shaped(scalar, shape), FLOAT if halfs else working(scalar)
         if self.name in ("floordiv", "mod") and node.operands[0] is node.operands[1]:  # 0 // 0 is 0, as in NumPy
             return f"{type}({converted[0]} != {type}(0))" if self.name == "floordiv" else f"{type}(0)"
         if scalar is BOOL and self.name == "invert":
