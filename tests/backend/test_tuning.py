@@ -163,7 +163,7 @@ def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner:
     virtual = first.sizes["reduced"]
     assert (chunks - 1) * chunk < virtual <= chunks * chunk  # and no chunk is empty
     assert (virtual - 1) * rows < reduced <= virtual * rows
-    assert [first.sizes[k] for k in ("whole", "size", "outputs")] == [reduced // rows, outputs * reduced, outputs * rows]
+    assert [first.sizes[k] for k in ("full_rows", "elements", "outputs")] == [reduced // rows, outputs * reduced, outputs * rows]
     parts = chunks * rows
     assert first.partials == (outputs * parts if parts > 1 else 0)
     assert [s.sizes["reduced"] for s in rest] == ([parts] if parts > 1 else [])
