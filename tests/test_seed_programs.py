@@ -20,8 +20,7 @@ import slangpy as sgl
 
 import fusepy as kf
 import fusepy as spy
-from fusepy import NDBuffer, Shape, Tensor, float2, float3, vcast, vmap, vmapping
-from fusepy.functions import fused as fuse
+from fusepy import NDBuffer, Shape, Tensor, float2, float3, fuse, vcast, vmap, vmapping
 from tests.functions import F32, close, ramp, same
 
 BOTH = kf.TextureUsage.shader_resource | kf.TextureUsage.unordered_access
