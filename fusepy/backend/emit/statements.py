@@ -33,10 +33,11 @@ class Statements:
         lines: list[str] = []
         for each in body.nodes:
             node = self._canonical(each)
-            if node.op.name == "select" and node.operands[1] is node.operands[2] and _keeps_type(node, 1):
-                self._same[node.results[0]] = node.operands[1]
-                self.names[node.results[0]] = self.names[node.operands[1]]
-                continue
+            if node.op.name == "select":
+                (made,), (_, kept, other) = node.results, node.operands
+                if kept is other and kept.type is made.type:
+                    self._same[made], self.names[made] = kept, self.names[kept]
+                    continue
             for j, value in enumerate(node.results):
                 self.names[value] = self.fresh(node.op.label(node, j) if isinstance(node.op, Control) else "")
             if node.loc is not None and node.loc != self._place and not self._plain:
@@ -74,8 +75,3 @@ class Statements:
             attrs = {**node.attrs, "function": self._shims.names[node], "method": False}
             node = Node(node.op, node.operands, node.maps, node.results, attrs)
         return node.op.emit(node, args, results)
-
-
-def _keeps_type(node: Node, i: int) -> bool:
-    """Whether the result has the type of operand `i`."""
-    return node.operands[i].type is node.results[0].type

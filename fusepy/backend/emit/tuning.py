@@ -16,7 +16,7 @@ from fusepy.ir.ops.doubles import is_long
 LANES = 8  # of the vectors in which lavapipe runs the threads of a group
 GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis; longer grids fold into rows
 
-LIGHT_NODES = 12  # of a body that is spelled out for up to 32 elements, or when folding as `fold_tuning` says
+LIGHT_NODES = 12  # of a body that is spelled out for up to 32 elements, or when folding as `backend.emit.fold.tuning` says
 
 
 @dataclass(frozen=True)

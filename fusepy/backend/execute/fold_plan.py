@@ -1,6 +1,6 @@
 """`ReducePlan`: runs a region that folds or scans, as the one to several kernels that its sizes ask for.
 
-Sizes are no part of a kernel, but for very few results side by side; they choose among the few shapes of `fold_tuning` and the
+Sizes are no part of a kernel; they choose among the few shapes of `backend.emit.fold.tuning` and the
 stages of `fold_stages`.
 """
 
@@ -220,13 +220,7 @@ class ReducePlan(Plan):
     def _run_strided(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
         recipe = self._recipe(args)
         assert isinstance(recipe, FoldRecipe)
-        results: list[Tensor] = []
-        for j, (element, shape) in enumerate(zip(self.elements, recipe.out_shapes)):
-            given = outs[j] if outs is not None else None
-            results.append(Tensor(self.device, element, shape) if given is None else self._given.checked(j, given, shape))
-        if outs is not None:
-            self._given.check_overlap(args, outs, recipe.grid)
-            self._given.check_textures(outs, recipe.grid)
+        results = self._results(args, outs, recipe)
         if not any(math.prod(shape) for shape in recipe.out_shapes):
             return results
         stages = recipe.stages

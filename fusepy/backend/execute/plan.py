@@ -260,13 +260,7 @@ class Plan:
 
     def _run_strided(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
         recipe = self._recipe(args)
-        results: list[Tensor] = []
-        for j, (element, shape) in enumerate(zip(self.elements, recipe.out_shapes)):
-            given = outs[j] if outs is not None else None
-            results.append(Tensor(self.device, element, shape) if given is None else self._given.checked(j, given, shape))
-        if outs is not None:
-            self._given.check_overlap(args, outs, recipe.grid)
-            self._given.check_textures(outs, recipe.grid)
+        results = self._results(args, outs, recipe)
         if recipe.count:
             variant, groups = self.strided(recipe)
             kernel = self._kernel(variant)
@@ -279,6 +273,17 @@ class Plan:
                 raise
             except (struct.error, OverflowError, TypeError) as error:
                 raise self.bad_number(args, error) from error
+        return results
+
+    def _results(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None, recipe: Recipe) -> list[Tensor]:
+        """Tensors for the results, of the extents in `recipe`: those that the caller gave, checked, and new ones."""
+        results: list[Tensor] = []
+        for j, (element, shape) in enumerate(zip(self.elements, recipe.out_shapes)):
+            given = outs[j] if outs is not None else None
+            results.append(Tensor(self.device, element, shape) if given is None else self._given.checked(j, given, shape))
+        if outs is not None:
+            self._given.check_overlap(args, outs, recipe.grid)
+            self._given.check_textures(outs, recipe.grid)
         return results
 
     def strided(self, recipe: Recipe) -> tuple[Variant, Sequence[int] | None]:

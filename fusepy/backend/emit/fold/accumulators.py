@@ -4,7 +4,7 @@ Two structs hold what all folds of a region need. An ``FzRun`` gathers a short r
 differ where floats are summed: a run adds as it is, and runs are added up with their rounding errors kept (Knuth's two-sum), so
 that a sum is as good as pairwise or better however many elements a thread sees. Infinities are spelled by their bits, since
 lavapipe folds ``1.0 / 0.0`` to 0, and a sum is passed through integers before its error is taken, since Mesa simplifies
-``(a + b) - a``. The largest and smallest of floats are found among whole numbers, see `fold_order`.
+``(a + b) - a``. The largest and smallest of floats are found among whole numbers, see `backend.emit.fold.order`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOWHERE = 0x7FFFFFFF  # the place of no element
 class Piece:
     """A part of one fold's elements that is held in variables of its own: all of them, a row of a matrix, or a component.
 
-    `number` is its type before `fold_order`, where that applies.
+    `number` is its type before `backend.emit.fold.order`, where that applies.
     """
 
     name: str

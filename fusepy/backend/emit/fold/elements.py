@@ -1,6 +1,6 @@
 """What a kernel that folds sees: its parameter block, the user's program on one element, accumulators in memory, and the end.
 
-Everything here is about one element or one result; which thread has which is written in `emit_reduce`.
+Everything here is about one element or one result; which thread has which is written in `kernel`.
 """
 
 from __future__ import annotations
