@@ -20,6 +20,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "fusepy-installed.json"
 OLDEST = (3, 10)
+TORCH = "torch==2.13.0+cpu"
 
 
 def use_new_enough_python() -> None:
@@ -81,6 +82,12 @@ def installed() -> dict[str, object]:
     return stamp if isinstance(stamp, dict) else {}
 
 
+def install_torch(pip: list[str]) -> None:
+    """Installs torch's build for CPUs, which tests of tensors use, where pip has one; never the large build for GPUs."""
+    if subprocess.run([*pip, TORCH], capture_output=True).returncode:
+        print(f"pip has no {TORCH}: tests of torch's tensors are skipped unless a torch is installed into {VENV.name}", flush=True)
+
+
 def main(extras: set[str]) -> None:
     """Brings .venv up to date."""
     use_new_enough_python()
@@ -97,6 +104,8 @@ def main(extras: set[str]) -> None:
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if subprocess.run([*pip, "--editable", f"{ROOT}[{','.join(sorted(extras))}]"]).returncode:
         sys.exit("pip could not install fusepy, see above")
+    if "dev" in extras:
+        install_torch(pip)
     STAMP.write_text(json.dumps(wanted(extras)), encoding="utf-8")
 
 
