@@ -85,7 +85,7 @@ def installed() -> dict[str, object]:
 def install_torch(pip: list[str]) -> None:
     """Installs torch's build for CPUs, which tests of tensors use, where pip has one; never the large build for GPUs."""
     if subprocess.run([*pip, TORCH], capture_output=True).returncode:
-        print(f"pip has no {TORCH}: tests of torch's tensors are skipped unless a torch is installed into {VENV.name}", flush=True)
+        print(f"pip has no {TORCH}: tests of torch are skipped unless a torch is installed into {VENV.name}", flush=True)
 
 
 def main(extras: set[str]) -> None:
