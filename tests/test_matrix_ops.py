@@ -267,3 +267,30 @@ def test_a_choice_between_a_value_and_itself_is_that_value(device: Any) -> None:
         np.testing.assert_array_equal(rest, x % x)
         np.testing.assert_array_equal(one, x / x)
         np.testing.assert_array_equal(none, x - x)
+
+
+def test_what_drivers_refuse_of_the_optimiser_is_built_without_it(device: Any) -> None:
+    """Where only Slang sees that both sides of a quotient are one value; again from the disk cache, and in a raw dispatch."""
+    text = """
+        float3 same(float3 a) { float3 b = a; return b / a; }
+        double2 other(double2 a) { double2 b = -a; return b / a; }
+        void fill(uint thread, float3* to) { to[thread] = -to[thread] / to[thread]; }
+    """
+    m = fp.Module.load_from_source(device, "quotients", text)
+
+    @fp.fuse
+    def program(f: Any, d: Any, i: Any) -> Any:
+        f, d, i = fp.vcast(f, "float3"), fp.vcast(d, "double2"), fp.vcast(i, "int3")
+        turned = fp.vcast(i, "uint3")
+        return m.same(f), m.other(d), f / -f, d // -d, turned // fp.vcast(i, "uint3"), turned % fp.vcast(i, "uint3")
+
+    given = [np.arange(1, 1 + 4 * n).reshape(4, n).astype(t) for n, t in ((3, np.float32), (2, np.float64), (3, np.int32))]
+    for _ in range(2):
+        for found, wanted in zip(program(*given), (1, -1, -1, -1, 1, 0), strict=True):
+            np.testing.assert_array_equal(found, np.full_like(found, wanted))
+        hits = device.counters.disk_hits
+        fp.clear_cache()
+    assert device.counters.disk_hits == hits
+    buffer = fp.Tensor.from_numpy(device, given[0])
+    m.fill.dispatch(4, to=buffer)
+    np.testing.assert_array_equal(buffer.to_numpy(), np.full_like(given[0], -1))

@@ -66,8 +66,8 @@ def test_a_warm_call_parses_no_import_and_asks_nothing(main: Path, monkeypatch: 
 
     loading = Sessions.loading
 
-    def without_sources(self: Sessions, sources: Any, imports: Any = ()) -> Any:
-        return loading(self, [replace(s, include_dirs=()) for s in sources], imports)
+    def without_sources(self: Sessions, sources: Any, *others: Any) -> Any:
+        return loading(self, [replace(s, include_dirs=()) for s in sources], *others)
 
     for name in ("module", "probe", "compile", "beside", "linked"):
         monkeypatch.setattr(Compiler, name, asked)

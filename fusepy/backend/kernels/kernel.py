@@ -41,6 +41,7 @@ class Kernel:
 
     Attributes:
         packer: packs one Python number per field, in the order of `fields`.
+        optimised: whether Slang's optimiser of SPIR-V has run.
         per_group: elements that one thread group covers.
         resources: what is bound by name.
     """
@@ -60,6 +61,7 @@ class Kernel:
         "_sources",
         "fields",
         "globals",
+        "optimised",
         "packer",
         "per_group",
         "pipeline",
@@ -78,8 +80,7 @@ class Kernel:
     ):
         device.raw.set_cuda_context_current()  # this may be another thread than the last; nothing to do on other APIs
         try:
-            with device.compiler.examined(source.name, sources, source.text):
-                self.pipeline = device.raw.create_compute_pipeline(program.program)
+            self.pipeline, program = device.compiler.pipeline(source.name, program, sources, source.text)
         except CompileError:
             raise
         except RuntimeError as error:
@@ -101,7 +102,7 @@ class Kernel:
         self._packed = b""
         self._buffer = bytearray(size)
         self._data = np.frombuffer(self._buffer, np.uint8)
-        self._program = program.program
+        self._program, self.optimised = program.program, program.optimised
         self._source, self._sources = source, sources
         self._reads: list[str] | None = None
         self.resources = source.resources
@@ -237,7 +238,7 @@ def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSou
     if entry is not None and header is not None and imports is not None:
         try:
             program = device.compiler.load_binary(
-                header["name"], entry.payload, sources, source.entry_point, source.conformances, imports
+                header["name"], entry.payload, sources, source.entry_point, source.conformances, imports, header["optimised"]
             )
             kernel = Kernel(device, program, source, header["offsets"], header["size"], sources)
         except CompileError:  # an entry that Slang no longer takes is a miss, and is written anew
@@ -283,7 +284,7 @@ def _compiled(device: Device, source: KernelSource, sources: Sequence[ModuleSour
     except CompileError as error:
         device.compiler.remember(name, error)
         raise
-    return kernel, {"name": name, "offsets": offsets, "size": size}, program
+    return kernel, {"name": name, "offsets": offsets, "size": size, "optimised": kernel.optimised}, program
 
 
 def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> str:
@@ -293,7 +294,7 @@ def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSour
     linked = [list(c) for c in source.conformances]
     modules: Mapping[str, str] = {s.name: s.closure for s in sources}
     return json.dumps(
-        ["kernel 4", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked],
+        ["kernel 5", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked],
         sort_keys=True,
     )
 

@@ -13,7 +13,7 @@ from fusepy.backend.emit.options import Options
 from fusepy.backend.kernels.globals import Bound, bound_globals, check_set, reads
 from fusepy.backend.kernels.slots import Staged
 from fusepy.backend.slang.comparisons import check_comparisons
-from fusepy.backend.slang.compiler import digest_name
+from fusepy.backend.slang.compiler import Program, digest_name
 from fusepy.backend.slang.entry_points import RENAMED, renamed, with_entry_points, without_entry_points
 from fusepy.backend.sources.libraries import array_name, is_array
 from fusepy.errors import ArgumentError, CompileError, ShapeError, UnknownNameError, did_you_mean
@@ -46,24 +46,24 @@ class RawKernel:
         self.numthreads = (*(existing or options.numthreads or (64,)), 1, 1)[:3]
         if existing is None:
             self._text = _wrapper(device, source, name, self.numthreads, options)
-            self._program = _compile(device, source, self._text, "fz_dispatch", options)
+            program = _compile(device, source, self._text, "fz_dispatch", options)
         elif name == "main" and device.target.kind == "cuda":
             source = without_entry_points(source)
             self._text = renamed(device.compiler.module(source), source, self.numthreads, options.exports())
-            self._program = _compile(device, source, self._text, RENAMED, options)
+            program = _compile(device, source, self._text, RENAMED, options)
         else:
             self._text = name
             source = with_entry_points(source) if device.target.kind == "cuda" else source
             arguments = (source, name, "\n".join(options.exports()), options.conformances)
-            self._program = device.compiler.link_existing(*arguments)
+            program = device.compiler.link_existing(*arguments)
             check_comparisons(device.raw.info.type, [source], arguments, name, device.facts(source))
         try:
-            with device.compiler.examined(name, [source], self._text):
-                self._pipeline = device.raw.create_compute_pipeline(self._program)
+            self._pipeline, program = device.compiler.pipeline(name, program, [source], self._text)
         except CompileError:
             raise
         except RuntimeError as error:
             raise CompileError(f"the driver cannot build {name}", saw=error, hint="see its words above") from error
+        self._program = program.program
         self._wrapped = existing is None
         self._reads: list[str] | None = None
         self._globals, self._own = self._parameters()
@@ -161,9 +161,9 @@ class RawKernel:
         return [self._pipeline, self._root]
 
 
-def _compile(device: Device, source: ModuleSource, text: str, entry_point: str, options: Options) -> spy.ShaderProgram:
+def _compile(device: Device, source: ModuleSource, text: str, entry_point: str, options: Options) -> Program:
     arguments = (digest_name("r", text), text, (), (source,), entry_point, options.conformances)
-    program = device.compiler.compile(*arguments).program
+    program = device.compiler.compile(*arguments)
     check_comparisons(device.raw.info.type, [source], arguments, text, device.facts(source))
     return program
 

@@ -213,6 +213,6 @@ def trial() -> None:
     device = spy.Device(type=spy.DeviceType[kind], enable_hot_reload=False, compiler_options={"include_paths": [spy.SHADER_PATH]})
     compiler = Compiler(device, threading.RLock())
     if isinstance(arguments[0], ModuleSource):
-        device.create_compute_pipeline(compiler.link_existing(*arguments))
+        device.create_compute_pipeline(compiler.link_existing(*arguments).program)
     else:
         device.create_compute_pipeline(compiler.compile(*arguments).program)

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import slangpy as spy
@@ -28,11 +29,19 @@ Conformances = Sequence[tuple[str, str, int]]  # interface, type, id
 
 @dataclass(frozen=True)
 class Program:
-    """A linked kernel, ready to become a pipeline; `binaries` waits until its serialised modules are written."""
+    """A linked kernel, ready to become a pipeline.
+
+    Attributes:
+        binaries: waits until its serialised modules are written.
+        optimised: whether Slang's optimiser of SPIR-V has run.
+        plain: compiles it again without that optimiser.
+    """
 
     program: spy.ShaderProgram
     name: str
     binaries: Callable[[], Binaries | None]
+    optimised: bool = True
+    plain: Callable[[], Program] | None = None
 
 
 class Compiler:
@@ -68,6 +77,7 @@ class Compiler:
         sources: Sequence[ModuleSource],
         entry_point: str,
         conformances: Conformances = (),
+        optimised: bool = True,
     ) -> Program:
         """Compiles and links one generated kernel that imports `sources` and `shims`, generated too, by their names.
 
@@ -77,13 +87,14 @@ class Compiler:
         with self._lock:
             if name in self._failed:
                 raise self._failed[name]
-            session = self._ready(sources, text)
+            session = self._ready(sources, text, optimised)
             for shim, content in shims:
                 self._attempt(session, shim, content, f"shim {shim}")
             module = self._attempt(session, name, text, f"kernel {name}")
             program = _link(session.sgl, module, entry_point, conformances)
         names = [module.name, *(n for n, _ in shims), *(s.name for s in sources)]
-        return Program(program, module.name, lambda: collect(session, names, sources))
+        plain = partial(self.compile, name, text, shims, sources, entry_point, conformances, False) if optimised else None
+        return Program(program, module.name, lambda: collect(session, names, sources), optimised, plain)
 
     def close(self, cause: str) -> None:
         """Lets go of all that was loaded; every later use raises `DeviceLostError`."""
@@ -100,13 +111,30 @@ class Compiler:
         """Makes `compile` refuse the kernel `name` in the same words: Slang has fewer for what it has compiled before."""
         self._failed[name] = failure
 
-    @contextmanager
-    def examined(self, what: str, sources: Sequence[ModuleSource], text: str = "") -> Generator[None]:
-        """Around the creation of a pipeline, which is when Slang makes code of what was compiled.
+    def pipeline(
+        self, what: str, program: Program, sources: Sequence[ModuleSource], text: str = ""
+    ) -> tuple[spy.ComputePipeline, Program]:
+        """The pipeline of a program, which is when Slang makes code of what was compiled; and the program that it was made of.
+
+        spirv-opt writes constants of four parts for `x / x` of vectors of two or three components, whatever hides that both
+        sides are one value. A driver may refuse these: then the program is compiled again without spirv-opt.
 
         Raises:
             CompileError: where it calls functions of doubles that the target does not have.
+            RuntimeError: of the graphics layer, where Slang finds a fault only here, or the driver refuses the code.
         """
+        try:
+            with self._examined(what, sources, text):
+                return self._sessions.device.create_compute_pipeline(program.program), program
+        except RuntimeError as error:
+            refused = not isinstance(error, CompileError) and "error[E" not in str(error)
+            if not refused or program.plain is None or self._kind is not spy.DeviceType.vulkan:
+                raise
+            return self.pipeline(what, program.plain(), sources, text)
+
+    @contextmanager
+    def _examined(self, what: str, sources: Sequence[ModuleSource], text: str) -> Generator[None]:
+        """Around the creation of a pipeline: looks at the code, where it may call functions of doubles that the target lacks."""
         if not self._sessions.examines(sources, text):
             yield
             return
@@ -129,6 +157,7 @@ class Compiler:
         entry_point: str,
         conformances: Conformances = (),
         imports: Sequence[tuple[Import, bytes | None]] = (),
+        optimised: bool = True,
     ) -> Program:
         """Links a kernel from serialised modules, skipping Slang's front end.
 
@@ -139,7 +168,7 @@ class Compiler:
             CompileError: if Slang does not take them; the caller compiles from source then.
         """
         with self._lock:
-            session = self._sessions.loading(sources, unpack(self._sessions.loaded, imports))
+            session = self._sessions.loading(sources, unpack(self._sessions.loaded, imports), optimised)
             for file, content in binaries.items():
                 (self._sessions.loaded / Path(file).name).write_bytes(content)
             session.kernels += 1
@@ -147,25 +176,27 @@ class Compiler:
                 module = session.sgl.load_module(name)
             except (RuntimeError, spy.SlangCompileError) as error:
                 raise CompileError(f"a cached kernel does not load: {error}", hint="it is compiled again") from error
-            return Program(_link(session.sgl, module, entry_point, conformances), name, lambda: None)
+            return Program(_link(session.sgl, module, entry_point, conformances), name, lambda: None, optimised)
 
     def in_place(self, imports: Sequence[Import]) -> bool:
         """Whether what a kernel imports was loaded before."""
         return folder_of(self._sessions.loaded, imports).is_dir()
 
     def link_existing(
-        self, source: ModuleSource, entry_point: str, text: str = "", conformances: Conformances = ()
-    ) -> spy.ShaderProgram:
+        self, source: ModuleSource, entry_point: str, text: str = "", conformances: Conformances = (), optimised: bool = True
+    ) -> Program:
         """Links an entry point that the user has written, with a generated module `text` of constants.
 
         Raises:
             CompileError: with Slang's diagnostics.
         """
         with self._lock:
-            session = self._ready([source], text)
+            session = self._ready([source], text, optimised)
             module = self._load(session, source)
             others = [self._attempt(session, digest_name("c", text), text, "the constants")] if text else []
-            return _link(session.sgl, module, entry_point, conformances, others)
+            program = _link(session.sgl, module, entry_point, conformances, others)
+        plain = partial(self.link_existing, source, entry_point, text, conformances, False) if optimised else None
+        return Program(program, entry_point, lambda: None, optimised, plain)
 
     def linked(self, source: ModuleSource) -> spy.ShaderProgram:
         """A module linked with all that it imports, without an entry point: its layout lists every global."""
@@ -195,9 +226,9 @@ class Compiler:
             self._attempts += 1
             return self._attempt(session, f"beside_{self._attempts}", text, "what was generated to ask Slang")
 
-    def _ready(self, sources: Sequence[ModuleSource], text: str = "") -> Session:
+    def _ready(self, sources: Sequence[ModuleSource], text: str = "", optimised: bool = True) -> Session:
         """The session that compiles one more kernel, of this `text`, with these modules loaded."""
-        session = self._sessions.compiling(sources, text)
+        session = self._sessions.compiling(sources, text, optimised)
         session.kernels += 1
         for source in sources:
             self._load(session, source)

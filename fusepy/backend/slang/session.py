@@ -67,12 +67,13 @@ class Sessions:
     """The open sessions of one device, one for each set of include folders, defines and options.
 
     Attributes:
+        device: the sgl device, while it is open.
         loaded: the folder where serialised modules are put for sessions to load.
         code: the folder where Slang puts what it has made of programs that are examined.
     """
 
     def __init__(self, device: spy.Device):
-        self._device = device
+        self.device = device
         self._open: dict[SessionKey, Session] = {}
         root = Path(tempfile.mkdtemp(prefix="fusepy-"))
         self._scratch, self._binaries, self.loaded, self.code = (root / n for n in ("source", "binary", "loaded", "code"))
@@ -89,30 +90,30 @@ class Sessions:
         """Whether the code of programs with these modules and a generated one of this `text` is put into `code`."""
         return suspect(self._kind, sources, text)
 
-    def compiling(self, sources: Sequence[ModuleSource], text: str = "") -> Session:
+    def compiling(self, sources: Sequence[ModuleSource], text: str = "", optimised: bool = True) -> Session:
         """The session that compiles these modules from source, and a generated one of this `text`.
 
         Raises:
             CompileError: if two of them want different things of one session.
         """
-        dirs, defines, options, extends = _session_key(sources)
+        dirs, defines, options, extends = _session_key(sources, optimised)
         if self.examines(sources, text):
             options = (*(pair for pair in options if pair[0] not in dict(self._shown)), *self._shown)
         return self._rotated((dirs, defines, options, extends), sources, True)
 
-    def loading(self, sources: Sequence[ModuleSource], imports: Sequence[Path] = ()) -> Session:
+    def loading(self, sources: Sequence[ModuleSource], imports: Sequence[Path] = (), optimised: bool = True) -> Session:
         """The session that loads serialised modules of these from `loaded`, and what they import from `imports`; it writes none.
 
         Raises:
             CompileError: if two of them want different things of one session.
         """
-        dirs, defines, options, extends = _session_key(sources)
+        dirs, defines, options, extends = _session_key(sources, optimised)
         return self._rotated(((str(self.loaded), *map(str, imports), *dirs), defines, options, extends), sources, False)
 
     def close(self, cause: str) -> None:
         """Lets all sessions go, and removes the files; asking for one is a `DeviceLostError` from now on."""
         self._open.clear()
-        self._device = cast("Any", Lost(cause))
+        self.device = cast("Any", Lost(cause))
         self._remove()
 
     def forget(self) -> None:
@@ -132,7 +133,7 @@ class Sessions:
             self._changes += 1
         found = self._open.pop(key, None)
         if found is None or found.kernels >= KERNELS_PER_SESSION:
-            found = Session(self._device, key, self._scratch, self._binaries / str(self._changes) if writes else None)
+            found = Session(self.device, key, self._scratch, self._binaries / str(self._changes) if writes else None)
         self._open[key] = found  # the last one in order is the last one used
         if len(self._open) > SESSIONS:
             del self._open[next(iter(self._open))]
@@ -146,7 +147,7 @@ def _remove(folder: Path, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _session_key(sources: Sequence[ModuleSource]) -> SessionKey:
+def _session_key(sources: Sequence[ModuleSource], optimised: bool) -> SessionKey:
     dirs: dict[str, None] = {}
     defines: dict[str, str] = {}
     options: dict[str, object] = {}
@@ -160,5 +161,7 @@ def _session_key(sources: Sequence[ModuleSource]) -> SessionKey:
                         saw=f"{table[name]} and {value}",
                         hint="load both modules with the same defines and options",
                     )
+    if not optimised:  # spirv-opt does not run; Slang's own optimisations do
+        options["optimization"] = spy.SlangOptimizationLevel.none
     extends = sorted({digest for source in sources for digest in source.extends})
     return tuple(dirs), tuple(sorted(defines.items())), tuple(sorted(options.items())), tuple(extends)
