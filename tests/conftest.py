@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 # set at import, before any test module can import fusepy: the cache folder is chosen once per process
 _CACHE = tempfile.mkdtemp(prefix="fusepy-test-cache-")
 os.environ["FUSEPY_CACHE_DIR"] = _CACHE
+os.environ.setdefault("FUSEPY_VERIFY", "each")  # what every pass has made is verified, in every test
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -18,7 +18,7 @@ from fusepy.inspect.arguments import argument_lines
 from fusepy.inspect.reasons import Neighbours, label, neighbours
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.strides import contiguous_strides
-from fusepy.passes.pipeline import PIPELINE, run_pipeline
+from fusepy.passes.pipeline import PIPELINE, run_pipeline, until
 from fusepy.program.program import Program
 from fusepy.trace.recording import Recording
 
@@ -34,7 +34,7 @@ def graph_after(recording: Recording, after: str | None) -> Graph:
     names = [p.name for p in PIPELINE]
     if after not in names:
         raise ArgumentError(f"there is no pass {after!r}", expected=", ".join(names), hint=did_you_mean(after, names))
-    return run_pipeline(recording.graph, recording.trace.oracle, after=after)
+    return run_pipeline(recording.graph, recording.trace.oracle, until(after))
 
 
 @dataclass(frozen=True)

@@ -76,9 +76,9 @@ def label(node: Node) -> str:
     return f"{what} ({node.loc})" if node.loc else what
 
 
-def neighbours(resolved: Graph, oracle: Oracle, apart: bool = False) -> list[Neighbours]:
-    """Every pair of nodes of which one uses what the other computes, kernel by kernel; `apart` is that of the partition."""
-    found = partition(resolved, oracle, apart)
+def neighbours(resolved: Graph, oracle: Oracle, separate: bool = False) -> list[Neighbours]:
+    """Every pair of nodes of which one uses what the other computes, kernel by kernel; `separate` is that of the partition."""
+    found = partition(resolved, oracle, separate)
     answers: list[Neighbours] = []
     reasons = _Reasons(found)
     for k, part in enumerate(found.parts):

@@ -7,6 +7,8 @@ becomes an operation of its own, which is as cheap as its exponent allows.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fusepy.ir.argmap import UNSAID
@@ -15,38 +17,44 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.power import fixed
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind
+from fusepy.passes.base import Pass
 from fusepy.passes.rewrite import substitute, with_bodies
 
 EXACT = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "ne", "bitand", "bitor", "bitxor", "cast", "select"}
 NEUTRAL = {"mul": 1, "div": 1, "sub": 0}  # right operand that leaves the left one as it is
 
 
-def fold(graph: Graph, oracle: Oracle) -> Graph:
-    """`graph` with constant expressions computed and neutral operations removed."""
-    known: dict[Value, Node] = {}
-    same: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for original in graph.nodes:
-        node = with_bodies(substitute(original, same), lambda body: fold(body, oracle))
-        if node.op.name == "const":
-            known[node.results[0]] = node
-        elif node.op.name == "pow" and node.operands[1] in known and node.operands[0] not in known:
-            exponent = known[node.operands[1]].attrs["value"]
-            assert isinstance(exponent, (int, float))
-            node = fixed(node, exponent)
-        elif node.op.name in EXACT:
-            if all(v in known for v in node.operands) and node.results[0].type.kind is Kind.SCALAR:
-                node = _evaluate(node, known)
+@dataclass(frozen=True)
+class FoldConstants(Pass):
+    """Computes constant expressions and removes neutral operations."""
+
+    name = "fold"
+
+    def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
+        known: dict[Value, Node] = {}
+        same: dict[Value, Value] = {}
+        nodes: list[Node] = []
+        for original in graph.nodes:
+            node = with_bodies(substitute(original, same), lambda body: self(body, oracle))
+            if node.op.name == "const":
                 known[node.results[0]] = node
-            else:
-                kept = _neutral(node, known)
-                if kept is not None:
-                    same[original.results[0]] = kept
-                    continue
-        nodes.append(node)
-    if len(nodes) == len(graph.nodes) and all(a is b for a, b in zip(nodes, graph.nodes)):
-        return graph
-    return graph.replace(nodes=nodes, outputs=[same.get(v, v) for v in graph.outputs])
+            elif node.op.name == "pow" and node.operands[1] in known and node.operands[0] not in known:
+                exponent = known[node.operands[1]].attrs["value"]
+                assert isinstance(exponent, (int, float))
+                node = fixed(node, exponent)
+            elif node.op.name in EXACT:
+                if all(v in known for v in node.operands) and node.results[0].type.kind is Kind.SCALAR:
+                    node = _evaluate(node, known)
+                    known[node.results[0]] = node
+                else:
+                    kept = _neutral(node, known)
+                    if kept is not None:
+                        same[original.results[0]] = kept
+                        continue
+            nodes.append(node)
+        if len(nodes) == len(graph.nodes) and all(a is b for a, b in zip(nodes, graph.nodes)):
+            return graph
+        return graph.replace(nodes=nodes, outputs=[same.get(v, v) for v in graph.outputs])
 
 
 def _evaluate(node: Node, known: dict[Value, Node]) -> Node:

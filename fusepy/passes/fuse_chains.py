@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
@@ -11,31 +12,34 @@ from fusepy.ir.ops.region import output_feeds
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resources import texture_of
 from fusepy.ir.types import Kind, Type
+from fusepy.passes.base import Pass
 from fusepy.passes.effects import check_writes, is_pure
 from fusepy.passes.following import Near, mapped, near_attrs
 from fusepy.passes.partition import Part, Partition, base, partition
 from fusepy.passes.regions import RegionBuilder
 
 
-def fuse_chains(graph: Graph, oracle: Oracle) -> Graph:
-    """A region per part; outputs that are views of what a region stores are ``expand`` nodes behind it."""
-    return _fused(graph, oracle, apart=False)
+@dataclass(frozen=True)
+class FuseChains(Pass):
+    """Makes a region per part; outputs that are views of what a region stores are ``expand`` nodes behind it.
 
+    Attributes:
+        separate: whether only values of the same extents for certain share a grid; see `Levels`.
+    """
 
-def fuse_apart(graph: Graph, oracle: Oracle) -> Graph:
-    """The same for arguments of shapes by which values that seemed to share a grid do not."""
-    return _fused(graph, oracle, apart=True)
+    name = "fuse_chains"
+    ensures = "fused"
+    separate: bool = False
 
-
-def _fused(graph: Graph, oracle: Oracle, apart: bool) -> Graph:
-    if not graph.outputs and not graph.nodes:
-        return graph
-    check_writes(graph)
-    found = partition(graph, oracle, apart)
-    if len(found.parts) == 1 and found.parts[0].folding is None:
-        region = RegionBuilder(graph, graph.outputs, unneeded_effects(graph)).region()
-        return graph.replace(nodes=[region], outputs=region.results)
-    return _Fuser(graph, found).run()
+    def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
+        if not graph.outputs and not graph.nodes:
+            return graph
+        check_writes(graph)
+        found = partition(graph, oracle, self.separate)
+        if len(found.parts) == 1 and found.parts[0].folding is None:
+            region = RegionBuilder(graph, graph.outputs, unneeded_effects(graph)).region()
+            return graph.replace(nodes=[region], outputs=region.results)
+        return _Fuser(graph, found).run()
 
 
 def unneeded_effects(graph: Graph) -> dict[Node, None]:

@@ -55,13 +55,13 @@ class Levels:
         place: of every node: the level of the kernel that runs it.
         folding: for what a reducing kernel computes besides elements, the reductions; what follows them on their small grid too.
         foldings: all of these, in order.
-        apart: whether only what has the same extents for certain is taken to share a grid, be it the small one of reductions.
+        separate: whether only what has the same extents for certain is taken to share a grid, be it the small one of reductions.
         spread: generators, and what is computed from them alone: the same in whatever kernel it is computed.
     """
 
-    def __init__(self, graph: Graph, apart: bool = False):
+    def __init__(self, graph: Graph, separate: bool = False):
         self.graph = graph
-        self.apart = apart
+        self.separate = separate
         self.producer: dict[Value, Node] = {v: n for n in graph.nodes for v in n.results}
         self.position = {node: i for i, node in enumerate(graph.nodes)}
         self.readers: dict[Value, list[Node]] = {}
@@ -149,7 +149,7 @@ class Levels:
 
     def _fits_small(self, value: Value) -> bool:
         """Whether `value` is taken to have the extents that a reduction leaves, until those are known: it lies in memory."""
-        return not self.apart and all(leaf.container == "Tensor" for leaf, _ in self.leaves(value))
+        return not self.separate and all(leaf.container == "Tensor" for leaf, _ in self.leaves(value))
 
     def _join(self, node: Node, level: int) -> Folding:
         """The reductions that `node` is computed with."""
@@ -195,7 +195,7 @@ class Levels:
 
         What ``expand`` has put an axis into has extent 1 there, and no leaf: it is not like what has one.
         """
-        return a == b if self.apart else bool(a & b) and _covered(a) == _covered(b)
+        return a == b if self.separate else bool(a & b) and _covered(a) == _covered(b)
 
     def written(self, value: Value) -> int:
         """The level of the last kernel that may write into an argument; -1 if none does."""

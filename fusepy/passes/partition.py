@@ -100,9 +100,9 @@ class Partition:
         return sorted(found, key=self.levels.position.__getitem__), list(starts)
 
 
-def partition(graph: Graph, oracle: Oracle, apart: bool = False) -> Partition:
-    """Splits a resolved graph into as few kernels as its data flow allows; `apart` is that of `Levels`."""
-    return _Partitioner(graph, oracle, apart).run()
+def partition(graph: Graph, oracle: Oracle, separate: bool = False) -> Partition:
+    """Splits a resolved graph into as few kernels as its data flow allows; `separate` is that of `Levels`."""
+    return _Partitioner(graph, oracle, separate).run()
 
 
 def base(levels: Levels, value: Value) -> Value:
@@ -115,10 +115,10 @@ def base(levels: Levels, value: Value) -> Value:
 
 
 class _Partitioner:
-    def __init__(self, graph: Graph, oracle: Oracle, apart: bool):
+    def __init__(self, graph: Graph, oracle: Oracle, separate: bool):
         self.graph = graph
         self.oracle = oracle
-        self.levels = Levels(graph, apart)
+        self.levels = Levels(graph, separate)
         self.parts: list[Part] = []
         self.home: dict[Value, Part] = {}  # of stored values
         self.old: set[Value] = set()  # computed from arrays that a call which takes them writes

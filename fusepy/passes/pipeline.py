@@ -1,62 +1,64 @@
-"""The pipeline: named, pure passes from `Graph` to `Graph`, verified between each other.
+"""The pipeline: passes from `Graph` to `Graph`, in order.
 
-Mappings are resolved first, so that every later pass sees settled types (decision 001). A pass returns the same object
-where it changes nothing.
+Mappings are resolved first, so that every later pass sees settled types (decision 001).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+from collections.abc import Sequence
+from enum import Enum
 
 from fusepy.ir.graph import Graph
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.verify import verify
-from fusepy.passes.cse import cse
-from fusepy.passes.dce import dce
-from fusepy.passes.fold import fold
-from fusepy.passes.fuse_chains import fuse_apart, fuse_chains
-from fusepy.passes.resolve_maps import resolve_maps
-from fusepy.passes.uniforms import uniforms
-from fusepy.passes.views import views
+from fusepy.passes.base import Pass
+from fusepy.passes.cse import Cse
+from fusepy.passes.dce import Dce
+from fusepy.passes.fold import FoldConstants
+from fusepy.passes.fuse_chains import FuseChains
+from fusepy.passes.resolve_maps import ResolveMaps
+from fusepy.passes.uniforms import UniformArguments
+from fusepy.passes.views import SinkViews
+
+REWRITES: tuple[Pass, ...] = (ResolveMaps(), FoldConstants(), Cse(), UniformArguments(), SinkViews(), Dce())
+PIPELINE: tuple[Pass, ...] = (*REWRITES, FuseChains())
+SEPARATED: tuple[Pass, ...] = (*REWRITES, FuseChains(separate=True))
 
 
-@dataclass(frozen=True)
-class Pass:
-    """A named graph rewrite with the stage that it requires and the one that it ensures (see `ir.rules`)."""
+class Verify(Enum):
+    """The graphs that are held to the rules of their stage: the first and the last one, or what each pass has made as well."""
 
-    name: str
-    run: Callable[[Graph, Oracle], Graph]
-    requires: str
-    ensures: str
+    ENDS = "ends"
+    EACH = "each"
 
 
-PIPELINE: tuple[Pass, ...] = (
-    Pass("resolve_maps", resolve_maps, "traced", "resolved"),
-    Pass("fold", fold, "resolved", "resolved"),
-    Pass("cse", cse, "resolved", "resolved"),
-    Pass("uniforms", uniforms, "resolved", "resolved"),
-    Pass("views", views, "resolved", "resolved"),
-    Pass("dce", dce, "resolved", "resolved"),
-    Pass("fuse_chains", fuse_chains, "resolved", "fused"),
-)
+VERIFY = Verify(os.environ.get("FUSEPY_VERIFY", "ends"))
 
 
-def run_pipeline(graph: Graph, oracle: Oracle, *, after: str | None = None, apart: bool = False) -> Graph:
-    """Runs the passes in order, up to and including the one named `after`, verifying each result.
+def until(name: str) -> tuple[Pass, ...]:
+    """The pipeline up to and including the pass of this name."""
+    return PIPELINE[: [step.name for step in PIPELINE].index(name) + 1]
+
+
+def run_pipeline(graph: Graph, oracle: Oracle, passes: Sequence[Pass] = PIPELINE, check: Verify | None = None) -> Graph:
+    """Runs `passes` in order on a traced graph.
 
     Args:
-        apart: whether reductions go into one kernel only where their grids are one whatever the shapes; see `Levels.share_grid`.
+        check: which graphs are verified; by default those that ``FUSEPY_VERIFY`` in the environment says, else the ends.
 
     Raises:
         VerifyError: if the graph, or what a pass made of it, breaks a rule of its stage.
     """
-    verify(graph, "traced", oracle)
-    for step in PIPELINE:
-        changed = fuse_apart(graph, oracle) if apart and step.run is fuse_chains else step.run(graph, oracle)
-        if changed is not graph:
-            verify(changed, step.ensures, oracle)
-            graph = changed
-        if step.name == after:
-            break
+    each = (check or VERIFY) is Verify.EACH
+    stage = "traced"
+    verify(graph, stage, oracle)
+    for step in passes:
+        assert step.requires == stage, f"{step.name} takes a {step.requires} graph, and gets a {stage} one"
+        changed, stage = step(graph, oracle), step.ensures
+        if each and changed is not graph:
+            verify(changed, stage, oracle)
+        graph = changed
+    if passes and not each:
+        verify(graph, stage, oracle)
     return graph

@@ -7,6 +7,7 @@ have the type that their uses want, where these agree, so that a ``double`` para
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fusepy.errors import ResolveError
 from fusepy.ir.argmap import ArgMap
@@ -19,16 +20,23 @@ from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, THIS, Oracle, number_type
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Kind, Type
+from fusepy.passes.base import Pass
 
 
-def resolve_maps(graph: Graph, oracle: Oracle) -> Graph:
-    """`graph` with all maps resolved.
+@dataclass(frozen=True)
+class ResolveMaps(Pass):
+    """Settles all maps and types.
 
     Raises:
         ResolveError: where Slang takes no, or more than one, binding.
         RangeError: where a constant does not fit the type that Slang wants.
     """
-    return _Resolver(graph, oracle).run()
+
+    name = "resolve_maps"
+    requires = "traced"
+
+    def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
+        return _Resolver(graph, oracle).run()
 
 
 def _resolve_body(body: Graph, oracle: Oracle) -> Graph:

@@ -9,30 +9,37 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type
+from fusepy.passes.base import Pass
 
 LARGEST, BYTES = 64, 256  # of the numbers of one array
 
 
-def uniforms(graph: Graph, oracle: Oracle) -> Graph:
-    """`graph` with the small arrays that every reader takes whole, as one and the same type, as uniforms."""
-    taken: dict[Value, set[tuple[object, Type | None]]] = defaultdict(set)
-    for node in graph.nodes:
-        for value, map in zip(node.operands, node.maps):
-            taken[value].add((map.dims, map.type))
-    new: dict[Value, Value] = {}
-    for value in graph.inputs:
-        type = _whole(value, taken[value]) if value not in graph.outputs else None
-        if type is not None:
-            new[value] = Value(type, (), container="Uniform", weak=value.weak, name=value.name)
-    if not new:
-        return graph
-    nodes = [_reading(node, new) for node in graph.nodes]
-    return graph.replace(inputs=[new.get(v, v) for v in graph.inputs], nodes=nodes)
+@dataclass(frozen=True)
+class UniformArguments(Pass):
+    """Makes uniforms of the small arrays that every reader takes whole, as one and the same type."""
+
+    name = "uniforms"
+
+    def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
+        taken: dict[Value, set[tuple[object, Type | None]]] = defaultdict(set)
+        for node in graph.nodes:
+            for value, map in zip(node.operands, node.maps):
+                taken[value].add((map.dims, map.type))
+        new: dict[Value, Value] = {}
+        for value in graph.inputs:
+            type = _whole(value, taken[value]) if value not in graph.outputs else None
+            if type is not None:
+                new[value] = Value(type, (), container="Uniform", weak=value.weak, name=value.name)
+        if not new:
+            return graph
+        nodes = [_reading(node, new) for node in graph.nodes]
+        return graph.replace(inputs=[new.get(v, v) for v in graph.inputs], nodes=nodes)
 
 
 def _whole(value: Value, ways: set[tuple[object, Type | None]]) -> Type | None:

@@ -5,25 +5,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from operator import is_
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
+from fusepy.passes.base import Pass
 from fusepy.passes.effects import is_pure
 from fusepy.passes.levels import reads_whole, spread_values
 
 
-def views(graph: Graph, oracle: Oracle) -> Graph:
-    """`graph` with elementwise nodes on views of one kind computed on what these show; views of views are one view."""
-    shown: dict[Value, Node] = {}  # views, by what they are called
-    spread = spread_values(graph)
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        made = [node] if any(v in spread for v in node.operands) else _below(node, shown)  # a generator counts all axes
-        nodes += made
-        shown.update((view.results[0], view) for view in made if view.op.name == "expand")
-    return graph if len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)) else graph.replace(nodes=nodes)
+@dataclass(frozen=True)
+class SinkViews(Pass):
+    """Computes elementwise nodes on views of one kind on what these show; makes views of views one view."""
+
+    name = "views"
+
+    def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
+        shown: dict[Value, Node] = {}  # views, by what they are called
+        spread = spread_values(graph)
+        nodes: list[Node] = []
+        for node in graph.nodes:
+            made = [node] if any(v in spread for v in node.operands) else _below(node, shown)  # a generator counts all axes
+            nodes += made
+            shown.update((view.results[0], view) for view in made if view.op.name == "expand")
+        return graph if len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)) else graph.replace(nodes=nodes)
 
 
 def _below(node: Node, shown: dict[Value, Node]) -> list[Node]:

@@ -39,7 +39,7 @@ from fusepy.ir.narrowing import narrowed_uses
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.passes.effects import is_pure
-from fusepy.passes.pipeline import run_pipeline
+from fusepy.passes.pipeline import REWRITES, SEPARATED, run_pipeline
 from fusepy.passes.split import split_region
 from fusepy.program.delivery import Delivery, shape_of
 from fusepy.program.no_extents import NoExtents
@@ -201,7 +201,7 @@ class Program(Delivery):
         """The same program for shapes by which reductions that were taken to have one grid have several."""
         made = copy(self)
         made.joins = False
-        made.graph = run_pipeline(self.recording.graph, self.oracle, apart=True)
+        made.graph = run_pipeline(self.recording.graph, self.oracle, SEPARATED)
         made.split = made.recorded = None
         made.plan = made._planned()
         made.simple = made.simple and isinstance(made.plan, Plan)
@@ -368,7 +368,7 @@ class Program(Delivery):
 
     def resolved(self) -> Graph:
         """The graph before it is fused."""
-        return run_pipeline(self.recording.graph, self.oracle, after="dce")
+        return run_pipeline(self.recording.graph, self.oracle, REWRITES)
 
     def _planned(self) -> Plan | Schedule | None:
         """What runs the fused graph: the plan of its one region, or a schedule of several."""

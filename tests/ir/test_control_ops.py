@@ -15,7 +15,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Type
 from fusepy.ir.verify import verify
-from fusepy.passes.pipeline import run_pipeline
+from fusepy.passes.pipeline import run_pipeline, until
 from tests.fake_oracle import FUNCTIONS
 from tests.reference import ORACLE
 
@@ -62,13 +62,13 @@ def test_reads_back_and_is_valid_at_every_stage(text: str) -> None:
     graph = parse_graph(text, ORACLE)
     assert str(graph) == text
     for last in ("resolve_maps", "dce", "fuse_chains"):
-        done = run_pipeline(graph, ORACLE, after=last)
+        done = run_pipeline(graph, ORACLE, until(last))
         assert parse_graph(str(done)) == done
 
 
 def meaning(text: str, *args: object) -> list[np.ndarray]:
     graph = parse_graph(text)
-    found = interpret(run_pipeline(graph, ORACLE, after="dce"), args, FUNCTIONS)
+    found = interpret(run_pipeline(graph, ORACLE, until("dce")), args, FUNCTIONS)
     for a, b in zip(found, interpret(run_pipeline(graph, ORACLE), args, FUNCTIONS)):
         np.testing.assert_array_equal(a, b)
     return found

@@ -16,7 +16,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Type
 from fusepy.ir.verify import verify
-from fusepy.passes.pipeline import run_pipeline
+from fusepy.passes.pipeline import run_pipeline, until
 from tests.fake_oracle import FUNCTIONS, RAY
 from tests.reference import ORACLE, meaning
 
@@ -152,7 +152,7 @@ def test_text_reads_back_with_the_paths_as_names() -> None:
     assert str(graph) == TEXT
     assert [v.name for v in graph.inputs] == ["r.origin.x", "r.origin.y", "r.origin.z", "r.dir", "k"]
     for after in ("resolve_maps", "fold", "cse", "dce", "fuse_chains"):
-        step = run_pipeline(graph, ORACLE, after=after)
+        step = run_pipeline(graph, ORACLE, until(after))
         assert parse_graph(str(step), ORACLE) == step
         assert "%r.origin.x" in str(step)
 

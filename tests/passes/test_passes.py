@@ -7,6 +7,7 @@ A case is ``<pass>/<name>.ir``: the graph before, a line ``=====``, the graph af
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from fusepy.errors import ShapeError, VerifyError
 from fusepy.inspect.reasons import label, neighbours
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.interpret import interpret
+from fusepy.ir.oracle import Oracle
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.verify import verify
+from fusepy.passes.base import Pass
 from fusepy.passes.effects import is_pure
-from fusepy.passes.pipeline import PIPELINE, Pass, run_pipeline
+from fusepy.passes.pipeline import PIPELINE, SEPARATED, VERIFY, Verify, run_pipeline, until
 from fusepy.passes.rewrite import substitute
 from fusepy.passes.split import split_region
 from tests.fake_oracle import FUNCTIONS
@@ -45,7 +48,7 @@ def test_golden(path: Path) -> None:
     before, after = path.read_text().split(RULE)
     graph = parse_graph(before)
     verify(graph, step.requires, ORACLE)
-    result = step.run(graph, ORACLE)
+    result = step(graph, ORACLE)
     verify(result, step.ensures, ORACLE)
     if os.environ.get("FUSEPY_UPDATE_GOLDEN"):
         path.write_text(f"{graph}{RULE}{result}\n")
@@ -65,10 +68,10 @@ def test_a_pass_is_pure_and_settles(path: Path) -> None:
     step = PASSES[path.parent.name]
     graph = parse_graph(path.read_text().split(RULE)[0])
     text = str(graph)
-    result = step.run(graph, ORACLE)
+    result = step(graph, ORACLE)
     assert str(graph) == text
     if step.ensures == "resolved":
-        assert step.run(result, ORACLE) is result
+        assert step(result, ORACLE) is result
 
 
 def _same(found: list[Any], expected: list[Any], program: Program) -> None:
@@ -86,9 +89,9 @@ def test_each_pass_preserves_meaning(step: Pass, program: Program) -> None:
     graph, args, functions = program
     expected = meaning(graph, args, functions, ORACLE)
     if step.requires != "traced":
-        graph = PASSES["resolve_maps"].run(graph, ORACLE)
+        graph = PASSES["resolve_maps"](graph, ORACLE)
         _same(interpret(graph, args, functions), expected, program)
-    result = step.run(graph, ORACLE)
+    result = step(graph, ORACLE)
     verify(result, step.ensures, ORACLE)
     _same(interpret(result, args, functions), expected, program)
 
@@ -100,7 +103,7 @@ def test_the_pipeline_preserves_meaning(program: Program) -> None:
     expected = meaning(graph, args, functions, ORACLE)
     text = str(graph)
     for last in PIPELINE:
-        result = run_pipeline(graph, ORACLE, after=last.name)
+        result = run_pipeline(graph, ORACLE, until(last.name))
         _same(interpret(result, args, functions), expected, program)
     assert str(graph) == text
     assert all(n.op.name in ("region", "expand") for n in result.nodes)
@@ -114,11 +117,11 @@ def test_a_region_has_a_part_for_each_result(program: Program) -> None:
 
 
 @settings(max_examples=300)
-@given(program=st.one_of(programs(), programs(12, folds=True), programs(12, folds=True, grids=3)), apart=st.booleans())
-def test_programs_of_several_regions_mean_the_same_whole_and_split(program: Program, apart: bool) -> None:
+@given(program=st.one_of(programs(), programs(12, folds=True), programs(12, folds=True, grids=3)), separate=st.booleans())
+def test_programs_of_several_regions_mean_the_same_whole_and_split(program: Program, separate: bool) -> None:
     """Results of any ranks, kept axes among them, are in one region, or have one each."""
     graph, args, functions = program
-    fused = run_pipeline(graph, ORACLE, apart=apart)
+    fused = run_pipeline(graph, ORACLE, SEPARATED if separate else PIPELINE)
     assert all(n.op.name in ("region", "expand") for n in fused.nodes)
     expected = meaning(graph, args, functions, ORACLE)
     _same(_stepwise(fused, args, functions), expected, program)
@@ -134,7 +137,7 @@ def test_programs_of_several_regions_mean_the_same_whole_and_split(program: Prog
 @given(program=programs(12, folds=True))
 def test_reasons_tell_of_writes_only_where_something_may_write(program: Program) -> None:
     """Of the random functions only those that take a pointer may write, and none writes an array."""
-    resolved = run_pipeline(program.graph, ORACLE, after="dce")
+    resolved = run_pipeline(program.graph, ORACLE, until("dce"))
     acting = {label(n) for n in resolved.nodes if not is_pure(n)}
     for pair in neighbours(resolved, ORACLE):
         assert ("writ" in pair.why) <= (pair.first in acting), pair
@@ -177,9 +180,9 @@ def _run_alone(node: Node, arrays: dict[Value, Any], functions: Any) -> list[Any
 @given(program=programs())
 def test_passes_settle(program: Program) -> None:
     """A second round of the rewriting passes finds nothing to do, and says so with the same object."""
-    done = run_pipeline(program.graph, ORACLE, after="dce")
+    done = run_pipeline(program.graph, ORACLE, until("dce"))
     for name in ("fold", "cse", "dce"):
-        assert PASSES[name].run(done, ORACLE) is done
+        assert PASSES[name](done, ORACLE) is done
 
 
 def test_the_pipeline_verifies_what_it_is_given() -> None:
@@ -188,13 +191,33 @@ def test_the_pipeline_verifies_what_it_is_given() -> None:
         run_pipeline(broken, ORACLE)
 
 
-def test_the_pipeline_verifies_what_a_pass_makes(monkeypatch: pytest.MonkeyPatch) -> None:
-    import fusepy.passes.pipeline as passes
+@dataclass(frozen=True)
+class Returns(Pass):
+    """Returns one graph whatever it is given."""
 
-    bad = Pass("bad", lambda graph, oracle: graph.replace(nodes=()), "resolved", "resolved")
-    monkeypatch.setattr(passes, "PIPELINE", (PIPELINE[0], bad))
+    graph: Graph
+    name = "returns"
+
+    def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
+        return self.graph
+
+
+def test_the_pipeline_verifies_each_pass_or_the_ends() -> None:
     graph = parse_graph(
         "graph @g(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {\n  %0 = neg(%x) : Tensor<float>[?]\n  return %0\n}"
     )
+    good = run_pipeline(graph, ORACLE, until("dce"))
+    bad = good.replace(nodes=())
+    for passes in ((PIPELINE[0], Returns(bad)), (PIPELINE[0], Returns(bad), Returns(good))):
+        with pytest.raises(VerifyError, match="not defined"):
+            run_pipeline(graph, ORACLE, passes, Verify.EACH)
     with pytest.raises(VerifyError, match="not defined"):
-        passes.run_pipeline(graph, ORACLE)
+        run_pipeline(graph, ORACLE, (PIPELINE[0], Returns(bad)), Verify.ENDS)
+    assert run_pipeline(graph, ORACLE, (PIPELINE[0], Returns(bad), Returns(good)), Verify.ENDS) is good
+    assert VERIFY is Verify.EACH, "tests verify what each pass makes; see conftest"
+
+
+def test_a_pass_gets_a_graph_of_the_stage_that_it_requires() -> None:
+    graph = parse_graph("graph @g(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {\n  return %x\n}")
+    with pytest.raises(AssertionError, match="cse takes a resolved graph, and gets a traced one"):
+        run_pipeline(graph, ORACLE, (PIPELINE[2],))
