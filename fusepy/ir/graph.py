@@ -94,9 +94,10 @@ class Node:
         attrs: what the op needs beside operands, e.g. the callee of ``slang.call``; sorted by key.
         loc: the user's ``file:line``.
         bodies: the graphs inside: one of a ``region``, the branches of a ``cond``; none of most operations.
+        body: the first of `bodies`, ``None`` where there is none.
     """
 
-    __slots__ = ("attrs", "bodies", "loc", "maps", "op", "operands", "results")
+    __slots__ = ("attrs", "bodies", "body", "loc", "maps", "op", "operands", "results")
 
     def __init__(
         self,
@@ -115,11 +116,7 @@ class Node:
         self.attrs: dict[str, Attr] = dict(sorted(attrs.items())) if attrs else {}
         self.loc = loc
         self.bodies = tuple(bodies)
-
-    @property
-    def body(self) -> Graph | None:
-        """The first of `bodies`, ``None`` where there is none."""
-        return self.bodies[0] if self.bodies else None
+        self.body: Graph | None = self.bodies[0] if bodies else None
 
     def text(self, key: str) -> str:
         """The attribute `key`, which is a string."""
@@ -220,7 +217,9 @@ class Graph:
                 yield from body.values()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Graph) and self.canonical() == other.canonical()
+        if not isinstance(other, Graph) or [n.maps for n in self.nodes] != [n.maps for n in other.nodes]:
+            return False
+        return self.canonical() == other.canonical()
 
     def __hash__(self) -> int:
         return hash(self.canonical())

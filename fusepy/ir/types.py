@@ -65,13 +65,16 @@ class Type:
             structured buffer holds; else ``None``.
         shape: extents that a value has as an array of scalars of `element`: ``()``, ``(3,)``, ``(3, 3)``.
         rank: how many axes a whole array has.
+        scalar: the scalar at the bottom of a scalar, vector, matrix or array; ``None`` for a struct or pointer.
+        dtype: the NumPy dtype of `scalar`.
+        writes: whether Slang code can write through a value of this type.
 
     Example:
         >>> Type.parse("vector<float, 3>") is Type.parse("float3")
         True
     """
 
-    __slots__ = ("element", "kind", "name", "rank", "shape")
+    __slots__ = ("dtype", "element", "kind", "name", "rank", "scalar", "shape", "writes")
     _interned: dict[str, Type] = {}
 
     name: str
@@ -79,6 +82,9 @@ class Type:
     element: Type | None
     shape: tuple[int, ...]
     rank: int
+    scalar: Type | None
+    dtype: np.dtype | None
+    writes: bool
 
     @classmethod
     def intern(cls, name: str, kind: Kind, element: Type | None = None, shape: tuple[int, ...] = (), rank: int = 0) -> Type:
@@ -87,6 +93,11 @@ class Type:
         if found is None:
             found = object.__new__(cls)
             found.name, found.kind, found.element, found.shape, found.rank = name, kind, element, shape, rank
+            inner = element if kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY) else None
+            found.scalar = found if kind is Kind.SCALAR else None if inner is None else inner.scalar
+            found.dtype = None if found.scalar is None else SCALARS[found.scalar.name]
+            through = element.name if element is not None and found.head == "DescriptorHandle" else name
+            found.writes = kind is Kind.POINTER or (kind is Kind.RESOURCE and through.startswith("RW"))
             found = cls._interned.setdefault(name, found)
         return found
 
@@ -151,31 +162,9 @@ class Type:
         return self.name.partition("<")[0]
 
     @property
-    def writes(self) -> bool:
-        """Whether Slang code can write through a value of this type."""
-        through = self.element.name if self.head == "DescriptorHandle" and self.element is not None else self.name
-        return self.kind is Kind.POINTER or (self.kind is Kind.RESOURCE and through.startswith("RW"))
-
-    @property
-    def scalar(self) -> Type | None:
-        """The scalar at the bottom of a scalar, vector, matrix or array; ``None`` for a struct or pointer."""
-        if self.kind is Kind.SCALAR:
-            return self
-        if self.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY) and self.element is not None:
-            return self.element.scalar
-        return None
-
-    @property
-    def dtype(self) -> np.dtype | None:
-        """The NumPy dtype of `scalar`; ``None`` where there is none."""
-        scalar = self.scalar
-        return None if scalar is None else SCALARS[scalar.name]
-
-    @property
     def is_float(self) -> bool:
         """Whether its components are floating-point numbers."""
-        dtype = self.dtype
-        return dtype is not None and dtype.kind == "f"
+        return self.dtype is not None and self.dtype.kind == "f"
 
     @property
     def is_numeric(self) -> bool:

@@ -18,6 +18,7 @@ class Value:
 
     Attributes:
         type: what one element is.
+        rank: how many batch axes it has.
         dims: the extents of its batch axes; ``None`` (printed ``?``) where the size is no part of the program. Only an
             input's trailing axes that a vector could consume carry a number, and only until `resolve_maps`.
         container: how an input arrives: ``"Tensor"`` (device memory), ``"List"`` (Python numbers that follow Slang's
@@ -29,7 +30,7 @@ class Value:
             the graph means, and not printed.
     """
 
-    __slots__ = ("container", "copied", "dims", "name", "type", "weak")
+    __slots__ = ("container", "copied", "dims", "name", "rank", "type", "weak")
 
     def __init__(
         self,
@@ -43,14 +44,11 @@ class Value:
     ):
         self.type = type
         self.dims = dims
+        self.rank = len(dims)
         self.container = container
         self.weak = weak
         self.name = name
         self.copied = copied or container == "List"
-
-    @property
-    def rank(self) -> int:
-        return len(self.dims)
 
     def signature(self) -> tuple[object, ...]:
         """What must agree for two values to be interchangeable in `Graph.__eq__`."""

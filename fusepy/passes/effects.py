@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusepy.errors import TraceError
 from fusepy.ir.containers import BUFFER, MEMORY
 from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import Kind
 from fusepy.ir.whole import has_gradients, writes
 
 
@@ -20,12 +20,11 @@ def is_pure(node: Node) -> bool:
         return all(is_pure(inner) for body in node.bodies for inner in body.nodes)
     if not node.results or not node.op.pure or node.attrs.get("writes"):
         return False
-    return not any(_may_write(m.type or v.type) for v, m in zip(node.operands, node.maps))
-
-
-def _may_write(type: Type) -> bool:
-    """Whether a function that takes a `type` can change memory."""
-    return type.writes or (type.kind is Kind.WHOLE and (writes(type) or has_gradients(type)))
+    for value, map in zip(node.operands, node.maps):
+        type = map.type or value.type
+        if type.writes or (type.kind is Kind.WHOLE and (writes(type) or has_gradients(type))):
+            return False
+    return True
 
 
 def writes_array(node: Node) -> bool:
@@ -35,8 +34,12 @@ def writes_array(node: Node) -> bool:
 
 def written_arrays(node: Node) -> set[Value]:
     """The whole arrays that `node` gives to user code that may write them."""
-    taken = [(v, m.type or v.type) for v, m in zip(node.operands, node.maps)]
-    return {v for v, type in taken if type.kind is Kind.WHOLE and writes(type)}
+    found: set[Value] = set()
+    for value, map in zip(node.operands, node.maps):
+        type = map.type or value.type
+        if type.kind is Kind.WHOLE and writes(type):
+            found.add(value)
+    return found
 
 
 def may_share(value: Value, array: Value) -> bool:
@@ -55,9 +58,8 @@ def check_writes(graph: Graph) -> None:
     A loop or branch is one such call, whatever its bodies call.
     """
     for node in graph.walk():
-        taken = [(v, m.type or v.type) for v, m in zip(node.operands, node.maps)]
-        written = [v for v, type in taken if type.kind is Kind.WHOLE and writes(type)]
-        twice = next((v for v in written if node.operands.count(v) > 1), None)
+        written = written_arrays(node)
+        twice = next((v for v in node.operands if v in written and node.operands.count(v) > 1), None)
         if twice is not None:
             what = f"{node.text('function')}()" if "function" in node.attrs else node.op.name
             raise TraceError(

@@ -21,8 +21,9 @@ def with_own_modules(program: Sequence[str], sources: Mapping[str, str]) -> dict
     """The generated modules of a kernel, by name, and before them those of these files that they or `program` call."""
     own: dict[str, str] = {}
     spelled = dict(sources)
+    text = "\n".join([*program, *sources.values()])
     for prefix in _FILES:
-        if any(prefix in text for text in (*program, *sources.values())):
+        if prefix in text:
             name, content = _module(prefix)
             own[name] = content  # loaded first, since others import it
             spelled = {n: f"import {name};\n{t}" if prefix in sources[n] else t for n, t in spelled.items()}
