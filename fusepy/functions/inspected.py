@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fusepy.arguments.mapping import unmapped
 from fusepy.arguments.nested import flat
@@ -20,11 +20,15 @@ from fusepy.inspect.chart import Chart
 from fusepy.inspect.dot import dot
 from fusepy.inspect.explain import Explanation, explain, graph_after, kernel_source
 from fusepy.inspect.measure import seconds_per_kernel
+from fusepy.inspect.networks import network
 from fusepy.inspect.page.page import page
 from fusepy.program.no_extents import NoExtents
 from fusepy.program.program import Program
 from fusepy.trace.recording import Recording
 from fusepy.trace.trace import user_line
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 class Inspected(Configured):
@@ -84,7 +88,14 @@ class Inspected(Configured):
 
     def to_dot(self, *args: Any, **kwargs: Any) -> str:
         """How a call like this one runs, in the language of Graphviz: its kernels are clusters of nodes."""
-        return dot(anatomy(*self._inspected(args, kwargs)).chart)
+        return dot(self._chart(args, kwargs))
+
+    def to_networkx(self, *args: Any, **kwargs: Any) -> nx.DiGraph[str]:
+        """How a call like this one runs, as a `networkx.DiGraph` with the attributes of `inspect.networks.network`."""
+        return network(self._chart(args, kwargs))
+
+    def _chart(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Chart:
+        return anatomy(*self._inspected(args, kwargs)).chart
 
     def to_html(self, path: str | os.PathLike[str], *args: Any, _measure: bool = True, **kwargs: Any) -> None:
         """Writes a page that shows how a call like this one runs: kernels, nodes, mappings, reasons, Slang, bytes and times.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fusepy.backend.device.device import Device
@@ -14,7 +14,6 @@ from fusepy.functions.skeleton import spots
 from fusepy.graphs.chart import wiring_chart
 from fusepy.graphs.wiring import Wiring
 from fusepy.inspect.chart import Chart
-from fusepy.inspect.dot import dot
 from fusepy.location import user_line
 
 
@@ -87,9 +86,9 @@ class Graph(FusedFunction):
         """
         return super().__call__(*args, _result=_result, **kwargs)
 
-    def to_dot(self, *args: Any, **kwargs: Any) -> str:
-        """The graph in the language of Graphviz: as it was built, or with arguments how a call like this one runs."""
-        return super().to_dot(*args, **kwargs) if args or kwargs else dot(wiring_chart(self.wiring))
+    def _chart(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Chart:
+        """With arguments how a call like this one runs, without as the graph was built."""
+        return super()._chart(args, kwargs) if args or kwargs else wiring_chart(self.wiring)
 
     def _built(self) -> Chart:
         return wiring_chart(self.wiring)
