@@ -38,8 +38,8 @@ def device() -> Any:
 
 @pytest.fixture(scope="session")
 def lib(device: Any) -> Any:
-    """The Slang functions of `tests.functions`, whose meanings in NumPy are beside them."""
+    """The Slang functions of `tests.support.slang_functions`, whose meanings in NumPy are beside them."""
     import fusepy as fp
-    from tests.functions import SOURCE
+    from tests.support.slang_functions import SOURCE
 
     return fp.Module.load_from_source(device, "lib", SOURCE)

@@ -42,7 +42,7 @@ class Claim:
     """What one test says about one requirement."""
 
     requirement: str
-    test: str  # tests/test_calls.py::test_lists, without parameters
+    test: str  # tests/functions/test_function.py::test_lists, without parameters
     item: str  # the same with parameters
     partly: str = ""  # what is missing, in the test's words
     broken: str = ""  # why it does not count: it is expected to fail, or is skipped, or did not pass
@@ -183,9 +183,9 @@ def _tests(row: Row) -> str:
     links: list[str] = []
     for file, names in by_file.items():
         if len(names) > MOST_NAMES:
-            links.append(f"[{Path(file).name}](../{file}): {len(names)} tests")
+            links.append(f"[{file.removeprefix('tests/')}](../{file}): {len(names)} tests")
         else:
-            links += [f"[{Path(file).name}::{name}](../{file})" for name in names]
+            links += [f"[{file.removeprefix('tests/')}::{name}](../{file})" for name in names]
     return "<br>".join(links)
 
 

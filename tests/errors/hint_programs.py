@@ -10,7 +10,7 @@ import numpy as np
 import slangpy as spy
 
 import fusepy as fp
-from tests.functions import F32, ramp
+from tests.support.slang_functions import F32, ramp
 
 SOURCE = """
 import fusepy;

@@ -9,7 +9,7 @@ import numpy as np
 
 import fusepy as fp
 from tests.errors.hint_programs import IMAGE, N, Program, X, filled, fused, rays, tensor
-from tests.functions import F32, ramp
+from tests.support.slang_functions import F32, ramp
 
 
 def zeros(shape: Any, dtype: Any = "float") -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 import fusepy as fp
 from tests.errors.hint_programs import N, Program, X, fused, tensor, texture
-from tests.functions import F32, ramp
+from tests.support.slang_functions import F32, ramp
 
 GLOBALS = """
 import fusepy;

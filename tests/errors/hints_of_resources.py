@@ -11,7 +11,7 @@ import slangpy as spy
 
 import fusepy as fp
 from tests.errors.hint_programs import N, Program, X, fused, tensor
-from tests.functions import F32, ramp
+from tests.support.slang_functions import F32, ramp
 
 SOURCE = """
 import fusepy;

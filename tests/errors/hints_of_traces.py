@@ -11,7 +11,7 @@ import numpy as np
 import fusepy as fp
 from tests.errors.hint_programs import N, Program, X, fused, graph, rays, tensor
 from tests.errors.hints_of_arrays import changed
-from tests.functions import F32, ramp
+from tests.support.slang_functions import F32, ramp
 
 OVERLOADS = """
 import fusepy;

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.arrays import repeated
 from tests.errors.test_misuse import misuse as _misuse
-from tests.functions import F32, ramp, same
+from tests.support.slang_functions import F32, ramp, same
+from tests.support.whole_arrays import repeated
 
 SOURCE = """
 import fusepy;

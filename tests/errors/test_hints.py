@@ -11,7 +11,7 @@ import pytest
 import fusepy as fp
 from tests.errors import hint_programs, hints_of_arrays, hints_of_ir, hints_of_modules, hints_of_resources, hints_of_traces
 from tests.errors.skeletons import ledger, patterns, said
-from tests.functions import F32, ramp, same
+from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
 float luma(float3 c) { return dot(c, float3(0.25, 0.5, 0.25)); }

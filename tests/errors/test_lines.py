@@ -13,7 +13,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.errors import IRSyntaxError, VerifyError
-from tests.functions import F32, ramp
+from tests.support.slang_functions import F32, ramp
 
 SOURCE = "float add(float a, float b) { return a + b; } struct Ray { float3 p; float reach; }; uniform float gain;"
 F64 = np.ones(3, ">f8")

@@ -22,7 +22,7 @@ import fusepy as fp
 from fusepy.arguments.mapping import Taken
 from fusepy.backend.device.pool import Pool
 from fusepy.trace.traced import Numberless
-from tests.functions import F32, ramp, same
+from tests.support.slang_functions import F32, ramp, same
 
 HERE = os.path.basename(__file__)
 ROOT = Path(__file__).resolve().parents[2]
@@ -796,7 +796,7 @@ def test_row_17_failed_calls_say_the_same_twice(lib: Any) -> None:
 COLD_AND_WARM = """
 import numpy as np
 import fusepy as fp
-from tests.functions import SOURCE
+from tests.support.slang_functions import SOURCE
 
 m = fp.Module.load_from_source(fp.default_device(), "lib", SOURCE)
 calls = [

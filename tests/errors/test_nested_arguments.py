@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.functions import F32, ramp, same
+from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
 struct Ray { float3 position; float3 direction; };

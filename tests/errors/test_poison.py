@@ -12,7 +12,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.ir.argmap import MOST_AXES
-from tests.functions import F32
+from tests.support.slang_functions import F32
 
 PLAIN = "float f(float x) { return x + 1; }"
 

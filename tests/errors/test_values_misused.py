@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.functions import F32, ramp, same
+from tests.support.slang_functions import F32, ramp, same
 
 HERE = os.path.basename(__file__)
 X = ramp(5, start=-0.5)

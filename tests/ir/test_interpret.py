@@ -13,9 +13,9 @@ from hypothesis import given
 from fusepy.errors import ShapeError, VerifyError
 from fusepy.ir.interpret import interpret
 from fusepy.ir.parse import parse_graph
-from tests.fake_oracle import FUNCTIONS, RAY
-from tests.reference import ORACLE, meaning, settle
-from tests.strategies import Program, programs
+from tests.support.fake_oracle import FUNCTIONS, RAY
+from tests.support.random_graphs import Program, programs
+from tests.support.reference import ORACLE, meaning, settle
 
 V = np.arange(12.0).reshape(4, 3)
 

@@ -19,8 +19,8 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.printer import print_graph
 from fusepy.ir.types import Type
-from tests.reference import ORACLE, meaning, settle
-from tests.strategies import Program, graphs, programs
+from tests.support.random_graphs import Program, graphs, programs
+from tests.support.reference import ORACLE, meaning, settle
 
 TRACED = """
 import @look = "9f0a"

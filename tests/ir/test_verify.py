@@ -14,8 +14,8 @@ from fusepy.ir.ops import OPS, Op
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Type
 from fusepy.ir.verify import verify
-from tests.reference import ORACLE, settle
-from tests.strategies import graphs
+from tests.support.random_graphs import graphs
+from tests.support.reference import ORACLE, settle
 
 FLOAT = Type.parse("float")
 

@@ -28,9 +28,9 @@ from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import PIPELINE, SEPARATED, VERIFY, Verify, run_pipeline, until
 from fusepy.passes.rewrite import substitute
 from fusepy.passes.split import split_region
-from tests.fake_oracle import FUNCTIONS
-from tests.reference import meaning
-from tests.strategies import ORACLE, Program, programs
+from tests.support.fake_oracle import FUNCTIONS
+from tests.support.random_graphs import ORACLE, Program, programs
+from tests.support.reference import meaning
 
 HERE = Path(__file__).parent
 PASSES = {p.name: p for p in PIPELINE}

@@ -1,0 +1,93 @@
+"""NumPy's scalars count as the Python numbers that they hold, wherever a number may stand; arrays without axes have types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.support.slang_functions import F32, ramp, same
+
+SOURCE = """
+T same<T>(T x) { return x; }
+float single(float x) { return x; }
+double wide(double x) { return x; }
+half narrow(half x) { return x; }
+int whole(int x) { return x; }
+uint natural(uint x) { return x; }
+bool opposite(bool x) { return !x; }
+float chosen(int x) { return 1; }
+float chosen(float x) { return 2; }
+struct P { float x; int n; };
+float of(P p) { return p.x + p.n; }
+"""
+KINDS = (
+    *(np.float16, np.float32, np.float64, np.bool_),
+    *(np.dtype(f"{s}int{n}").type for s in ("", "u") for n in (8, 16, 32, 64)),
+)
+
+
+@pytest.mark.req("T1")
+def test_a_numpy_scalar_is_the_python_number_that_it_holds(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "numpy_scalars", SOURCE)
+    row = ramp(3)
+    tensor = fp.Tensor.from_numpy(device, row)
+    add = fp.fuse(lambda a, b: (a + b, b))
+
+    def everywhere(number: Any) -> list[Any]:
+        """All that can be done with a number: what each way gives, with its type, or the error."""
+        ways = [
+            *(lambda f=f: f(number) for f in (m.same, m.single, m.wide, m.narrow, m.whole, m.natural, m.opposite, m.chosen)),
+            lambda: m.of({"x": number, "n": 1}),
+            lambda: m.of({"x": 0.5, "n": number}),
+            lambda: fp.fuse(lambda a: (a + number, number * a, a < number, number))(row),  # a constant of the program
+            lambda: fp.fuse(lambda a: fp.where(a > number, a, number))(row),
+            lambda: fp.fuse(lambda a: fp.fori_loop(0, 2, lambda i, c: c + a, number))(row),
+            lambda: fp.fuse(lambda a: m.single(number) + m.same(number))(row),
+            lambda: add(row, number),
+            lambda: add(number, number),
+            lambda: fp.fuse(lambda a: a)(number),
+            lambda: fp.fuse(lambda a, n: a * n, static=("n",))(row, number),
+            lambda: fp.maximum(row, number),
+            lambda: (tensor + number, number - tensor),
+            lambda: fp.vmap(row, 0) * number,
+            lambda: m.single(fp.vcast(number, "float")),
+            lambda: fp.Tensor.full(device, 2, number),
+        ]
+        found: list[Any] = []
+        for way in ways:
+            try:
+                found.append(_told(way()))
+            except fp.FusepyError as error:
+                found.append(type(error))
+        return found
+
+    def _told(result: Any) -> Any:
+        if isinstance(result, tuple):
+            return [_told(r) for r in result]
+        if isinstance(result, fp.Tensor):
+            return ("tensor", str(result.dtype), result.to_numpy().tolist())
+        return (type(result), getattr(result, "dtype", None), np.asarray(result).tolist())
+
+    known: dict[Any, list[Any]] = {}
+    for kind in KINDS:
+        scalar = kind(1)
+        plain = known.setdefault(type(scalar.item()), everywhere(scalar.item()))
+        assert everywhere(scalar) == plain, kind
+    same(m.wide(np.array(0.1)), np.float64(0.1))  # all digits
+    assert m.wide(np.float64(0.1)) == 0.1
+    assert m.wide(np.float32(0.1)) == float(F32(0.1))  # what it holds
+    assert m.same(np.uint64((1 << 64) - 1)) == (1 << 64) - 1
+    assert m.same(np.int64(-(1 << 40))) == -(1 << 40)
+    same(fp.fuse(lambda a: a * np.sin(np.float64(0.5)))(row), row * F32(np.sin(0.5)))  # as a Python float, no double
+    same(fp.fuse(lambda a: a * np.array(0.5))(row), row.astype(np.float64) * 0.5)  # an array without axes is an array
+    for wrong in (np.complex64(1), np.longdouble(1), np.datetime64("2020"), np.str_("x")):
+        with pytest.raises(fp.UnsupportedArgumentError):
+            m.single(wrong)
+        with pytest.raises(fp.FusepyError):
+            fp.fuse(lambda a: a + wrong)(row)  # noqa: B023
+    for call in (lambda: m.whole(np.int64(1 << 31)), lambda: m.natural(np.int8(-1))):
+        with pytest.raises(fp.RangeError):
+            call()

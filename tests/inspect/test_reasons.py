@@ -1,0 +1,285 @@
+"""What `explain` says of programs of several kernels: golden texts of reasons, bytes, edits and cache misses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.inspect.reasons import WAYS
+from tests.support.slang_functions import ramp
+
+SOURCE = """
+import fusepy;
+float luminance(float3 c) { return dot(c, float3(0.2126, 0.7152, 0.0722)); }
+float blur(int2 p, Tensor<float,2> t) { return t[p] * 0.5 + t[int2(0, 0)] * 0.5; }
+float3 grade(float3 c, float detail) { return c + detail; }
+void put(int2 p, float v, RWTensor<float,2> t) { t[p] = v; }
+float poke(float x, float* p) { p[0] = x; return x; }
+float taps(int2 p, Tensor<float,2> t)
+{
+    float sum = 0;
+    for (int i = -5; i <= 5; ++i)
+        for (int j = -5; j <= 5; ++j)
+            sum += t[clamp(p.y + i, 0, int(t.shape[0]) - 1), clamp(p.x + j, 0, int(t.shape[1]) - 1)];
+    return sum;
+}
+float slow(float x) { return sin(x) + cos(x); }
+float bump(int2 p, RWTensor<float,2> t) { float old = t[p]; t[p] = old + 1; return old; }
+"""
+G = fp.grid((4, 8))
+IMAGE = ramp(4, 8, 3)
+
+
+@pytest.fixture(scope="module")
+def m(device: Any) -> Any:
+    return fp.Module.load_from_source(device, "reasoned", SOURCE)
+
+
+def text(explanation: Any) -> str:
+    """Without lines and names of files, which are this test's."""
+    return re.sub(r" \(test_\S+:\d+\)", "", str(explanation))
+
+
+DETAIL = """detail: 2 kernels
+  argument image: float over 3 axes
+  argument p: int2 over 2 axes
+  kernel 0: linear, since all arguments are contiguous and of one shape
+  kernel 1: strided2 by rows, since an argument or result runs along other dimensions than the grid's, or is a grid() or texture
+  luminance: fused: elementwise on the grid of the results
+  blur: fused: elementwise on the grid of the results
+  sub: fused: elementwise on the grid of the results
+  grade: fused: elementwise on the grid of the results
+  luminance -> blur: split: blur reads the array as a whole, so all of it must be there; to fuse them, let blur compute \
+luminance in Slang for each element that it reads
+  luminance -> sub: split: an earlier kernel computes luminance too, and passing it through memory moves 4 bytes an element, \
+where computing it again takes 4.25 or more
+  blur -> sub: fused: kernel 1 computes both element by element, on one grid
+  sub -> grade: fused: kernel 1 computes both element by element, on one grid
+  stored: luminance by kernel 0, 4 bytes for each of 32 elements, for kernel 1
+  memory: 512 bytes at most, for results and values between kernels"""
+
+
+def test_a_whole_read(m: Any) -> None:
+    @fp.fuse
+    def detail(image: Any) -> Any:
+        light = m.luminance(image)
+        return m.grade(image, light - m.blur(G, light))
+
+    along = "strided2 by rows" if m.device.target.kind == "software" else "strided2"
+    assert text(detail.explain(IMAGE)) == DETAIL.replace("strided2 by rows", along)
+
+
+SOFTMAX = """softmax: 3 kernels
+  argument x: float over 2 axes
+  {variants}
+  max -> sub: split: sub needs the result of max, which is known when all elements have been combined
+  sub -> exp: fused: kernel 1 computes both element by element, on one grid
+  exp -> sum: fused: kernel 1 combines elements as it computes them
+  max -> sub: split: sub needs the result of max, which is known when all elements have been combined
+  sub -> exp: fused: kernel 2 computes both element by element, on one grid; sub is computed again, for 4.25 bytes an element, \
+where passing it through memory moves 8
+  exp -> div: fused: kernel 2 computes both element by element, on one grid; exp is computed again, for 4.5 bytes an element, \
+where passing it through memory moves 8
+  sum -> div: split: div needs the result of sum, which is known when all elements have been combined
+  stored: max by kernel 0, 4 bytes for each of 4 elements, for kernels 1, 2
+  stored: sum by kernel 1, 4 bytes for each of 4 elements, for kernel 2
+  memory: 160 bytes at most, for results and values between kernels"""
+
+
+def test_reductions_and_what_is_computed_again(device: Any) -> None:
+    @fp.fuse
+    def softmax(x: Any) -> Any:
+        e = fp.exp(x - fp.max(x, axis=-1, keepdims=True))
+        return e / fp.sum(e, axis=-1, keepdims=True)
+
+    said = text(softmax.explain(ramp(4, 8)))
+    kept = [line for line in said.split("\n") if not re.match(r"  (kernel \d:|\w+: fused)", line)]
+    assert "\n".join(kept) == SOFTMAX.replace("  {variants}\n", "")
+
+
+def test_an_epilogue_is_fused(device: Any) -> None:
+    @fp.fuse
+    def rms(x: Any) -> Any:
+        return fp.sqrt(fp.mean(x * x))
+
+    explained = rms.explain(ramp(4, 8))
+    assert explained.kernels == 1
+    assert [(p.fused, p.why) for p in explained.neighbours] == [
+        (True, "kernel 0 combines elements as it computes them"),
+        (True, "kernel 0 goes on with what it has reduced, on the small grid"),
+    ]
+
+
+def at_hand(m: Any, a: Any, b: Any) -> Any:
+    outer = fp.sum(b, 0) * fp.sum(b, 1, True)
+    return m.blur(G, outer) + outer
+
+
+def written(m: Any, a: Any, b: Any) -> Any:
+    before = a * 2
+    return m.bump(G, a) + before
+
+
+def written_earlier(m: Any, a: Any, b: Any) -> Any:
+    """What writes stands behind the use, and runs before it, since that waits for a sum."""
+    before = a * 2
+    late = before + m.blur(G, b * fp.sum(before))
+    m.bump(G, a)
+    return late
+
+
+def overwritten(m: Any, a: Any, b: Any) -> Any:
+    m.put(G, fp.sum(b) + a * 2, a)
+    return b
+
+
+def acts(m: Any, a: Any, b: Any) -> Any:
+    value = m.poke(b, a)
+    return value + fp.sum(value)
+
+
+def again(m: Any, a: Any, b: Any) -> Any:
+    value = a * 2
+    return value + fp.sum(value)
+
+
+def price(m: Any, a: Any, b: Any) -> Any:
+    value = m.slow(a)
+    return value + fp.sum(value)
+
+
+# for each reason a program in which it is true, and what is said
+REASONS: dict[str, tuple[Callable[..., Any], str]] = {
+    "combined": (lambda m, a, b: fp.sum(a * 2), "mul -> sum: fused: kernel 0 combines elements as it computes them"),
+    "small grid": (
+        lambda m, a, b: fp.sqrt(fp.sum(a, 0)),
+        "sum -> sqrt: fused: kernel 0 goes on with what it has reduced, on the small grid",
+    ),
+    "one grid": (lambda m, a, b: a * 2 + b, "mul -> add: fused: kernel 0 computes both element by element, on one grid"),
+    "again": (
+        again,
+        "mul -> add: fused: kernel 1 computes both element by element, on one grid; mul is computed again, for 4.25 bytes an "
+        "element, where passing it through memory moves 8",
+    ),
+    "whole": (
+        at_hand,
+        "mul -> blur: split: blur reads the array as a whole, so all of it must be there; to fuse them, let blur compute mul "
+        "in Slang for each element that it reads",
+    ),
+    "reduced": (again, "sum -> add: split: add needs the result of sum, which is known when all elements have been combined"),
+    "behind a reduction": (
+        lambda m, a, b: b * (1 / fp.sum(a)),
+        "div -> mul: split: div follows a reduction, on the small grid that it leaves, so it is known when all elements have "
+        "been combined",
+    ),
+    "alone": (
+        written,
+        "bump -> add: split: bump writes an array, and nothing else may run beside it; to fuse them, take add into bump",
+    ),
+    "acts": (
+        acts,
+        "poke -> add: split: poke may write memory, so it runs once, in an earlier kernel, which stores what it returns; to fuse "
+        "them, take add into poke",
+    ),
+    "written": (
+        written,
+        "mul -> add: split: an array from which mul is computed may be written between mul and add; to fuse them, call add "
+        "before what writes",
+    ),
+    "written earlier": (
+        written_earlier,
+        "mul -> add: split: an array from which mul is computed may be written before kernel 3 runs",
+    ),
+    "overwritten": (
+        overwritten,
+        "add -> put: split: put is in a kernel that writes an array from which add is computed; to fuse them, compute add in "
+        "Slang, in what writes",
+    ),
+    "price": (
+        price,
+        "slow -> add: split: an earlier kernel computes slow too, and passing it through memory moves 8 bytes an element, where "
+        "computing it again takes 8.25 or more",
+    ),
+    "at hand": (at_hand, "mul -> add: split: kernel 3 has mul in memory, since it reads it as a whole as well"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_reason_is_said_where_it_is_true(m: Any, device: Any, way: str) -> None:
+    program, said = REASONS[way]
+    a, b = fp.Tensor.zeros(device, (4, 8)), fp.Tensor.from_numpy(device, ramp(4, 8))
+    explained = fp.fuse(lambda a, b: program(m, a, b)).explain(a, b)
+    assert said in [re.sub(r" \(\S+:\d+\)", "", str(p)) for p in explained.neighbours]
+
+
+def test_a_dear_stencil_is_stored_and_a_cheap_call_made_again(m: Any, device: Any) -> None:
+    @fp.fuse
+    def stencil(a: Any) -> Any:
+        found = m.taps(G, a)
+        return found - fp.max(found)
+
+    @fp.fuse
+    def cheap(a: Any) -> Any:
+        found = m.luminance(a)
+        return found - fp.max(found)
+
+    a = fp.Tensor.from_numpy(device, ramp(4, 8))
+    (pair,) = [p for p in stencil.explain(a).neighbours if p.first.startswith("taps") and p.second.startswith("sub")]
+    assert not pair.fused
+    price = re.fullmatch(r".* moves 8 bytes an element, where computing it again takes (\S+) or more", pair.why)
+    assert price is not None
+    assert 121 < float(price[1]) < 2000
+    assert stencil.explain(a).stored[0].startswith("taps by kernel 0, 4 bytes")
+    same = [p for p in cheap.explain(fp.Tensor.from_numpy(device, ramp(4, 8, 3), "float3")).neighbours if "luminance" in p.first]
+    assert [p.fused for p in same] == [True, False]  # loading three floats again costs more than storing one
+
+
+def test_an_array_beside_a_reduction_is_in_its_kernel(device: Any) -> None:
+    """While it has the extents that the reduction leaves; what stretches these waits for the result."""
+    f = fp.fuse(lambda x, old: fp.where((n := fp.sum(x, 0)) > 0, n, old + 1))
+    x = np.arange(12, dtype=np.float32).reshape(3, 4) - 15
+    for rows, old in ((x, ramp(4)), (x[:, 1:2], ramp(4)), (x + 12, ramp(1))):
+        total = rows.sum(0)
+        wanted = np.where(total > 0, total, old + 1)
+        for _ in range(2):
+            np.testing.assert_array_equal(f(rows, old), wanted)
+        assert f.explain(rows, old).kernels == (1 if len(total) >= len(old) else 2)
+    given, total = fp.Tensor.from_numpy(device, ramp(4)), x.sum(0)
+    f(fp.Tensor.from_numpy(device, x), given, _result=given)
+    np.testing.assert_array_equal(given.to_numpy(), np.where(total > 0, total, ramp(4) + 1))
+    with pytest.raises(fp.ShapeError, match="do not broadcast"):
+        f(x, ramp(3))
+
+
+def test_how_a_kernel_indexes_is_about_its_own_arguments(m: Any, device: Any) -> None:
+    @fp.fuse
+    def f(a: Any, b: Any) -> Any:
+        return m.blur(G, a * 2) + b, m.slow(a)
+
+    wide = fp.Tensor.from_numpy(device, ramp(4, 16))
+    kernels = f.explain(fp.Tensor.from_numpy(device, ramp(4, 8)), wide[:, ::2]).variants
+    assert kernels[0] == "linear, since all arguments are contiguous and of one shape"
+    assert "grid()" in kernels[1]
+
+
+def test_a_cache_miss_names_what_differs(m: Any, device: Any) -> None:
+    @fp.fuse
+    def f(image: Any, gain: Any) -> Any:
+        return m.luminance(image) * gain
+
+    assert f.explain(IMAGE, 2.0).cache == "no program is there yet; the first call compiles one"
+    f(IMAGE, 2.0)
+    there = "a program for such arguments is there"
+    assert f.explain(ramp(7, 5, 3), 3.0).cache == there
+    assert f.explain(gain=3.0, image=IMAGE).cache != there  # named arguments are another way to call
+    found = f.explain(IMAGE[0], 2.0).cache
+    assert found == "a new program: argument 'image' is ndarray Tensor<float>[?,3], and was ndarray Tensor<float>[?,?,3]"
+    found = f.explain(fp.Tensor.from_numpy(device, IMAGE), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).cache
+    assert found.count("argument") == 2
+    assert "is Tensor Tensor<float>[?,?,3], and was ndarray" in found
+    assert "'gain' is list List<float>[?], and was float weak float" in found

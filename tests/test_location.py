@@ -1,0 +1,43 @@
+"""The user's line, found by the stack or said by who replays a recorded call."""
+
+from __future__ import annotations
+
+import sys
+
+from fusepy.location import at_line, user_line
+
+
+def here() -> int:
+    return sys._getframe(1).f_lineno  # pyright: ignore[reportPrivateUsage]
+
+
+def test_the_innermost_line_outside_of_the_package() -> None:
+    assert user_line() == f"test_location.py:{here()}"
+
+
+def test_a_said_line_stands_until_it_is_left() -> None:
+    with at_line("scene.py:3"):
+        assert user_line() == "scene.py:3"
+        with at_line("other.py:7"):
+            assert user_line() == "other.py:7"
+        with at_line(None):
+            assert user_line() == "scene.py:3"
+        assert user_line() == "scene.py:3"
+    assert user_line() == f"test_location.py:{here()}"
+
+
+def test_a_said_line_is_left_by_an_exception() -> None:
+    try:
+        with at_line("scene.py:3"):
+            raise ValueError
+    except ValueError:
+        pass
+    assert user_line() == f"test_location.py:{here()}"
+
+
+def test_code_of_the_user_that_is_run_inside_is_nearer() -> None:
+    def inside() -> str | None:
+        return user_line()
+
+    with at_line("scene.py:3"):
+        assert inside() == f"test_location.py:{inside.__code__.co_firstlineno + 1}"
