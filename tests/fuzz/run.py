@@ -173,6 +173,12 @@ class Runner:
                         found = self.one_by_one(program, arguments, wanted[call], False)
                 report.calls += 1
             except self.fp.FusepyError as error:
+                if (
+                    mode == "eager"
+                    and isinstance(error, self.fp.RangeError)
+                    and any(v.weak and np.isinf(v.e).any() for v in made)
+                ):
+                    continue  # a list holds what is not known, NaN perhaps: undefined inside a kernel, refused outside
                 report.refusals[mode] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
                 if getattr(error, "hint", None) is None:
                     report.findings.append(Finding("no hint", mode, str(error)))

@@ -213,6 +213,37 @@ def test_small_integers_wrap_before_they_are_used(device: Any, scalar: str) -> N
         np.testing.assert_array_equal(found, expected, err_msg=str(i))
 
 
+@pytest.mark.req("C5", "T1")
+@pytest.mark.parametrize("scalar", ["int8_t", "uint8_t", "int16_t", "uint16_t", "int", "uint", "int64_t", "uint64_t"])
+def test_results_of_integers_are_used_as_what_they_are(device: Any, scalar: str) -> None:
+    """CUDA's smaller and larger of uint64_t are int64_t, which shows where no variable stands between: rsqrt of 2^63 was NaN."""
+    dtype = Type.parse(scalar).dtype
+    assert dtype is not None
+    info = np.iinfo(dtype)
+    x = np.array([info.max, info.max - 1, info.max // 2 + 1, 3, 100, 1], dtype)
+    y = x[::-1].copy()
+
+    def uses(library: Any, vector: str, cast: Any) -> Any:
+        def program(x: Any, y: Any) -> Any:
+            x, y = (fp.vcast(v, vector) if vector else v for v in (x, y))
+            made = (library.maximum(x, y), library.minimum(x, x), library.clip(x, y, x), library.abs(x), x & y, x | y, x >> 1)
+            pairs = (
+                (m > 1, m // 3, m % 7, m >> 2, cast(m, "float"), cast(m, "double"), library.sqrt(cast(m, "double"))) for m in made
+            )
+            return [value for pair in pairs for value in pair]
+
+        return program
+
+    with np.errstate(all="ignore"):
+        wanted = uses(np, "", lambda m, t: m.astype(np.float32 if t == "float" else np.float64))(x, y)
+    for vector in ("", f"vector<{scalar},3>"):
+        shape = (2, 3) if vector else (6,)
+        program = fp.fuse(uses(fp, vector, lambda m, t, n="3" * bool(vector): fp.vcast(m, t + n)))
+        for i, (found, expected) in enumerate(zip(program(x.reshape(shape), y.reshape(shape)), wanted, strict=True)):
+            np.testing.assert_allclose(found, expected.reshape(shape), rtol=1e-6, err_msg=f"{vector} {i}")
+            assert found.dtype == expected.dtype
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_the_complement_of_bools(device: Any, size: int) -> None:
     x = np.random.default_rng(0).integers(0, 2, (33, size)).astype(bool)

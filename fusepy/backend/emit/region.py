@@ -32,7 +32,7 @@ from fusepy.ir.printer import value_type
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
-EMITTER_VERSION = 26  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 27  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)

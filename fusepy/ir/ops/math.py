@@ -11,7 +11,7 @@ from fusepy.ir.ops.base import Componentwise, common_shape, components, computed
 from fusepy.ir.ops.doubles import spelled
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.promotion import promote
-from fusepy.ir.types import FLOAT, Type
+from fusepy.ir.types import FLOAT, UINT64, Type
 from fusepy.ir.value import Array
 
 
@@ -80,7 +80,9 @@ class Spelled(Intrinsic):
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         want = node.results[0].type
         assert want.dtype is not None
-        spelling = self.spelling if want.is_float else self.unsigned if want.dtype.kind in "ub" else self.integers
+        spelling = self.integers if want.dtype.kind == "i" else self.unsigned
+        if want.is_float or (want.scalar is UINT64 and self.spelling.startswith(KEEPS_NAN)):
+            spelling = self.spelling
         at = want.with_scalar(working(want.scalar)) if want.scalar is not None else want
         operands = (convert(convert(a, v.type, want), want, at) for a, v in zip(args, node.operands))
         return convert(spelling.format(*operands, t=at), at, want)
@@ -94,7 +96,7 @@ _HALF_TO_EVEN = (
 
 
 # NaN on either side gives NaN, as in NumPy: Slang's min, max and clamp drop it or not, as the device likes. These functions of
-# ``fusepy/slang/fusepy_nan.slang`` keep it.
+# ``fusepy/slang/fusepy_nan.slang`` keep it. There are such functions of uint64_t too, which Slang's CUDA takes for int64_t.
 KEEPS_NAN = "fzn_"
 
 
