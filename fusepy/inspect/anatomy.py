@@ -13,7 +13,7 @@ from fusepy.inspect.chart import Box, Chart, described, draw_region
 from fusepy.inspect.explain import Explanation, explain, plan_source
 from fusepy.inspect.reasons import label
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.ops.region import result_dims
+from fusepy.ir.ops.region import spec_of
 from fusepy.program.program import Program
 
 NAMED = 6  # nodes that the box of a kernel lists
@@ -119,7 +119,7 @@ def _view(slots: _Slots, number: int, explanation: Explanation, seconds: float |
     loads = [Row(slots.name(p), slots.text(p), described(m)) for p, m in zip(plan.positions, region.maps)]
     stores: list[Row] = []
     for j, (slot, (box, type)) in enumerate(zip(results, drawn)):
-        row = Row(slots.name(slot), slots.text(slot), described(ArgMap(result_dims(region, j))))
+        row = Row(slots.name(slot), slots.text(slot), described(ArgMap(spec_of(region).results[j].dims)))
         chart.add(Box("result", (row.name, row.what), group=number), [(box, type)])
         stores.append(row)
     reasons = [r for r in _whole(explanation.reasons) if any(name in r for name in names)]

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from fusepy.inspect.reasons import label
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.ops.folds import folds_of
-from fusepy.ir.ops.region import over_dims
+from fusepy.ir.ops.region import spec_of
 
 
 @dataclass(frozen=True)
@@ -65,9 +64,9 @@ def draw_region(chart: Chart, region: Node, group: int, sources: Sequence[tuple[
 
     at = loaded(region.bodies[0].inputs, 0)
     found = _draw_body(chart, region.bodies[0], at, group)
-    folds = folds_of(region)
+    folds = spec_of(region).folds
     plain = len(found) - len(folds)
-    over = ", ".join(f"d{d}" for d in over_dims(region))
+    over = ", ".join(f"d{d}" for d in spec_of(region).over)
     for i, fold in enumerate(folds):
         what = fold.function or fold.kind
         lines = (f"scan {what}" if fold.scans else what, f"{'along' if fold.scans else 'over'} {over}")

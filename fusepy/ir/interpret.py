@@ -14,7 +14,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.folds import folded, scanned
 from fusepy.ir.ops.reduce import Reduce, Scan
-from fusepy.ir.ops.region import fold_at, over_dims, result_dims
+from fusepy.ir.ops.region import spec_of
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Array
@@ -76,26 +76,28 @@ def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions:
     """The body sees the whole grid as batch axes, the epilogue what is not folded; results drop what they do not run along."""
     assert node.body is not None
     full = _body(node.body, operands[: len(node.body.inputs)], grid, functions)
-    over = over_dims(node)
+    spec = spec_of(node)
+    over, plain = spec.over, len(node.body.outputs) - len(spec.folds)
     results: list[Array] = []
     combined: list[Array] = []
     for j, (value, array) in enumerate(zip(node.body.outputs, full)):
-        fold = fold_at(node, j)
-        if fold is None:
-            results.append(_keep(array, result_dims(node, j), range(len(grid))))
+        if j < plain:
+            results.append(_keep(array, spec.results[j].dims, range(len(grid))))
             continue
+        fold = spec.folds[j - plain]
         if any(array.shape[d] != grid[d] for d in over):  # it would be combined once for each of the others
             raise ShapeError("a folded value is smaller than the grid", saw=array.shape, expected=grid, hint="split the region")
         spread = np.broadcast_to(array, array.shape[: len(grid)] + value.type.shape)  # along the grid it keeps its own extents
         if fold.scans:
-            results.append(_keep(scanned(fold, spread, over[0], value.type, functions), result_dims(node, j), range(len(grid))))
+            done = scanned(fold, spread, over[0], value.type, functions)
+            results.append(_keep(done, spec.results[j].dims, range(len(grid))))
         else:
             combined.append(folded(fold, spread, over, value.type, functions))
     left = [d for d in range(len(grid)) if d not in over]
     if len(node.bodies) > 1:
         further = [a[tuple(0 if d in over else slice(None) for d in range(len(grid)))] for a in operands[len(node.body.inputs) :]]
         combined = _body(node.bodies[1], [*combined, *further], tuple(grid[d] for d in left), functions)
-    return results + [_keep(a, result_dims(node, len(results) + j), left) for j, a in enumerate(combined)]
+    return results + [_keep(a, result.dims, left) for a, result in zip(combined, spec.results[len(results) :])]
 
 
 def _body(body: Graph, args: Sequence[Array], grid: tuple[int, ...], functions: Functions) -> list[Array]:

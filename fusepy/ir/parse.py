@@ -1,43 +1,23 @@
-"""Text to graph: reads what `ir.printer` writes. The grammar is in ``text.lark``, beside this file."""
+"""Text to graph: reads what `ir.printer` writes, from the tree that `ir.syntax` makes of it."""
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Collection, Sequence
-from importlib.resources import files
-from typing import Protocol
+from collections.abc import Sequence
 
-from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-from lark.lexer import PatternStr, TerminalDef
-from lark.tree import Meta
-
-from fusepy.errors import InvalidNameError, IRSyntaxError, did_you_mean
+from fusepy.errors import InvalidNameError, IRSyntaxError, VerifyError, did_you_mean
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import CONTAINERS
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS, Op
+from fusepy.ir.ops.folds import Fold
+from fusepy.ir.ops.region import IntoTexture, RegionSpec, ResultSpec
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.printer import value_type
+from fusepy.ir.syntax import At, Syntax, Token, Tree, numbers, part, parts, read, syntax_error, tokens
 from fusepy.ir.types import Type
 from fusepy.ir.value import Dims
 from fusepy.ir.verify import verify
-
-_Syntax = Tree[Token]
-_At = Token | Meta
-
-_SPOKEN = {
-    "_NL": "the end of the line",
-    "COMMENT": "a comment",
-    "VALUE": "a %value",
-    "NAME": "a name",
-    "OP": "an operation",
-    "STRING": 'a "string"',
-    "NUMBER": "a number",
-    "DIM": "a dimension such as d0",
-    "$END": "the end",
-}
 
 
 def parse_graph(text: str, oracle: Oracle | None = None) -> Graph:
@@ -58,70 +38,10 @@ def parse_graph(text: str, oracle: Oracle | None = None) -> Graph:
         >>> g.nodes[0].loc
         'a.py:1'
     """
-    try:
-        tree = _parser().parse(text)
-    except UnexpectedInput as error:
-        raise _unexpected(text, error) from None
-    graph = _Reader(text).start(tree)
+    graph = _Reader(text).start(read(text))
     if oracle is not None:
         verify(graph, "traced", oracle)
     return graph
-
-
-class _Parser(Protocol):
-    """What is used of `Lark`, whose own annotations are partly open."""
-
-    terminals: Collection[TerminalDef]
-
-    def parse(self, text: str) -> Tree[Token]: ...
-
-
-@functools.cache
-def _parser() -> _Parser:
-    grammar = files("fusepy.ir").joinpath("text.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
-
-
-def _unexpected(text: str, error: UnexpectedInput) -> IRSyntaxError:
-    """lark's complaint in our words."""
-    wanted: set[str] = set()
-    saw, line, column = "", error.line, error.column
-    if isinstance(error, UnexpectedToken):
-        wanted = set(error.accepts or error.expected)
-        token: Token = vars(error)["token"]  # lark declares no type for it
-        saw = str(token)
-        if token.type == "$END":  # lark gives it the place of the token before
-            line, column = text.count("\n") + 1, len(text) - text.rfind("\n")
-    elif isinstance(error, UnexpectedCharacters):
-        wanted = set(error.allowed or ())
-        saw = str(vars(error)["char"])
-    literal = {t.name: repr(t.pattern.value) for t in _parser().terminals if isinstance(t.pattern, PatternStr)}
-    names = sorted(_SPOKEN.get(name) or literal[name] for name in wanted)
-    what = f"unexpected {saw.strip()!r}" if saw.strip() else "unexpected end of the line" if "\n" in saw else "unexpected end"
-    return _error(text, line, column, what, hint=f"expected here: {', '.join(names)}")
-
-
-def _error(text: str, line: int, column: int, what: str, hint: str) -> IRSyntaxError:
-    lines = text.split("\n")
-    shown = lines[min(max(line, 1), len(lines)) - 1].rstrip("\r")
-    # a tab under a tab keeps the caret in its column
-    pad = "".join("\t" if c == "\t" else " " for c in shown[: max(column - 1, 0)])
-    error = IRSyntaxError(f"line {line}, column {column}: {what}\n    {shown}\n    {pad}^", hint=hint)
-    error.lineno, error.offset = line, column
-    return error
-
-
-def _parts(tree: _Syntax, rule: str) -> list[_Syntax]:
-    return [c for c in tree.children if isinstance(c, Tree) and c.data == rule]
-
-
-def _part(tree: _Syntax, rule: str) -> _Syntax | None:
-    found = _parts(tree, rule)
-    return found[0] if found else None
-
-
-def _tokens(tree: _Syntax, *kinds: str) -> list[Token]:
-    return [c for c in tree.children if isinstance(c, Token) and (not kinds or c.type in kinds)]
 
 
 class _Reader:
@@ -130,38 +50,38 @@ class _Reader:
     def __init__(self, text: str):
         self.text = text
 
-    def error(self, at: _At, what: str, hint: str) -> IRSyntaxError:
-        return _error(self.text, at.line or 1, at.column or 1, what, hint)
+    def error(self, at: At, what: str, hint: str) -> IRSyntaxError:
+        return syntax_error(self.text, at.line or 1, at.column or 1, what, hint)
 
-    def start(self, tree: _Syntax) -> Graph:
+    def start(self, tree: Syntax) -> Graph:
         modules: dict[str, str] = {}
-        for module in _parts(tree, "module"):
-            alias = self.symbol(_parts(module, "symbol")[0])
+        for module in parts(tree, "module"):
+            alias = self.symbol(parts(module, "symbol")[0])
             if alias in modules:
                 raise self.error(module.meta, f"module @{alias} is imported twice", "give one of them another alias")
-            modules[alias] = self.string(_tokens(module, "STRING")[0])
-        return self.graph(_parts(tree, "graph")[0], tuple(modules.items()))
+            modules[alias] = self.string(tokens(module, "STRING")[0])
+        return self.graph(parts(tree, "graph")[0], tuple(modules.items()))
 
-    def graph(self, tree: _Syntax, modules: Sequence[tuple[str, str]] = ()) -> Graph:
-        header = _parts(tree, "header")[0]
+    def graph(self, tree: Syntax, modules: Sequence[tuple[str, str]] = ()) -> Graph:
+        header = parts(tree, "header")[0]
         scope: dict[str, Value] = {}
         inputs: list[Value] = []
-        for syntax in _parts(header, "input"):
-            (token,) = _tokens(syntax, "VALUE")
+        for syntax in parts(header, "input"):
+            (token,) = tokens(syntax, "VALUE")
             name = self.string(token, 1) if token[1] == '"' else str(token[1:])
-            value = self.value(_parts(syntax, "value")[0], name)
+            value = self.value(parts(syntax, "value")[0], name)
             self.define(scope, token, value)
             inputs.append(value)
-        nodes = [self.node(syntax, scope) for syntax in _parts(tree, "node")]
-        (returned,) = _parts(tree, "return")
-        outputs = [self.use(scope, token) for token in _tokens(returned, "VALUE")]
+        nodes = [self.node(syntax, scope) for syntax in parts(tree, "node")]
+        (returned,) = parts(tree, "return")
+        outputs = [self.use(scope, token) for token in tokens(returned, "VALUE")]
         self.check_outputs(header, outputs)
-        name = self.symbol(_parts(header, "symbol")[0])
+        name = self.symbol(parts(header, "symbol")[0])
         return Graph(name, inputs, nodes, outputs, modules)
 
-    def check_outputs(self, header: _Syntax, outputs: Sequence[Value]) -> None:
+    def check_outputs(self, header: Syntax, outputs: Sequence[Value]) -> None:
         """The header repeats the types of what is returned, for the reader's sake; they must agree."""
-        said = _parts(header, "value")
+        said = parts(header, "value")
         if len(said) != len(outputs):
             hint = "list one type per returned value after the arrow"
             raise self.error(header.meta, f"{len(said)} result types, but {len(outputs)} values are returned", hint)
@@ -170,36 +90,77 @@ class _Reader:
                 hint = f"write {value_type(value)}"
                 raise self.error(syntax.meta, "the result type is not that of the returned value", hint)
 
-    def node(self, tree: _Syntax, scope: dict[str, Value]) -> Node:
-        (token,) = _tokens(tree, "OP")
+    def node(self, tree: Syntax, scope: dict[str, Value]) -> Node:
+        (token,) = tokens(tree, "OP")
         op = OPS.get(token)
         if op is None:
             raise self.error(token, f"unknown operation {str(token)!r}", did_you_mean(str(token), OPS))
-        attrs = {**self.callee(tree, op, token), **self.attrs(tree)}
+        attrs = {**self.callee(tree, op, token), **self.attrs(tree), **self.spec(tree, op, token)}
         operands: list[Value] = []
         maps: list[ArgMap] = []
-        for syntax in _parts(tree, "operand"):
-            operands.append(self.use(scope, _tokens(syntax, "VALUE")[0]))
+        for syntax in parts(tree, "operand"):
+            operands.append(self.use(scope, tokens(syntax, "VALUE")[0]))
             maps.append(self.map(syntax))
-        names = [t for part in _parts(tree, "results") for t in _tokens(part, "VALUE")]
-        types = _parts(tree, "value")
+        names = [t for part in parts(tree, "results") for t in tokens(part, "VALUE")]
+        written = parts(tree, "result")
+        types = [parts(syntax, "value")[0] for syntax in written]
         if len(names) != len(types):
             hint = "after the colon, write one type per result"
             raise self.error(token, f"{len(names)} results with {len(types)} types", hint)
         results = [self.result(syntax) for syntax in types]
         for name, value in zip(names, results):
             self.define(scope, name, value)
-        loc = next((str(c[2:]).strip() for c in _tokens(tree, "COMMENT")), "")
-        return Node(op, operands, maps, results, attrs, loc or None, [self.graph(body) for body in _parts(tree, "body")])
+        loc = next((str(c[2:]).strip() for c in tokens(tree, "COMMENT")), "")
+        return Node(op, operands, maps, results, attrs, loc or None, [self.graph(body) for body in parts(tree, "body")])
 
-    def callee(self, tree: _Syntax, op: Op, at: Token) -> dict[str, Attr]:
-        callee = _part(tree, "callee")
+    def callee(self, tree: Syntax, op: Op, at: Token) -> dict[str, Attr]:
+        callee = part(tree, "callee")
         if (callee is None) != (op.name != "slang.call"):
             raise self.error(at, "a slang.call, and nothing else, has a callee", "write slang.call @module.function(...)")
         if callee is None:
             return {}
-        module, function = (self.symbol(s) for s in _parts(callee, "symbol"))
+        module, function = (self.symbol(s) for s in parts(callee, "symbol"))
         return {"module": module, "function": function}
+
+    def spec(self, tree: Syntax, op: Op, at: Token) -> dict[str, Attr]:
+        """How the results of a region lie, and what it folds."""
+        operands, results = parts(tree, "operand"), parts(tree, "result")
+        near = [(i, numbers(found)) for i, syntax in enumerate(operands) for found in parts(syntax, "near")]
+        folds, over = self.folds(tree)
+        said = [part(syntax, "vmap") for syntax in results]
+        if op.name != "region":
+            if near or folds or any(said) or any(parts(syntax, "into") for syntax in results):
+                hint = f"leave this away for {op.name}"
+                raise self.error(at, "only a region says how its results lie, and what it folds", hint)
+            return {}
+        lying: list[ResultSpec] = []
+        for syntax, dims in zip(results, said):
+            if dims is None:
+                hint = "write vmap(d0) behind it"
+                raise self.error(syntax.meta, "a result of a region runs along dimensions of its grid", hint)
+            lying.append(ResultSpec(numbers(dims), self.texture(syntax)))
+        try:
+            return {"spec": RegionSpec(tuple(lying), tuple(folds), over, tuple(near))}
+        except VerifyError as error:
+            raise self.error(at, error.what, error.hint) from None
+
+    def texture(self, tree: Syntax) -> IntoTexture | None:
+        syntax = part(tree, "into")
+        return None if syntax is None else IntoTexture(self.type(parts(syntax, "type")[0]), numbers(syntax))
+
+    def folds(self, tree: Syntax) -> tuple[list[Fold], tuple[int, ...]]:
+        """What is combined, and along which dimensions."""
+        syntax = part(tree, "folds")
+        if syntax is None:
+            return [], ()
+        found: list[Fold] = []
+        for fold in parts(syntax, "fold"):
+            callee = [self.symbol(s) for part in parts(fold, "callee") for s in parts(part, "symbol")]
+            module, function = callee or ("", "")
+            identity = next((self.constant(c) for c in fold.children if isinstance(c, Tree) and c.data != "callee"), None)
+            scans, exclusive = bool(tokens(syntax, "SCAN")), bool(tokens(fold, "EXCLUSIVE"))
+            found.append(Fold(str(tokens(fold, "NAME")[0]), module, function, identity, scans, exclusive))
+        return found, numbers(syntax)
 
     def define(self, scope: dict[str, Value], token: Token, value: Value) -> None:
         if token in scope:
@@ -211,70 +172,69 @@ class _Reader:
             raise self.error(token, f"{token} is not defined", did_you_mean(str(token), map(str, scope)))
         return scope[token]
 
-    def map(self, tree: _Syntax) -> ArgMap:
-        vmap, vcast = _part(tree, "vmap"), _part(tree, "vcast")
-        dims = None if vmap is None else tuple(int(t[1:]) for t in _tokens(vmap, "DIM"))
-        return ArgMap(dims, None if vcast is None else self.type(_parts(vcast, "type")[0]))
+    def map(self, tree: Syntax) -> ArgMap:
+        vmap, vcast = part(tree, "vmap"), part(tree, "vcast")
+        return ArgMap(None if vmap is None else numbers(vmap), None if vcast is None else self.type(parts(vcast, "type")[0]))
 
-    def result(self, tree: _Syntax) -> Value:
+    def result(self, tree: Syntax) -> Value:
         value = self.value(tree)
         if value.container not in ("", "Tensor"):
             raise self.error(tree.meta, f"a computed value is no {value.container}", "results over a grid are written Tensor")
         return Value(value.type, value.dims, weak=value.weak)
 
-    def value(self, tree: _Syntax, name: str | None = None) -> Value:
+    def value(self, tree: Syntax, name: str | None = None) -> Value:
         """A fresh value as spelled: ``Tensor<float3>[?,?]``, ``weak float``, ``Ray``."""
-        weak = bool(_tokens(tree, "WEAK"))
-        syntax = _part(tree, "type")
+        weak = bool(tokens(tree, "WEAK"))
+        syntax = part(tree, "type")
         if syntax is None:
-            (token,) = _tokens(tree, "STRING")
+            (token,) = tokens(tree, "STRING")
             return Value(self.parse_type(self.string(token), token), (), weak=weak, name=name)
-        head, arguments, extents = _tokens(syntax, "NAME")[0], _parts(syntax, "argument"), _parts(syntax, "extents")
+        head, arguments, extents = tokens(syntax, "NAME")[0], parts(syntax, "argument"), parts(syntax, "extents")
         if head in CONTAINERS and len(arguments) == 1 and len(extents) == 1:
             element = self.parse_type(self.source(arguments[0]), arguments[0].meta)
             dims = self.dims(extents[0])
             return Value(element, dims, container=str(head), weak=weak or head == "List", name=name)
         return Value(self.type(syntax), (), weak=weak, name=name)
 
-    def dims(self, tree: _Syntax) -> Dims:
+    def dims(self, tree: Syntax) -> Dims:
         dims: list[int | None] = []
-        for extent in _parts(tree, "extent"):
-            (number,) = _tokens(extent) or (None,)
+        for extent in parts(tree, "extent"):
+            (number,) = tokens(extent) or (None,)
             if number is not None and not number.isdecimal():
                 raise self.error(number, f"{number} is no extent", "write a whole number, or ? where the size is open")
             dims.append(None if number is None else int(number))
         return tuple(dims)
 
-    def type(self, tree: _Syntax) -> Type:
+    def type(self, tree: Syntax) -> Type:
         return self.parse_type(self.source(tree), tree.meta)
 
-    def parse_type(self, text: str, at: _At) -> Type:
+    def parse_type(self, text: str, at: At) -> Type:
         try:
             return Type.parse(text)
         except InvalidNameError as error:
             raise self.error(at, error.what, error.hint) from None
 
-    def source(self, tree: _Syntax) -> str:
+    def source(self, tree: Syntax) -> str:
         return self.text[tree.meta.start_pos : tree.meta.end_pos]
 
-    def attrs(self, tree: _Syntax) -> dict[str, Attr]:
+    def attrs(self, tree: Syntax) -> dict[str, Attr]:
         found: dict[str, Attr] = {}
-        for attrs in _parts(tree, "attrs"):
-            for attr in _parts(attrs, "attr"):
-                (key,) = _tokens(attr, "NAME")
+        for attrs in parts(tree, "attrs"):
+            for attr in parts(attrs, "attr"):
+                (key,) = tokens(attr, "NAME")
                 if key in found:
                     raise self.error(key, f"attribute {str(key)!r} is given twice", "keep one of them")
                 (constant,) = (c for c in attr.children if isinstance(c, Tree))
                 found[str(key)] = self.constant(constant)
         return found
 
-    def constant(self, tree: _Syntax) -> Attr:
-        tokens = _tokens(tree)
+    def constant(self, tree: Syntax) -> Attr:
+        found = tokens(tree)
         if tree.data == "texts":
-            return tuple(self.string(t) for t in tokens)
+            return tuple(self.string(t) for t in found)
         if tree.data in ("true", "false"):
             return tree.data == "true"
-        (token,) = tokens
+        (token,) = found
         if tree.data == "text":
             return self.string(token)
         if tree.data == "number":
@@ -284,8 +244,8 @@ class _Reader:
             raise self.error(token, f"float({token}) is no constant", 'write float("nan"), float("inf") or float("-inf")')
         return float(special)
 
-    def symbol(self, tree: _Syntax) -> str:
-        (token,) = _tokens(tree)
+    def symbol(self, tree: Syntax) -> str:
+        (token,) = tokens(tree)
         return self.string(token) if token.type == "STRING" else str(token)
 
     def string(self, token: Token, skip: int = 0) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 
 from fusepy.ir.containers import CONTAINERS
 from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.ops.region import RegionSpec, ResultSpec
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*\Z")
 _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
@@ -73,18 +75,24 @@ class _Printer:
         return self.names.get(value, "%?")
 
     def node(self, node: Node, indent: str) -> list[str]:
-        operands = ", ".join(f"{self.name(v)} {m}".rstrip() for v, m in zip(node.operands, node.maps))
+        shown = dict(node.attrs)
+        spec = shown.pop("spec", None)
+        spec = spec if isinstance(spec, RegionSpec) else RegionSpec(())
+        near = {i: _call("near", (f"x{j}" for j in places)) for i, places in spec.near}
+        operands = ", ".join(
+            " ".join(filter(None, (self.name(v), str(m), near.get(i)))) for i, (v, m) in enumerate(zip(node.operands, node.maps))
+        )
         self.number(node)
         text = f"{', '.join(self.names[v] for v in node.results)} = " if node.results else ""
         text += node.op.name
-        shown = dict(node.attrs)
         if node.op.name == "slang.call":
             text += f" @{symbol(str(shown.pop('module', '?')))}.{symbol(str(shown.pop('function', '?')))}"
-        text += f"({operands})"
+        text += f"({operands}){_folds(spec)}"
         if shown:
             text += " {" + ", ".join(f"{k} = {_attr(v)}" for k, v in shown.items()) + "}"
         if node.results:
-            text += " : " + ", ".join(value_type(v) for v in node.results)
+            lying = [_lying(result) for result in spec.results] or [""] * len(node.results)
+            text += " : " + ", ".join(value_type(v) + where for v, where in zip(node.results, lying))
         lines = [f"{indent}{text}  // {node.loc}" if node.loc else f"{indent}{text}"]
         for body in node.bodies:
             lines += _Printer().graph(body, "body", indent)
@@ -94,6 +102,29 @@ class _Printer:
 def symbol(name: str) -> str:
     """A name as it stands, quoted where it is more than an identifier."""
     return name if _PLAIN.match(name) else json.dumps(name)
+
+
+def _call(word: str, parts: Iterable[str], separator: str = ",") -> str:
+    return f"{word}({separator.join(parts)})"
+
+
+def _lying(result: ResultSpec) -> str:
+    """How a result of a region runs along its grid, and the texture that takes it."""
+    along = " " + _call("vmap", (f"d{d}" for d in result.dims))
+    if result.into is None:
+        return along
+    return f"{along} " + _call("into", (result.into.type.name, *(f"x{i}" for i in result.into.shared)), ", ")
+
+
+def _folds(spec: RegionSpec) -> str:
+    """``fold(sum, max) over(d1)`` behind the operands of a region that combines elements."""
+    if not spec.folds:
+        return ""
+    folds: list[str] = []
+    for f in spec.folds:
+        call = f" @{symbol(f.module)}.{symbol(f.function)} from {_attr(f.identity)}" if f.identity is not None else ""
+        folds.append(f"{f.kind}{call}{' exclusive' * f.exclusive}")
+    return f" {_call('scan' if spec.scans else 'fold', folds, ', ')} {_call('over', (f'd{d}' for d in spec.over))}"
 
 
 def _attr(value: Attr) -> str:

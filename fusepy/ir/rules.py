@@ -16,11 +16,13 @@ from fusepy.ir.graph import Graph, Node, Value, grid_rank
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ops.call import SlangCall
-from fusepy.ir.ops.folds import axes_of, folds_of
+from fusepy.ir.ops.folds import axes_of
+from fusepy.ir.ops.region import folds_of
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.printer import print_node, value_type
 from fusepy.ir.types import Kind
+from fusepy.ir.value import TypedAttr
 
 
 @dataclass
@@ -115,7 +117,8 @@ def _mapped(scope: Scope, node: Node) -> str | None:
 def _attributes(scope: Scope, node: Node) -> str | None:
     for key, value in node.attrs.items():
         # exact types: a NumPy float would print as something else than it is
-        if type(value) not in (str, int, float, bool, tuple) or (isinstance(value, tuple) and set(map(type, value)) - {str}):
+        plain = type(value) in (str, int, float, bool) or (type(value) is tuple and not set(map(type, value)) - {str})
+        if not plain and not isinstance(value, TypedAttr):
             return f"attribute {key!r} is a {type(value).__name__}, not a string, a number or a tuple of strings"
     if node.loc is not None and (not node.loc or node.loc != " ".join(node.loc.splitlines()).strip()):
         return "a location is one line of text"

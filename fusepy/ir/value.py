@@ -8,7 +8,12 @@ import numpy as np
 
 from fusepy.ir.types import Type
 
-Attr = str | int | float | bool | tuple[str, ...]
+
+class TypedAttr:
+    """An attribute that is an object: frozen, equal by value, with a text of its own in `ir.printer` and `ir.parse`."""
+
+
+Attr = str | int | float | bool | tuple[str, ...] | TypedAttr
 Dims = tuple["int | None", ...]
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -15,7 +15,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.control import grid_rank
-from fusepy.ir.promotion import promote
+from fusepy.ir.ops.promotion import promote
 from fusepy.ir.types import BOOL, INT, Kind, Type
 from fusepy.location import user_line
 from fusepy.trace.bodies import BodyTrace, Use

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Attr, Graph, Value
+from fusepy.ir.graph import Graph, Value
 from fusepy.passes.levels import reads_whole
 
 Dims = tuple[int, ...]
@@ -55,25 +55,25 @@ def all_leaves(graph: Graph, spread: Collection[Value]) -> dict[Value, Near]:
     return found
 
 
-def near_attrs(
+def near_operands(
     followed: Sequence[Near | None],
     operands: Sequence[Value],
     maps: Sequence[ArgMap],
     given: Mapping[Value, Collection[int]] | None = None,
-) -> dict[str, Attr]:
-    """For each generator that does not follow all operands with extents: which it does, as ``x0, x1, …``.
+) -> tuple[tuple[int, Dims], ...]:
+    """For each generator that does not follow all operands with extents: which it does; see `RegionSpec.near`.
 
     Args:
         followed: what each operand follows, if it is a generator.
         given: for values that are no operands the places of those that give them their extents.
     """
     ranked = [i for i, (v, m) in enumerate(zip(operands, maps)) if m.dims and len(m.dims) <= v.rank]
-    attrs: dict[str, Attr] = {}
+    found: list[tuple[int, Dims]] = []
     for i, near in enumerate(followed):
         if near is None:
             continue
         taken = {j for v, _ in near for j in (given or {}).get(v, ())}
         taken |= {j for j in ranked if (operands[j], maps[j].dims) in near}
         if taken != set(ranked):
-            attrs[f"near_{i}"] = tuple(f"x{j}" for j in sorted(taken))
-    return attrs
+            found.append((i, tuple(sorted(taken))))
+    return tuple(found)

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.region import output_feeds
+from fusepy.ir.ops.folds import Fold
+from fusepy.ir.ops.region import IntoTexture, RegionSpec, ResultSpec, output_feeds, spec_of, with_spec
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resources import texture_of
 from fusepy.ir.types import Kind, Type
 from fusepy.passes.base import Pass
 from fusepy.passes.effects import check_writes, is_pure
-from fusepy.passes.following import Near, mapped, near_attrs
+from fusepy.passes.following import Near, mapped, near_operands
 from fusepy.passes.partition import Part, Partition, base, partition
 from fusepy.passes.regions import RegionBuilder
 
@@ -99,11 +100,9 @@ class _Fuser:
         effects = {n: None for n in part.effects if n in unneeded_effects(graph)}
         region = RegionBuilder(graph, outputs, effects, names=self.names(graph)).region()
         first = len(outputs) - len(sampled)
-        attrs: dict[str, Attr] = {f"into_{first + j}": (type.name,) for j, (type, _) in enumerate(sampled.values())}
-        attrs.update(region.attrs)
+        textures = {first + j: IntoTexture(type) for j, (type, _) in enumerate(sampled.values())}
         stored = first - len(again)
-        region = Node(region.op, region.operands, region.maps, region.results, attrs, None, region.bodies)
-        self.add(region, outputs[:stored])
+        self.add(with_spec(region, spec_of(region).storing(textures)), outputs[:stored])
         self.repeated.update(zip(again, self.nodes[-1].results[stored:first]))
         self.textures.update(zip(sampled, self.nodes[-1].results[first:]))
 
@@ -127,14 +126,10 @@ class _Fuser:
         graph = self.cut(part, [*part.stored, *(n.operands[0] for n in folding.nodes)])
         builder = RegionBuilder(graph, part.stored, {}, folding.nodes, self.names(graph))
         plain = builder.region()
-        attrs: dict[str, Attr] = {**plain.attrs, "over": folding.over}
-        for j, node in enumerate(folding.nodes, len(part.stored)):
-            attrs |= _fold_attrs(node, j)
         folds = [n.results[0] for n in folding.nodes]
         simple = set(part.after) <= set(folds)
         results = folds if simple else part.after
-        kept = tuple(f"d{d}" for d in range(folding.rank) if folding.scans or f"d{d}" not in folding.over)
-        attrs |= {f"out_{j}": kept for j, _ in enumerate(results, len(part.stored))}
+        kept = tuple(d for d in range(folding.rank) if folding.scans or d not in folding.over)
         operands, maps, bodies = [*plain.operands], [*plain.maps], [*plain.bodies]
         followed = [builder.followed.get(v) for v in bodies[0].inputs]
         given: dict[Value, frozenset[int]] = {}
@@ -144,12 +139,16 @@ class _Fuser:
             given.update(zip(folds, feeds))
             bodies.append(body)
             operands += [v for v, _ in further]
-            left = tuple(int(d.removeprefix("d")) for d in kept)
-            maps += [m.compose(left) for _, m in further]
-            followed += [None if n is None else mapped(n, left) for n in near]
-        attrs = {k: v for k, v in attrs.items() if not k.startswith("near_")} | near_attrs(followed, operands, maps, given)
+            maps += [m.compose(kept) for _, m in further]
+            followed += [None if n is None else mapped(n, kept) for n in near]
+        spec = RegionSpec(
+            (*spec_of(plain).results, *[ResultSpec(kept)] * len(results)),
+            tuple(Fold.of_node(n, folding.scans) for n in folding.nodes),
+            folding.over,
+            near_operands(followed, operands, maps, given),
+        )
         values = [*plain.results, *(Value(v.type, v.dims) for v in results)]
-        self.add(Node(plain.op, operands, maps, values, attrs, None, bodies), [*part.stored, *results])
+        self.add(Node(plain.op, operands, maps, values, {"spec": spec}, None, bodies), [*part.stored, *results])
 
     def epilogue(self, part: Part, folds: Sequence[Value]) -> tuple[Graph, list[tuple[Value, ArgMap]], list[Near | None]]:
         """What follows the reductions on their small grid, what it takes beside them, and what of that generators follow."""
@@ -205,9 +204,9 @@ class _Fuser:
         type, dims = texture_of(value, wanted), tuple(range(value.rank))
         assert type is not None, wanted
         inner, result = Value(value.type, (), name="texel"), Value(value.type, (None,) * value.rank)
-        attrs: dict[str, Attr] = {"out_0": tuple(f"d{d}" for d in dims), "into_0": (type.name,)}
+        spec = RegionSpec((ResultSpec(dims, IntoTexture(type)),))
         body = Graph(self.graph.name, [inner], [], [inner])
-        self.nodes.append(Node(OPS["region"], [self.stored[value]], [ArgMap(dims)], [result], attrs, None, [body]))
+        self.nodes.append(Node(OPS["region"], [self.stored[value]], [ArgMap(dims)], [result], {"spec": spec}, None, [body]))
         return result
 
     def add(self, region: Node, values: Sequence[Value]) -> None:
@@ -215,13 +214,3 @@ class _Fuser:
         operands = [self.lying(v, m) for v, m in zip(region.operands, region.maps)]
         self.nodes.append(Node(region.op, operands, region.maps, region.results, region.attrs, None, region.bodies))
         self.stored.update(zip(values, region.results))
-
-
-def _fold_attrs(node: Node, j: int) -> dict[str, Attr]:
-    """The attributes of a region that say how output `j` of its body is reduced."""
-    word = "scan" if node.op.name == "scan" else "fold"
-    attrs: dict[str, Attr] = {f"{word}_{j}": node.text("kind")}
-    for key in ("module", "function", "identity", "exclusive"):
-        if key in node.attrs:
-            attrs[f"{key}_{j}"] = node.attrs[key]
-    return attrs

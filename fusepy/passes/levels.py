@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.containers import BUFFER, MEMORY, is_spread
 from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.types import Kind
 from fusepy.passes.effects import is_pure, may_share, writes_array, written_arrays
 
@@ -30,7 +31,7 @@ class Folding:
     """Reductions over the same axes of one grid, which one kernel makes; `leaves` say what gives that grid its extents."""
 
     level: int
-    over: tuple[str, ...]
+    over: tuple[int, ...]
     rank: int
     leaves: Leaves
     nodes: list[Node] = field(default_factory=list[Node])
@@ -153,8 +154,7 @@ class Levels:
 
     def _join(self, node: Node, level: int) -> Folding:
         """The reductions that `node` is computed with."""
-        axes = node.attrs["axis"] if node.op.name == "scan" else node.attrs["axes"]
-        over = axes if isinstance(axes, tuple) else (str(axes),)
+        over = axes_of(node, "axis" if node.op.name == "scan" else "axes")
         leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
         for folding in self.foldings:
             alike = folding.level == level and folding.over == over and folding.rank == rank

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
+from fusepy.ir.ops.region import RegionSpec, ResultSpec
 from fusepy.ir.types import Type
-from fusepy.passes.following import Dims, Following, Near, Way, all_leaves, dims_of, mapped, near_attrs
+from fusepy.passes.following import Dims, Following, Near, Way, all_leaves, dims_of, mapped, near_operands
 from fusepy.passes.levels import reads_whole, spread_values
 
 
@@ -65,12 +66,12 @@ class RegionBuilder:
     def region(self) -> Node:
         """The region, without what is special about reductions."""
         body = self.body()
-        attrs: dict[str, Attr] = {f"out_{j}": tuple(f"d{d}" for d in dims) for j, dims in enumerate(self.out_dims)}
         values = [v for v, _ in self.operands]
         maps = [m for _, m in self.operands]
         outs = [Value(v.type, (None,) * len(dims)) for v, dims in zip(self.outputs, self.out_dims)]
         followed = [self.followed.get(v) for v in body.inputs]
-        return Node(OPS["region"], values, maps, outs, attrs | near_attrs(followed, values, maps), None, [body])
+        spec = RegionSpec(tuple(map(ResultSpec, self.out_dims)), near=near_operands(followed, values, maps))
+        return Node(OPS["region"], values, maps, outs, {"spec": spec}, None, [body])
 
     def body(self) -> Graph:
         """The nodes on single elements; `operands` says afterwards what each of its inputs is."""

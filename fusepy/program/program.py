@@ -17,13 +17,12 @@ from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.emit.region import KernelSource, emit, region_operands
 from fusepy.backend.emit.shims import used_names
-from fusepy.backend.emit.sinks import sinks_of, with_sinks, without_sinks
 from fusepy.backend.execute.fold_plan import FoldsApart, make_plan
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.execute.readback import Readback
 from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.execute.steps import Step
-from fusepy.backend.execute.texture_results import Into, Target, sinks_for
+from fusepy.backend.execute.texture_results import Into, Target, textures_for
 from fusepy.backend.kernels.kernel import Kernel, build_kernel
 from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import ACCESSES, marshal_of
@@ -36,6 +35,7 @@ from fusepy.backend.memory.texture import is_texture, kind_of
 from fusepy.errors import ResolveError, ShapeError
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.narrowing import narrowed_uses
+from fusepy.ir.ops.region import spec_of, with_spec
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.passes.effects import is_pure
@@ -397,7 +397,7 @@ class Program(Delivery):
             plan = self._plan(node, [slot[v] for v in node.operands], wanted)
             assert node.body is not None
             acts = not all(map(is_pure, node.body.nodes))
-            step = Step(plan, tuple(slot[v] for v in node.results), acts, "over" in node.attrs)
+            step = Step(plan, tuple(slot[v] for v in node.results), acts, bool(spec_of(node).folds))
             step.views = tuple((slot[v], *views[v]) for v in dict.fromkeys(node.operands) if v in views)
             step.textures = self._between(node, [slot[v] for v in node.results])
             steps.append(step)
@@ -407,7 +407,7 @@ class Program(Delivery):
     def _between(self, region: Node, slots: Sequence[int]) -> dict[int, Target]:
         """The textures that results of a region go into on their way to later ones."""
         found: dict[int, Target] = {}
-        for j in sinks_of(region):
+        for j in spec_of(region).textures:
             result = region.results[j]
             found[slots[j]] = Target.made_for(result, (), (), self.graph.name)
         return found
@@ -421,7 +421,7 @@ class Program(Delivery):
         """
         elements = [Element.of(v.type, self.oracle) for v in region.results]
         targets = {k: self.targets[j] for k, j in enumerate(results) if j is not None and j in self.targets}
-        region = with_sinks(region, sinks_for(region, targets, positions)) if targets else region
+        region = with_spec(region, spec_of(region).storing(textures_for(targets, positions))) if targets else region
         names = ["a value in between" if j is None else self._target(j) for j in results]
         return make_plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, names)
 
@@ -429,7 +429,7 @@ class Program(Delivery):
         """A plan per result of a plan, for results whose extents share no grid."""
         slot = dict(zip(plan.region.operands, plan.positions))
         results = [self._result(v) for v in plan.region.results]
-        regions = split_region(without_sinks(plan.region))
+        regions = split_region(plan.region)
         return [self._plan(r, [slot[v] for v in r.operands], [j]) for r, j in zip(regions, results)]
 
     def _result(self, value: Value) -> int | None:

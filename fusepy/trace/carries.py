@@ -11,7 +11,7 @@ from fusepy.errors import ResolveError, TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.promotion import promote
+from fusepy.ir.ops.promotion import promote
 from fusepy.ir.types import Kind, Type
 from fusepy.trace.bodies import BodyTrace
 from fusepy.trace.structs import check_axes

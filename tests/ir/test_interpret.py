@@ -111,7 +111,7 @@ def test_inputs_can_be_returned() -> None:
 
 def test_a_region_reads_and_writes_through_its_maps() -> None:
     text = """graph @f(%x: Tensor<float>[?,?], %y: Tensor<float>[?]) -> (Tensor<float>[?,?], Tensor<float>[?,?], Tensor<float>[?]) {
-      %0, %1, %2 = region(%x vmap(d1,d0), %y vmap(d0)) {out_0 = ["d0", "d1"], out_1 = ["d1", "d0"], out_2 = ["d0"]} : Tensor<float>[?,?], Tensor<float>[?,?], Tensor<float>[?]
+      %0, %1, %2 = region(%x vmap(d1,d0), %y vmap(d0)) : Tensor<float>[?,?] vmap(d0,d1), Tensor<float>[?,?] vmap(d1,d0), Tensor<float>[?] vmap(d0)
       body @f(%a: float, %b: float) -> (float, float, float) {
         %0 = sub(%a, %b) : float
         %1 = neg(%b) : float
@@ -128,7 +128,7 @@ def test_a_region_reads_and_writes_through_its_maps() -> None:
 
 def test_a_region_turns_three_axes() -> None:
     text = """graph @f(%x: Tensor<float>[?,?,?]) -> (Tensor<float>[?,?,?]) {
-      %0 = region(%x vmap(d0,d1,d2)) {out_0 = ["d2", "d0", "d1"]} : Tensor<float>[?,?,?]
+      %0 = region(%x vmap(d0,d1,d2)) : Tensor<float>[?,?,?] vmap(d2,d0,d1)
       body @f(%a: float) -> (float) {
         return %a
       }
@@ -140,7 +140,7 @@ def test_a_region_turns_three_axes() -> None:
 
 def test_a_region_loads_vectors_and_pointers() -> None:
     text = """graph @f(%x: Tensor<float>[?,?], %i: Tensor<int>[?]) -> (Tensor<float3>[?], Tensor<float>[?]) {
-      %0, %1 = region(%x vmap(d0) vcast(float3), %x vmap() vcast(Ptr<float>), %i vmap(d0)) {out_0 = ["d0"], out_1 = ["d0"]} : Tensor<float3>[?], Tensor<float>[?]
+      %0, %1 = region(%x vmap(d0) vcast(float3), %x vmap() vcast(Ptr<float>), %i vmap(d0)) : Tensor<float3>[?] vmap(d0), Tensor<float>[?] vmap(d0)
       body @f(%v: float3, %p: Ptr<float>, %i: int) -> (float3, float) {
         %0 = add(%v, %v) : float3
         %1 = slang.call @m.fetch(%p, %i) : float
@@ -155,7 +155,7 @@ def test_a_region_loads_vectors_and_pointers() -> None:
 
 def test_constants_in_a_region_are_not_mistaken_for_axes() -> None:
     text = """graph @f(%x: Tensor<float3>[?,?]) -> (Tensor<float3>[?,?], float3) {
-      %0, %1 = region(%x vmap(d0,d1)) {out_0 = ["d0", "d1"], out_1 = []} : Tensor<float3>[?,?], float3
+      %0, %1 = region(%x vmap(d0,d1)) : Tensor<float3>[?,?] vmap(d0,d1), float3 vmap()
       body @f(%a: float3) -> (float3, float3) {
         %0 = const() {type = "float", value = 2.0} : weak float
         %1 = construct(%0, %0, %0) {type = "float3"} : weak float3

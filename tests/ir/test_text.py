@@ -37,13 +37,13 @@ FUSED = """
 import @look = "9f0a"
 import @"my-look" = "11"
 graph @"two words"(%a: Tensor<float3>[?,?], %ray.x: List<int>[?], %at: Grid<int2>[?,?], %p: Tensor<float>[], %s: Ray) -> (Tensor<float3>[?,?]) {
-  %0, %1 = region(%a vmap(d1,d0), %ray.x vmap() vcast(Ptr<int>)) {out_0 = ["d0", "d1"], out_1 = []} : Tensor<float3>[?,?], float
+  %0, %1 = region(%a vmap(d1,d0), %ray.x vmap() vcast(Ptr<int>)) : Tensor<float3>[?,?] vmap(d0,d1), float vmap()
   body @fused(%a: float3, %ray.x: Ptr<int>) -> (float3, float) {
     %0 = slang.call @"my-look"."gf<float>"(%a vmap()) : float3  // look.py:3
     %1 = member(%0 vmap()) {name = "x"} : float
     return %0, %1
   }
-  %2 = region(%0 vmap(d0,d1)) {out_0 = ["d0", "d1"]} : Tensor<float3>[?,?]
+  %2 = region(%0 vmap(d0,d1)) : Tensor<float3>[?,?] vmap(d0,d1)
   body @fused(%x: float3) -> (float3) {
     return %x
   }
@@ -51,10 +51,26 @@ graph @"two words"(%a: Tensor<float3>[?,?], %ray.x: List<int>[?], %at: Grid<int2
 }
 """
 
+FOLDING = """
+import @m = "k"
+graph @f(%x: Tensor<float>[?,?], %at: Grid<int2>[?,?], %img: Texture2D<float4>[?,?]) -> (float3) {
+  %0, %1, %2 = region(%x vmap(d0,d1), %at vmap(d0,d1) near(x0,x2), %img vmap(d0,d1), %at vmap(d0,d1) near()) fold(call @m."joined<float>" from ["0", "1.5", "0"], argmax) over(d0,d1) : Tensor<float4>[?,?] vmap(d1,d0) into(RWTexture2D<float4>, x2), float3 vmap(), int vmap()
+  body @f(%x: float3, %at: int2, %img: float4, %at_2: int2) -> (float4, float3, float4) {
+    return %img, %x, %img
+  }
+  %3 = region(%x vmap(d0,d1)) scan(sum exclusive, call @m.plus from 0.0) over(d1) : Tensor<float>[?,?] vmap(d0,d1), Tensor<float>[?,?] vmap(d0,d1) into(RWTexture2D<float>)
+  body @f(%x: float) -> (float, float) {
+    return %x, %x
+  }
+  return %1
+}
+""".replace("%3 = ", "%3, %4 = ")
+
 # texts that print as they stand
 GOLDEN = {
     "traced": TRACED,
     "fused": FUSED,
+    "folding": FOLDING,
     "empty": "\ngraph @f() -> () {\n  return\n}\n",
     "misleading types": """
 graph @f(%weak: "weak", %a: weak "Tensor<float>[4]", %b: "Tensor<float,2>[3]", %c: Tensor<Tensor<float>[4]>[?], %d: Grid<int2>) -> ("weak") {
@@ -234,6 +250,24 @@ BROKEN = [
     (HEAD + "  const() {value = 1, value = 2}\n  return %x\n}", 2, 23, "'value' is given twice", "keep one"),
     (HEAD + '  const() {value = "\\q"}\n  return %x\n}', 2, 20, "not a JSON string", "escape as JSON does"),
     (HEAD + "  neg(%x vmap(0))\n  return %x\n}", 2, 15, "unexpected '0'", "a dimension such as d0"),
+    (HEAD + "  %0 = neg(%x) : float vmap()\n  return %0\n}", 2, 8, "only a region says how", "leave this away for neg"),
+    (HEAD + "  %0 = neg(%x) fold(sum) over(d0) : float\n  return %0\n}", 2, 8, "only a region says how", "leave this away"),
+    (HEAD + "  %0 = region(%x) : float\n  return %0\n}", 2, 21, "runs along dimensions of its grid", "write vmap(d0)"),
+    (
+        HEAD + "  %0 = region(%x near(d0)) : float vmap()\n  return %0\n}",
+        2,
+        23,
+        "unexpected 'd0'",
+        "an operand's place such as x0",
+    ),
+    (
+        HEAD + "  %0 = region(%x) fold(sums) over(d0) : float vmap()\n  return %0\n}",
+        2,
+        8,
+        "there is no fold 'sums'",
+        "what is folded",
+    ),
+    (HEAD + "  %0 = region(%x) scan(sum) over() : float vmap()\n  return %0\n}", 2, 34, "unexpected ')'", "such as d0"),
     (HEAD + "  return %x\n}\nmore", 4, 1, "unexpected 'more'", "the end"),
 ]
 

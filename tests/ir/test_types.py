@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fusepy.errors import InvalidNameError
 from fusepy.ir.names import check_function_name, check_identifier
-from fusepy.ir.promotion import promote
+from fusepy.ir.ops.promotion import promote
 from fusepy.ir.types import SCALARS, Kind, Type
 
 SAME = [

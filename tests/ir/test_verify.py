@@ -11,6 +11,7 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS, Op
+from fusepy.ir.ops.region import RegionSpec, ResultSpec, with_spec
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Type
 from fusepy.ir.verify import verify
@@ -160,7 +161,7 @@ RESOLVED = RESOLVED.replace("%8 =", "%8, %9 =")
 FUSED = """
 import @m = "k"
 graph @g(%x: Tensor<float>[?,?], %k: weak float) -> (Tensor<float>[?,?], Tensor<float>[?]) {
-  %0, %1 = region(%x vmap(d1,d0), %k vmap()) {out_0 = ["d0", "d1"], out_1 = ["d1"]} : Tensor<float>[?,?], Tensor<float>[?]
+  %0, %1 = region(%x vmap(d1,d0), %k vmap()) : Tensor<float>[?,?] vmap(d0,d1), Tensor<float>[?] vmap(d1)
   body @g(%x: float, %k: weak float) -> (float, float) {
     %0 = mul(%x vmap(), %k) : float
     %1 = slang.call @m.scale(%0 vmap()) : float
@@ -195,11 +196,7 @@ BREAKS = [
     ("fused", "%x: float,", "%x: Tensor<float>[?],", "a value inside a region has batch axes"),
     ("fused", "%x: float,", "%x: Tensor<float>[],", "inside a body, every value is a single element"),
     ("fused", "%x vmap(d1,d0), %k vmap()", "%x vmap(d1,d0)", "1 operands for bodies with 2 inputs"),
-    ("fused", 'out_1 = ["d1"]', 'out_2 = ["d1"]', "out_1 is a tuple of dimensions such as d0"),
-    ("fused", 'out_1 = ["d1"]', 'out_1 = ["1"]', "out_1 is a tuple of dimensions such as d0"),
-    ("fused", 'out_1 = ["d1"]', 'out_1 = "d1"', "out_1 is a tuple of dimensions such as d0"),
-    ("fused", 'out_0 = ["d0", "d1"]', 'out_0 = ["d1", "d1"]', "out_0 names a dimension twice"),
-    ("fused", 'out_1 = ["d1"]', "out_1 = []", "inference gives Tensor<float>[?,?], float"),
+    ("fused", "float>[?] vmap(d1)\n", "float>[?] vmap()\n", "inference gives Tensor<float>[?,?], float"),
     ("fused", "scale(%0 vmap()) : float", "luma(%0 vmap()) : float", "inference rejects it: luma"),
     ("fused", "@m.scale", "@n.scale", "module @n is not imported"),
 ]
@@ -235,12 +232,23 @@ def test_regions_do_not_nest() -> None:
     inner = parse_graph(FUSED)
     region = inner.nodes[0]
     assert region.body is not None
-    x = f(name="x")
-    nested = Node(OPS["region"], [x, x], [ArgMap(())] * 2, [f(), f()], {"out_0": (), "out_1": ()}, None, region.bodies)
+    x, two = f(name="x"), RegionSpec((ResultSpec(()),) * 2)
+    nested = Node(OPS["region"], [x, x], [ArgMap(())] * 2, [f(), f()], {"spec": two}, None, region.bodies)
     body = Graph("body", [x], [nested], nested.results)
-    outer = Node(OPS["region"], [_x], [ArgMap(())], [f(), f()], {"out_0": (), "out_1": ()}, None, [body])
+    outer = Node(OPS["region"], [_x], [ArgMap(())], [f(), f()], {"spec": two}, None, [body])
     fails(Graph("g", [_x], [outer], outer.results, inner.modules), "fused", "a region inside a body")
-    fails(one("region", [_x], [f()], [ArgMap(())], out_0=()), "fused", "no body")
+    fails(one("region", [_x], [f()], [ArgMap(())], spec=RegionSpec((ResultSpec(()),))), "fused", "no body")
+
+
+def test_a_region_says_how_each_result_lies() -> None:
+    graph = parse_graph(FUSED)
+    region = with_spec(graph.nodes[0], RegionSpec((ResultSpec((0, 1)),)))
+    fails(graph.replace(nodes=[region]), "fused", "1 results for bodies with 2")
+    fails(
+        graph.replace(nodes=[Node(region.op, region.operands, region.maps, region.results, {}, None, region.bodies)]),
+        "fused",
+        "region needs the attribute 'spec', a RegionSpec",
+    )
 
 
 def test_a_folded_constant_may_be_strong() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from fusepy.errors import UnknownNameError, did_you_mean
+from fusepy.ir.ops.promotion import promote
 from fusepy.ir.oracle import IN, INOUT, THIS, Answer, Field, Layout, Param, Signature
-from fusepy.ir.promotion import promote
 from fusepy.ir.types import VOID, Kind, Type
 
 # one declaration a line, continued behind a backslash: that is all the grammar that the fake knows

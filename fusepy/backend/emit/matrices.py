@@ -9,7 +9,7 @@ from __future__ import annotations
 from fusepy.errors import CompileError
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.base import Componentwise
-from fusepy.ir.ops.folds import fold_at
+from fusepy.ir.ops.region import spec_of
 from fusepy.ir.types import Kind, Type
 from fusepy.location import user_line
 
@@ -33,9 +33,9 @@ def check_matrices(region: Node) -> None:
         CompileError: with the line of what cannot be built.
     """
     assert region.body is not None
-    for j, value in enumerate(region.body.outputs):
-        fold = fold_at(region, j)
-        if fold is not None and is_narrow(value.type):
+    folds, outputs = spec_of(region).folds, region.body.outputs
+    for fold, value in zip(folds, outputs[len(outputs) - len(folds) :]):
+        if is_narrow(value.type):
             raise _refused(f"{fold.kind}() of {value.type} values", region.loc or user_line())
     for body in region.bodies:
         constants = {n.results[0] for n in body.nodes if n.op.name == "const"}

@@ -19,7 +19,7 @@ from fusepy.backend.emit.operand import BLOCK, Access, Field, Operand, Variant, 
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.emit.rows import row_kernel, walk_fields
 from fusepy.backend.emit.shims import called_names, make_shims
-from fusepy.backend.emit.sinks import declare_resource, sinks_of
+from fusepy.backend.emit.sinks import Sink, declare_resource, texel_of
 from fusepy.backend.emit.squares import square_kernel
 from fusepy.backend.emit.statements import Statements
 from fusepy.backend.emit.tiles import tiled_kernel
@@ -27,7 +27,7 @@ from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape, choose, is_light
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import block
-from fusepy.ir.ops.region import near_of, result_dims, result_types
+from fusepy.ir.ops.region import result_types, spec_of
 from fusepy.ir.printer import value_type
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
@@ -59,15 +59,15 @@ def region_operands(region: Node, cuda: bool = False, plain: bool = False) -> li
     """The operands of a region as kernels see them; `plain` ones are numbered, whatever the user calls them."""
     assert region.body is not None
     names = identifiers([f"x{i}" if plain else v.name or f"x{i}" for i, v in enumerate(region.body.inputs)])
-    sinks = sinks_of(region)
+    spec = spec_of(region)
     found: list[Operand] = []
     for i, (value, map, inner) in enumerate(zip(region.operands, region.maps, region.body.inputs)):
         label, dims = inner.name or f"x{i}", map.dims or ()
-        shared = next((j for j, sink in sinks.items() if inner.name in sink.shared), None)
-        count = 0 if shared is None else channels(sinks[shared].element)
+        shared = next((j for j, into in spec.textures.items() if i in into.shared), None)
+        count = 0 if shared is None else channels(texel_of(spec.textures[shared]))
         said = (label, region.body.name, shared, count)
         container = value.container if value.name is not None else _lying(inner.type)
-        said = (*said, value.name is None, near_of(region, i))
+        said = (*said, value.name is None, spec.near_of(i))
         found.append(Operand(i, names[i], container, value.type, inner.type, dims, value.rank, cuda, *said))
     return found
 
@@ -140,6 +140,7 @@ class RegionKernel:
         self.target = target
         self.accesses = accesses
         self.imports = imports
+        self.spec = spec_of(region)
         self.types = result_types(region)
         self.shims = make_shims(self.calls(), imports, taken)
         self.taken = taken
@@ -152,7 +153,7 @@ class RegionKernel:
         self.loaded = [o for o in self.operands if o.want.kind not in (Kind.WHOLE, Kind.RESOURCE)]
         self.arrays = ArrayNames([o.want for o in self.whole], self.shims, imports)
         self.name = "fz" if plain else "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
-        self.sinks = sinks_of(region)
+        self.sinks = {j: Sink(into) for j, into in self.spec.textures.items()}
         self.computed = bool(self.sinks) or any(reach(accesses[o.container], o) == "computed" for o in self.operands)
 
     def calls(self) -> Graph:
@@ -194,7 +195,7 @@ class RegionKernel:
         fields: list[Field] = []
         for j in stored if not self.variant.linear else ():
             fields.append(Field(self.variant.index, f"r_{j}_b", "out_base", j))
-            rank = len(result_dims(self.region, j))
+            rank = len(self.spec.results[j].dims)
             fields += [Field(self.variant.index, f"r_{j}_s{axis}", "out_stride", j, axis) for axis in range(rank)]
         return fields
 
@@ -361,7 +362,7 @@ class RegionKernel:
         """Stores result `j`. Along a dimension that it does not vary over, only the first thread writes."""
         type = self.types[j]
         pointer = f"{BLOCK}.r_{j}"
-        dims = result_dims(self.region, j)
+        dims = self.spec.results[j].dims
         sink = self.sinks.get(j)
         if sink is not None:
             repeated = [f"d{d} == 0" for d in self.repeated(j)]
@@ -377,7 +378,7 @@ class RegionKernel:
 
     def repeated(self, j: int) -> list[int]:
         """The dimensions over which result `j` is the same, and so computed more than once."""
-        dims = result_dims(self.region, j)
+        dims = self.spec.results[j].dims
         return [d for d in range(self.variant.rank) if d not in dims]
 
     def assign(self, pointer: str, index: str, name: str, type: Type) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from fusepy.ir.graph import Graph, Node, Op, declare
 from fusepy.ir.ops.call import spell_call
-from fusepy.ir.ops.folds import folds_of
+from fusepy.ir.ops.region import folds_of
 from fusepy.ir.oracle import IN, OUT
 from fusepy.ir.types import VOID, Kind, Type
 

@@ -1,45 +1,40 @@
-"""Results that go into textures: what a region says about them, and how a kernel stores them."""
+"""Results that go into textures: how a kernel declares and stores them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.emit.operand import Field, result_resource
 from fusepy.errors import UnsupportedArgumentError
-from fusepy.ir.graph import Attr, Node
+from fusepy.ir.ops.region import IntoTexture
 from fusepy.ir.resources import channels, same_class
 from fusepy.ir.types import Type
 
 
+def texel_of(into: IntoTexture) -> Type:
+    """The type that is stored: all channels of the format."""
+    assert into.type.element is not None
+    return into.type.element
+
+
 @dataclass(frozen=True)
 class Sink:
-    """A texture that takes a result.
+    """A texture that takes a result."""
 
-    Attributes:
-        type: what it is bound as, e.g. ``RWTexture2D<float4>``.
-        shared: names of the operands that are this texture, and so are read through the same binding.
-    """
-
-    type: Type
-    shared: tuple[str, ...] = ()
-
-    @property
-    def element(self) -> Type:
-        """What is stored: all channels of the format."""
-        assert self.type.element is not None
-        return self.type.element
+    into: IntoTexture
 
     def field(self, j: int) -> Field:
-        return Field(str(self.type), result_resource(j), "into", j)
+        return Field(str(self.into.type), result_resource(j), "into", j)
 
     def store(self, j: int, dims: Sequence[int], name: str, type: Type) -> str:
         """The statement that stores result `j`, which runs along grid dimensions `dims`."""
         index = [f"uint(d{d})" for d in reversed(dims)]
         where = index[0] if len(index) == 1 else f"uint{len(index)}({', '.join(index)})"
-        value = name if type is self.element else f"{self.element}({name})"
-        if channels(type) < channels(self.element):  # a colour without alpha is opaque
-            value = f"{self.element}({name}, 1)"
+        texel = texel_of(self.into)
+        value = name if type is texel else f"{texel}({name})"
+        if channels(type) < channels(texel):  # a colour without alpha is opaque
+            value = f"{texel}({name}, 1)"
         return f"{result_resource(j)}[{where}] = {value};"
 
 
@@ -68,25 +63,3 @@ def declare_resource(field: Field, cuda: bool = False) -> str:
     converted = field.type.startswith("RWTexture") and not (cuda and (field.role != "into" or "Array" in field.type))
     format = '[format("unknown")] ' if converted else ""
     return f"{format}{field.type} {field.name}"
-
-
-def with_sinks(region: Node, sinks: Mapping[int, Sink]) -> Node:
-    """`region` with these of its results stored into textures."""
-    attrs: dict[str, Attr] = {f"into_{j}": (sink.type.name, *sink.shared) for j, sink in sinks.items()}
-    return Node(region.op, region.operands, region.maps, region.results, {**region.attrs, **attrs}, region.loc, region.bodies)
-
-
-def without_sinks(region: Node) -> Node:
-    """`region` with all its results in memory."""
-    attrs = {key: value for key, value in region.attrs.items() if not key.startswith("into_")}
-    return Node(region.op, region.operands, region.maps, region.results, attrs, region.loc, region.bodies)
-
-
-def sinks_of(region: Node) -> dict[int, Sink]:
-    """The results of a region that go into textures."""
-    found: dict[int, Sink] = {}
-    for j in range(len(region.results)):
-        said = region.attrs.get(f"into_{j}")
-        if isinstance(said, tuple):
-            found[j] = Sink(Type.parse(said[0]), said[1:])
-    return found

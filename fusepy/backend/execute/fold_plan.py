@@ -27,8 +27,8 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops.folds import check_count, folds_of
-from fusepy.ir.ops.region import fold_at, output_feeds, over_dims
+from fusepy.ir.ops.folds import check_count
+from fusepy.ir.ops.region import folds_of, output_feeds, spec_of
 from fusepy.ir.strides import is_contiguous
 
 ALIGNMENT = 256  # of the arrays of partials in one block
@@ -69,10 +69,10 @@ class ReducePlan(Plan):
         super().__init__(device, region, positions, elements, build, strict, (), targets)
         self.linear = False
         assert region.body is not None
-        folds = folds_of(region)
-        self._scans = folds[0].scans
-        self._plain = len(region.body.outputs) - len(folds)
-        self._over = over_dims(region)
+        spec = spec_of(region)
+        self._scans = spec.scans
+        self._plain = len(region.body.outputs) - len(spec.folds)
+        self._over = spec.over
         self.rank = max(self.rank, *(d + 1 for d in self._over))
         self._kept = tuple(d for d in range(self.rank) if d not in self._over)
         self._members = [Element.of(type) for _, type in members_of(region)]
@@ -289,6 +289,6 @@ def make_plan(
     assert region.body is not None
     if device.target.kind == "software":
         check_matrices(region)
-    if any(fold_at(region, j) is not None for j in range(len(region.body.outputs))):
+    if spec_of(region).folds:
         return ReducePlan(device, region, positions, elements, build, strict, targets)
     return Plan(device, region, positions, elements, build, strict, tile, targets)

@@ -16,7 +16,6 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Field, Operand, Variant, reach
 from fusepy.backend.emit.region import region_operands
 from fusepy.backend.emit.rows import SLACK, walk_for
-from fusepy.backend.emit.sinks import sinks_of
 from fusepy.backend.emit.squares import squares_of
 from fusepy.backend.emit.tiles import covered
 from fusepy.backend.execute.destinations import Given
@@ -31,7 +30,7 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
 from fusepy.ir.containers import BUFFER, GENERATORS, TEXTURES
 from fusepy.ir.graph import Node
-from fusepy.ir.ops.region import output_feeds, result_dims
+from fusepy.ir.ops.region import output_feeds, spec_of
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind
 
@@ -77,11 +76,12 @@ class Plan:
         assert region.body is not None
         self.name = region.body.name
         self._operands = self._listed()
-        self._out_dims = [result_dims(region, j) for j in range(len(elements))]
+        spec = spec_of(region)
+        self._out_dims = [result.dims for result in spec.results]
         dims = [m.dims or () for m in region.maps] + self._out_dims
         self.rank = max((max(d) + 1 for d in dims if d), default=0)
         self._feeds = self._fed()
-        self._sinks = sinks_of(region)
+        self._sinks = spec.textures
         self._given = Given(
             self.name, device, self.elements, self.targets, self._operands, self.positions, self._out_dims, tuple(self._sinks)
         )

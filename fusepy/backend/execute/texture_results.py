@@ -10,14 +10,15 @@ import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.sinks import Sink, sink_type
+from fusepy.backend.emit.sinks import sink_type
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.marshals.texture_cuda import check_stored, check_texture
 from fusepy.backend.memory.texture import TextureKind, create, format_for, is_texture, kind_for, kind_of
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.containers import TEXTURES
-from fusepy.ir.graph import Node, Value
+from fusepy.ir.graph import Value
+from fusepy.ir.ops.region import IntoTexture
 from fusepy.ir.types import Type
 
 _PLAIN = {1: spy.TextureType.texture_1d, 2: spy.TextureType.texture_2d, 3: spy.TextureType.texture_3d}
@@ -109,11 +110,9 @@ class Target:
         return Bound(create(device.raw, self.kind.type, self.kind.format, shape), shape)
 
 
-def sinks_for(region: Node, targets: Mapping[int, Target], positions: Sequence[int]) -> dict[int, Sink]:
-    """What the region's results are stored into, given what argument each of its operands is."""
-    assert region.body is not None
-    names = [v.name or "" for v in region.body.inputs]
+def textures_for(targets: Mapping[int, Target], positions: Sequence[int]) -> dict[int, IntoTexture]:
+    """What a region's results are stored into, given what argument each of its operands is."""
     return {
-        j: Sink(t.type, tuple(n for n, p in zip(names, positions) if t.shared is not None and p == t.shared))
+        j: IntoTexture(t.type, tuple(i for i, p in enumerate(positions) if t.shared is not None and p == t.shared))
         for j, t in targets.items()
     }

@@ -38,14 +38,10 @@ class Fold:
     @staticmethod
     def of_node(node: Node, scans: bool = False) -> Fold:
         """The fold of a ``reduce`` or ``scan``."""
-        return Fold.of_attrs(node.attrs, "", node.text("kind"), scans)
-
-    @staticmethod
-    def of_attrs(attrs: Mapping[str, Attr], suffix: str, kind: str, scans: bool) -> Fold:
-        """The fold whose further attributes carry this suffix."""
-        module, function = str(attrs.get(f"module{suffix}", "")), str(attrs.get(f"function{suffix}", ""))
-        exclusive = scans and attrs.get(f"exclusive{suffix}") is True
-        return Fold(kind, module, function, attrs.get(f"identity{suffix}"), scans, exclusive)
+        attrs = node.attrs
+        module, function = str(attrs.get("module", "")), str(attrs.get("function", ""))
+        exclusive = scans and attrs.get("exclusive") is True
+        return Fold(node.text("kind"), module, function, attrs.get("identity"), scans, exclusive)
 
     def wrong(self) -> str | None:
         """What is wrong with it by itself, if anything."""
@@ -54,6 +50,10 @@ class Fold:
             return f"there is no {'scan' if self.scans else 'fold'} {self.kind!r}, but {', '.join(known)}"
         if self.kind == "call" and not (self.module and self.function and self.identity is not None):
             return "a fold by a call needs a module, a function and an identity"
+        if self.kind != "call" and (self.module or self.function or self.identity is not None):
+            return "only a fold by a call has a function and an identity"
+        if self.exclusive and not self.scans:
+            return "only a scan is exclusive"
         return None
 
     def type(self, type: Type, place: str | None = None) -> Type:
@@ -202,22 +202,6 @@ def _wide(kind: str, array: Array, want: Type) -> Array:
     if kind not in ("sum", "mean", "prod"):
         return array
     return array.astype(np.float64 if want.is_float else want.dtype)
-
-
-def folds_of(node: Node) -> list[Fold]:
-    """What a ``reduce``, a ``scan`` or a region combines; empty for every other node."""
-    if node.op.name in ("reduce", "scan"):
-        return [Fold.of_node(node, node.op.name == "scan")] if isinstance(node.attrs.get("kind"), str) else []
-    return [f for j in range(len(node.body.outputs) if node.body else 0) for f in [fold_at(node, j)] if f is not None]
-
-
-def fold_at(region: Node, j: int) -> Fold | None:
-    """How a region combines output `j` of its body; ``None`` where it stores each element."""
-    for key, scans in (("fold", False), ("scan", True)):
-        kind = region.attrs.get(f"{key}_{j}")
-        if kind is not None:
-            return Fold.of_attrs(region.attrs, f"_{j}", str(kind), scans)
-    return None
 
 
 def axes_of(node: Node, key: str) -> tuple[int, ...]:

@@ -9,8 +9,8 @@ import numpy as np
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, shaped, working
 from fusepy.ir.ops.doubles import spelled
+from fusepy.ir.ops.promotion import promote
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.promotion import promote
 from fusepy.ir.types import FLOAT, UINT64, Type
 from fusepy.ir.value import Array
 

@@ -13,8 +13,8 @@ from fusepy.ir.ops.arithmetic import Operator
 from fusepy.ir.ops.base import Componentwise, components, computed, convert, shaped, working
 from fusepy.ir.ops.doubles import spelled
 from fusepy.ir.ops.literal import literal
+from fusepy.ir.ops.promotion import promote
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.promotion import promote
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, Type
 from fusepy.ir.value import Array
 

@@ -2,48 +2,119 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from fusepy.errors import VerifyError
 from fusepy.ir.graph import Node, Op, Value
-from fusepy.ir.ops.folds import fold_at, folds_of
+from fusepy.ir.ops.folds import Fold
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
-from fusepy.ir.value import Array
+from fusepy.ir.value import Array, TypedAttr
 
-__all__ = ["Region", "fold_at", "over_dims", "result_dims", "result_types"]
+
+@dataclass(frozen=True)
+class IntoTexture:
+    """A texture that takes a result.
+
+    Attributes:
+        type: how it is bound, e.g. ``RWTexture2D<float4>``.
+        shared: the operands that are this texture, and so are read through the same binding.
+    """
+
+    type: Type
+    shared: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ResultSpec:
+    """One result of a region: the grid dimensions that its axes run along, in order, and where it goes: memory by default."""
+
+    dims: tuple[int, ...]
+    into: IntoTexture | None = None
+
+
+@dataclass(frozen=True)
+class RegionSpec(TypedAttr):
+    """The attribute ``spec`` of a region.
+
+    Attributes:
+        folds: how the last outputs of the body are combined, one for each; the outputs before them are stored as they are.
+        over: the grid dimensions along which they are combined.
+        near: pairs of an operand that is a generator and the operands whose extents it has. It stays at its first place where
+            these have extent 1. A generator without a pair has the extents of the whole grid.
+    """
+
+    results: tuple[ResultSpec, ...]
+    folds: tuple[Fold, ...] = ()
+    over: tuple[int, ...] = ()
+    near: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+    def __post_init__(self) -> None:
+        wrong = self._wrong()
+        if wrong is not None:
+            raise VerifyError(wrong, hint="a region says how each result lies, what is folded, and along which dimensions")
+
+    @property
+    def scans(self) -> bool:
+        """Whether the region keeps what was combined up to each element."""
+        return any(f.scans for f in self.folds)
+
+    @property
+    def textures(self) -> dict[int, IntoTexture]:
+        """The results that go into textures."""
+        return {j: result.into for j, result in enumerate(self.results) if result.into is not None}
+
+    def near_of(self, i: int) -> tuple[int, ...] | None:
+        """The operands whose extents generator `i` has; None for those of the whole grid."""
+        return dict(self.near).get(i)
+
+    def storing(self, textures: Mapping[int, IntoTexture]) -> RegionSpec:
+        """This, with some results stored into textures."""
+        results = (replace(r, into=textures.get(j, r.into)) for j, r in enumerate(self.results))
+        return replace(self, results=tuple(results))
+
+    def _wrong(self) -> str | None:
+        """The first rule that is broken, whatever the bodies are."""
+        wrong = next(filter(None, (fold.wrong() for fold in self.folds)), None)
+        if wrong is not None:
+            return wrong
+        if bool(self.over) != bool(self.folds):
+            return "over says along which dimensions to fold, and only that"
+        if list(self.over) != sorted(set(self.over)):
+            return "over names a dimension twice, or out of order"
+        if self.scans and (len(self.over) != 1 or not all(f.scans for f in self.folds)):
+            return "a scan runs along one dimension, beside no fold"
+        twice = [j for j, result in enumerate(self.results) if len(set(result.dims)) != len(result.dims)]
+        return f"result {twice[0]} names a dimension twice" if twice else None
 
 
 class Region(Op):
     """Runs its body once per grid point.
 
     Operand ``i`` is loaded through ``maps[i]`` into input ``i`` of the body, which works on single elements only: inside, every
-    value has rank 0. Result ``j`` is spread over the grid dimensions named by the attribute ``out_j``.
+    value has rank 0. The attribute ``spec``, a `RegionSpec`, says which dimensions of the grid each result runs along.
 
-    Output ``j`` of the body may be combined along the dimensions ``over``: by ``fold_j``, or running along by ``scan_j`` (with
-    ``exclusive_j``); a fold by a call has ``module_j``, ``function_j`` and ``identity_j``. Outputs that are not stand first. A
-    second body, the epilogue, runs once per point of the dimensions that are left, on what was folded and on the operands that
-    follow those of the first; its outputs are results in place of the folded values.
-
-    A generator has the extents of the operands that ``near_i`` names, and stays at its first place where these have extent 1;
-    without it those of the whole grid.
+    The last outputs of the body may be combined along some dimensions. A second body, the epilogue, then runs once per point of
+    the dimensions that are left, on what was folded and on the operands that follow those of the first; its outputs are results
+    in place of the folded values.
     """
 
     name = "region"
     nests = True
     spreads = False
+    needs = {"spec": (RegionSpec,)}
 
     def grid_rank(self, node: Node) -> int:
         """Of all dimensions that are named: one along which no operand runs has extent 1."""
-        named = (dims for key, dims in node.attrs.items() if key == "over" or key.startswith("out_"))
-        found = [int(d.removeprefix("d")) + 1 for dims in named if isinstance(dims, tuple) for d in dims]
-        return max((*found, *(m.min_grid_rank for m in node.maps)), default=0)
+        spec = spec_of(node)
+        named = (*spec.over, *(d for result in spec.results for d in result.dims))
+        return max((*(d + 1 for d in named), *(m.min_grid_rank for m in node.maps)), default=0)
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         if node.body is None:
             raise VerifyError("a region needs a body", place=node.loc, hint="build it with passes.fuse_chains")
-        return [Value(t, (None,) * len(result_dims(node, j))) for j, t in enumerate(result_types(node))]
+        return [Value(t, (None,) * len(r.dims)) for t, r in zip(result_types(node), spec_of(node).results)]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         raise VerifyError("a region has no meaning of its own", hint="use interpret()")
@@ -53,100 +124,75 @@ class Region(Op):
             return "no body"
         if any(v.rank for body in node.bodies for v in body.values()):
             return "a value inside a region has batch axes"
-        wrong = _wrong_folds(node)
+        wrong = super().verify(node)
         if wrong is not None:
             return wrong
-        over = over_dims(node)
-        first = len(node.body.inputs)
-        wanted = first + (len(node.bodies[1].inputs) - len(folds_of(node)) if len(node.bodies) > 1 else 0)
+        spec, inner = spec_of(node), len(node.body.inputs)
+        wrong = _wrong_bodies(node, spec)
+        if wrong is not None:
+            return wrong
+        wanted = inner + (len(node.bodies[1].inputs) - len(spec.folds) if len(node.bodies) > 1 else 0)
         if wanted != len(node.operands):
             return f"{len(node.operands)} operands for bodies with {wanted} inputs"
-        if any(d in over for m in node.maps[first:] for d in m.dims or ()):
+        if any(d in spec.over for m in node.maps[inner:] for d in m.dims or ()):
             return "an operand of the epilogue runs along a dimension that is folded"
-        types = result_types(node)
-        small = len(types) - sum(fold_at(node, j) is None for j in range(len(node.body.outputs)))
-        for j in range(len(types)):
-            dims = node.attrs.get(f"out_{j}")
-            if not isinstance(dims, tuple) or not all(re.fullmatch(r"d\d+", d) for d in dims):
-                return f"out_{j} is a tuple of dimensions such as d0"
-            found = result_dims(node, j)
-            if len(set(found)) != len(found):
-                return f"out_{j} names a dimension twice"
-            if j >= len(types) - small and not _scans(node) and set(found) & set(over):
-                return f"out_{j} names a dimension that is folded"
-        return None
+        plain = len(node.body.outputs) - len(spec.folds)
+        wrong = [j for j, r in enumerate(spec.results) if j >= plain and not spec.scans and set(r.dims) & set(spec.over)]
+        return f"result {wrong[0]} runs along a dimension that is folded" if wrong else None
 
 
-def _wrong_folds(node: Node) -> str | None:
-    """What is wrong with what a region combines, if anything."""
+def _wrong_bodies(node: Node, spec: RegionSpec) -> str | None:
+    """The first rule between the bodies and the spec that is broken."""
     assert node.body is not None
-    folds, over = folds_of(node), node.attrs.get("over", ())
-    wrong = next(filter(None, (fold.wrong() for fold in folds)), None)
-    if wrong is not None:
-        return wrong
-    if not isinstance(over, tuple) or not all(re.fullmatch(r"d\d+", d) for d in over):
-        return "over is a tuple of dimensions such as d0"
-    if bool(over) != bool(folds):
-        return "over says along which dimensions to fold, and only that"
-    dims = over_dims(node)
-    if list(dims) != sorted(set(dims)):
-        return "over names a dimension twice, or out of order"
-    plain = len(node.body.outputs) - len(folds)
-    if any(fold_at(node, j) is not None for j in range(plain)):
-        return "outputs that are folded stand behind those that are not"
-    if any(f.scans for f in folds) and (len(over) != 1 or len(node.bodies) > 1 or not all(f.scans for f in folds)):
-        return "a scan runs along one dimension, beside no fold, and has no epilogue"
-    if len(node.bodies) > 1 + bool(folds):
+    plain = len(node.body.outputs) - len(spec.folds)
+    if plain < 0:
+        return f"{len(spec.folds)} folds of a body with {len(node.body.outputs)} outputs"
+    if len(node.bodies) > 1 + (bool(spec.folds) and not spec.scans):
         return f"{len(node.bodies)} bodies"
     if len(node.bodies) > 1:
-        given = [v.type for v in node.bodies[1].inputs[: len(folds)]]
-        types = [f.type(v.type) for f, v in zip(folds, node.body.outputs[plain:])]
-        return None if given == types else f"the epilogue takes {given}, where {types} were folded"
-    return None
+        given = [v.type for v in node.bodies[1].inputs[: len(spec.folds)]]
+        types = [f.type(v.type) for f, v in zip(spec.folds, node.body.outputs[plain:])]
+        if given != types:
+            return f"the epilogue takes {given}, where {types} were folded"
+    count = len(result_types(node))
+    return None if count == len(spec.results) else f"{len(spec.results)} results for bodies with {count}"
 
 
-def _scans(node: Node) -> bool:
-    return any(f.scans for f in folds_of(node))
+def spec_of(region: Node) -> RegionSpec:
+    """How a region's results lie, and what it folds."""
+    spec = region.attrs["spec"]
+    assert isinstance(spec, RegionSpec), spec
+    return spec
 
 
-def over_dims(node: Node) -> tuple[int, ...]:
-    """The grid dimensions along which a region combines elements."""
-    over = node.attrs.get("over", ())
-    assert isinstance(over, tuple)
-    return tuple(int(d.removeprefix("d")) for d in over)
+def with_spec(region: Node, spec: RegionSpec) -> Node:
+    """The region with another spec."""
+    return Node(region.op, region.operands, region.maps, region.results, {"spec": spec}, region.loc, region.bodies)
+
+
+def folds_of(node: Node) -> Sequence[Fold]:
+    """What a ``reduce``, a ``scan`` or a region combines; empty for every other node."""
+    if node.op.name in ("reduce", "scan"):
+        return [Fold.of_node(node, node.op.name == "scan")] if isinstance(node.attrs.get("kind"), str) else []
+    return spec_of(node).folds if node.op.name == "region" else ()
 
 
 def result_types(node: Node) -> list[Type]:
     """The types of a region's results."""
     assert node.body is not None
-    types: list[Type] = []
-    for j, value in enumerate(node.body.outputs):
-        fold = fold_at(node, j)
-        if fold is None:
-            types.append(value.type)
-        elif len(node.bodies) == 1:
-            types.append(fold.type(value.type))
-    return types + [v.type for body in node.bodies[1:] for v in body.outputs]
-
-
-def result_dims(node: Node, j: int) -> tuple[int, ...]:
-    """The grid dimensions that result `j` of a region runs along, in order."""
-    dims = node.attrs[f"out_{j}"]
-    assert isinstance(dims, tuple)
-    return tuple(int(d.removeprefix("d")) for d in dims)
+    folds = spec_of(node).folds
+    plain = len(node.body.outputs) - len(folds)
+    types = [v.type for v in node.body.outputs[:plain]]
+    if len(node.bodies) > 1:
+        return types + [v.type for v in node.bodies[1].outputs]
+    return types + [f.type(v.type) for f, v in zip(folds, node.body.outputs[plain:])]
 
 
 def output_feeds(region: Node) -> list[frozenset[int]]:
-    """For each result of a region, the operands that it is computed from."""
+    """For each output of a region's first body, the operands that it is computed from."""
     assert region.body is not None
     sources: dict[Value, frozenset[int]] = {v: frozenset([i]) for i, v in enumerate(region.body.inputs)}
     for node in region.body.nodes:
         found = frozenset(i for v in node.operands for i in sources[v])
         sources.update(dict.fromkeys(node.results, found))
     return [sources[v] for v in region.body.outputs]
-
-
-def near_of(region: Node, i: int) -> tuple[int, ...] | None:
-    """The places of the operands whose extents a generator, operand `i`, has; None where these are those of the whole grid."""
-    found = region.attrs.get(f"near_{i}")
-    return tuple(int(str(x).removeprefix("x")) for x in found) if isinstance(found, tuple) else None

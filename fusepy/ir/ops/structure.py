@@ -11,8 +11,8 @@ from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, construct, convert, shaped
 from fusepy.ir.ops.literal import literal
+from fusepy.ir.ops.promotion import promote
 from fusepy.ir.oracle import Oracle, enum_scalar, member_types
-from fusepy.ir.promotion import promote
 from fusepy.ir.ranges import check_range
 from fusepy.ir.resolve.hints import components_hint, is_scalar_array
 from fusepy.ir.resolve.offers import describe

@@ -9,8 +9,8 @@ import numpy as np
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import computed, construct, convert, row_of, working
+from fusepy.ir.ops.promotion import promote
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.promotion import promote
 from fusepy.ir.resolve.hints import components_hint, is_scalar_array
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.ir.value import Array

@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parent / "golden" / "arrays"
 REGION = """
 import @m = "0123"
 graph @f(%p: weak Grid<int2>[?,?], %t: Tensor<float>[?,?,?], %x: Tensor<float>[?,?]) -> (Tensor<float>[?,?]) {{
-  %0 = region(%p vmap(d0,d1), %t vmap() vcast({array}), %x vmap(d0,d1)) {{out_0 = ["d0", "d1"]}} : Tensor<float>[?,?]
+  %0 = region(%p vmap(d0,d1), %t vmap() vcast({array}), %x vmap(d0,d1)) : Tensor<float>[?,?] vmap(d0,d1)
   body @f(%p: weak int2, %t: {array}, %x: float) -> (float) {{
     %0 = slang.call @m.look(%p vmap(), %t vmap(), %x vmap()) : float  // look.py:3
     return %0
@@ -30,7 +30,7 @@ graph @f(%p: weak Grid<int2>[?,?], %t: Tensor<float>[?,?,?], %x: Tensor<float>[?
 LINEAR = """
 import @m = "0123"
 graph @g(%t: Tensor<float>[?,?], %x: Tensor<float>[?]) -> (Tensor<float>[?]) {
-  %0 = region(%t vmap() vcast(fusepy::RWTensor<float,2>), %x vmap(d0)) {out_0 = ["d0"]} : Tensor<float>[?]
+  %0 = region(%t vmap() vcast(fusepy::RWTensor<float,2>), %x vmap(d0)) : Tensor<float>[?] vmap(d0)
   body @g(%t: fusepy::RWTensor<float,2>, %x: float) -> (float) {
     %0 = slang.call @m.scatter(%t vmap(), %x vmap()) : float  // look.py:3
     return %0

@@ -16,9 +16,9 @@ from fusepy.backend.device.target import Target
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.emit.region import KernelSource, emit, region_operands
-from fusepy.backend.emit.sinks import Sink, with_sinks
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
+from fusepy.ir.ops.region import IntoTexture, spec_of, with_spec
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Kind, Type
 from fusepy.passes.pipeline import run_pipeline
@@ -198,7 +198,7 @@ class Case(NamedTuple):
     target: str
     variant: Variant
     options: Options = NO_OPTIONS
-    into: dict[int, Sink] = {}
+    into: dict[int, IntoTexture] = {}
 
 
 CASES = {
@@ -233,9 +233,11 @@ CASES = {
     "nested_strided": Case(NESTED, "vulkan", Variant(False, 1)),
     "operators": Case(OPERATORS, "software", Variant(True, 1)),
     "textures_strided": Case(TEXTURES, "vulkan", Variant(False, 2)),
-    "textures_rows": Case(TEXTURES, "vulkan", Variant(False, 2, rows=True), into={1: Sink(Type.parse("RWTexture2D<float4>"))}),
+    "textures_rows": Case(
+        TEXTURES, "vulkan", Variant(False, 2, rows=True), into={1: IntoTexture(Type.parse("RWTexture2D<float4>"))}
+    ),
     "textures_shared": Case(
-        TEXTURES, "software", Variant(False, 2, rows=True), into={0: Sink(Type.parse("RWTexture2D<float4>"), ("img",))}
+        TEXTURES, "software", Variant(False, 2, rows=True), into={0: IntoTexture(Type.parse("RWTexture2D<float4>"), (0,))}
     ),
     "textures_cuda": Case(TEXTURES, "cuda", Variant(False, 2, rows=True)),
     "cube_rows": Case(CUBE, "software", Variant(False, 4, rows=True)),
@@ -249,7 +251,7 @@ CASES = {
 def emitted(case: Case) -> KernelSource:
     graph = run_pipeline(parse_graph(case.text), ORACLE)
     (region,) = graph.nodes
-    region = with_sinks(region, case.into)
+    region = with_spec(region, spec_of(region).storing(case.into))
     types = [o.want for o in region_operands(region) if o.dims and o.want.kind is not Kind.POINTER] + [
         v.type for v in region.results
     ]

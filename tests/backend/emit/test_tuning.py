@@ -116,7 +116,7 @@ def test_long_bodies_are_not_spelled_out_in_every_column(copies: int, columns: i
 
 ONE = """import @m = "0123"
 graph @g(%x: Tensor<float>[?]) -> (float) {
-  %0 = region(%x vmap(d0)) {fold_0 = "sum", out_0 = [], over = ["d0"]} : float
+  %0 = region(%x vmap(d0)) fold(sum) over(d0) : float vmap()
   body @g(%x: float) -> (float) {
     %0 = neg(%x) : float
     return %0
@@ -124,7 +124,7 @@ graph @g(%x: Tensor<float>[?]) -> (float) {
   return %0
 }"""
 TWO = """graph @g(%x: Tensor<float>[?]) -> (Tensor<float>[?], float) {
-  %0, %1 = region(%x vmap(d0)) {fold_1 = "sum", out_0 = ["d0"], out_1 = [], over = ["d0"]} : Tensor<float>[?], float
+  %0, %1 = region(%x vmap(d0)) fold(sum) over(d0) : Tensor<float>[?] vmap(d0), float vmap()
   body @g(%x: float) -> (float, float) {
     return %x, %x
   }
@@ -138,7 +138,7 @@ TWO = """graph @g(%x: Tensor<float>[?]) -> (Tensor<float>[?], float) {
         (ONE, LEAN),
         (ONE.replace("float", "double"), LIGHT),
         (ONE.replace("float", "float3"), LIGHT),
-        (ONE.replace('"sum"', '"argmax"').replace("float\n", "int\n", 1).replace("-> (float)", "-> (int)", 1), LIGHT),
+        (ONE.replace("sum", "argmax").replace("float vmap()\n", "int vmap()\n", 1).replace("-> (float)", "-> (int)", 1), LIGHT),
         (TWO, LIGHT),
         (ONE.replace("neg(%x)", "slang.call @m.f(%x)"), HEAVY),
     ],

@@ -15,6 +15,8 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.interpret import interpret
 from fusepy.ir.ops import OPS
+from fusepy.ir.ops.folds import Fold
+from fusepy.ir.ops.region import RegionSpec, ResultSpec
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.printer import print_graph
 from fusepy.ir.types import Type
@@ -207,7 +209,7 @@ def test_expand_inserts_axes() -> None:
 # ---- regions that fold ----------------------------------------------------------------------------------------------
 
 FOLDING = """graph @f(%x: Tensor<float>[?,?], %k: float) -> (Tensor<float>[?,?], Tensor<float>[?], Tensor<int>[?]) {
-  %0, %1, %2 = region(%x vmap(d0,d1), %k vmap()) {fold_1 = "sum", fold_2 = "argmax", out_0 = ["d0", "d1"], out_1 = ["d0"], out_2 = ["d0"], over = ["d1"]} : Tensor<float>[?,?], Tensor<float>[?], Tensor<int>[?]
+  %0, %1, %2 = region(%x vmap(d0,d1), %k vmap()) fold(sum, argmax) over(d1) : Tensor<float>[?,?] vmap(d0,d1), Tensor<float>[?] vmap(d0), Tensor<int>[?] vmap(d0)
   body @f(%x: float) -> (float, float, float) {
     %0 = mul(%x vmap(), %x vmap()) : float
     return %0, %x, %0
@@ -230,7 +232,7 @@ def test_a_region_folds_and_goes_on_in_its_epilogue() -> None:
 def test_a_region_folds_over_a_grid_of_the_folded_values_own_extents() -> None:
     """What stretches over a larger grid would be combined more than once: such results go into regions of their own."""
     text = """graph @f(%x: Tensor<float>[?,?], %y: Tensor<float>[?]) -> (Tensor<float>[?,?], Tensor<float>[?], Tensor<float>[?]) {
-      %0, %1, %2 = region(%x vmap(d0,d1), %y vmap(d1)) {fold_1 = "sum", fold_2 = "mean", out_0 = ["d1", "d0"], out_1 = ["d1"], out_2 = ["d1"], over = ["d0"]} : Tensor<float>[?,?], Tensor<float>[?], Tensor<float>[?]
+      %0, %1, %2 = region(%x vmap(d0,d1), %y vmap(d1)) fold(sum, mean) over(d0) : Tensor<float>[?,?] vmap(d1,d0), Tensor<float>[?] vmap(d1), Tensor<float>[?] vmap(d1)
       body @f(%x: float, %y: float) -> (float, float, float) {
         %0 = add(%x vmap(), %y vmap()) : float
         return %0, %0, %0
@@ -248,7 +250,7 @@ def test_a_region_folds_over_a_grid_of_the_folded_values_own_extents() -> None:
 
 def test_a_region_scans() -> None:
     text = """graph @f(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<float>[?,?]) {
-      %0, %1 = region(%x vmap(d0,d1)) {exclusive_1 = true, out_0 = ["d0", "d1"], out_1 = ["d0", "d1"], over = ["d1"], scan_1 = "sum"} : Tensor<float>[?,?], Tensor<float>[?,?]
+      %0, %1 = region(%x vmap(d0,d1)) scan(sum exclusive) over(d1) : Tensor<float>[?,?] vmap(d0,d1), Tensor<float>[?,?] vmap(d0,d1)
       body @f(%x: float) -> (float, float) {
         %0 = neg(%x vmap()) : float
         return %0, %0
@@ -263,13 +265,10 @@ def test_a_region_scans() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "rule"),
     [
-        ('over = ["d1"]', "over = []", "over says along which dimensions"),
-        ('over = ["d1"]', 'over = ["d0", "d0"]', "over names a dimension twice"),
-        ('fold_1 = "sum"', 'fold_1 = "sums"', "there is no fold 'sums'"),
-        ('fold_1 = "sum"', 'fold_0 = "sum"', "outputs that are folded stand behind"),
-        ('fold_1 = "sum"', 'scan_1 = "sum"', "a scan runs along one dimension"),
-        ('fold_2 = "argmax"', 'fold_2 = "max"', "the epilogue takes [float, int], where [float, float] were folded"),
-        ('out_1 = ["d0"]', 'out_1 = ["d1"]', "out_1 names a dimension that is folded"),
+        ("fold(sum, argmax)", "fold(sum, max)", "the epilogue takes [float, int], where [float, float] were folded"),
+        ("fold(sum, argmax)", "fold(sum, max, max, max)", "4 folds of a body with 3 outputs"),
+        ("fold(sum, argmax)", "scan(sum, max)", "2 bodies"),
+        ("Tensor<float>[?] vmap(d0)", "Tensor<float>[?] vmap(d1)", "result 1 runs along a dimension that is folded"),
         ("%k vmap()", "%x vmap(d1)", "an operand of the epilogue runs along"),
         (", %k vmap())", ")", "1 operands for bodies with 2 inputs"),
     ],
@@ -281,9 +280,36 @@ def test_rules_of_regions_that_fold(old: str, new: str, rule: str) -> None:
     assert rule in caught.value.what
 
 
+ALONG = (ResultSpec((0, 1)),)
+SUM, RUNNING = Fold("sum"), Fold("sum", scans=True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ((ALONG, (SUM,)), "over says along which dimensions"),
+        ((ALONG, (), (1,)), "over says along which dimensions"),
+        ((ALONG, (SUM,), (0, 0)), "over names a dimension twice"),
+        ((ALONG, (SUM,), (1, 0)), "out of order"),
+        ((ALONG, (Fold("sums"),), (0,)), "there is no fold 'sums'"),
+        ((ALONG, (Fold("call"),), (0,)), "a fold by a call needs a module"),
+        ((ALONG, (Fold("sum", "m", "f", 0.0),), (0,)), "only a fold by a call has a function"),
+        ((ALONG, (Fold("sum", exclusive=True),), (0,)), "only a scan is exclusive"),
+        ((ALONG, (RUNNING,), (0, 1)), "a scan runs along one dimension"),
+        ((ALONG, (RUNNING, SUM), (0,)), "beside no fold"),
+        (((ResultSpec((1, 1)),),), "result 0 names a dimension twice"),
+    ],
+    ids=lambda case: case if isinstance(case, str) else "",
+)
+def test_an_invalid_region_cannot_be_described(spec: tuple[Any, ...], rule: str) -> None:
+    with pytest.raises(VerifyError) as caught:
+        RegionSpec(*spec)
+    assert rule in caught.value.what
+
+
 def test_a_body_has_no_reductions() -> None:
     text = """graph @f(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {
-      %0 = region(%x vmap(d0)) {out_0 = ["d0"]} : Tensor<float>[?]
+      %0 = region(%x vmap(d0)) : Tensor<float>[?] vmap(d0)
       body @f(%x: float) -> (float) {
         %0 = expand(%x) {axes = ["d0"]} : float
         return %x

@@ -20,7 +20,6 @@ from fusepy.backend.emit.region import RegionKernel
 from fusepy.backend.emit.tuning import Shape
 from fusepy.ir.graph import Graph, Node, declare
 from fusepy.ir.ops.control import block
-from fusepy.ir.ops.region import over_dims, result_dims
 from fusepy.ir.types import Kind
 
 
@@ -50,7 +49,7 @@ class FoldElements(RegionKernel):
         assert region.body is not None
         self.around = unhidden(accumulator_text(self.accumulators), taken, self.shims)
         self.then = epilogue_operands(region, self.operands, self.cuda, plain)
-        self.over = over_dims(region)
+        self.over = self.spec.over
         self.kept = [d for d in range(variant.rank) if d not in self.over]
         self.plain = len(self.body.outputs) - len(self.accumulators)  # results that are stored element by element
         self.element_wise = variant.reads == "elements"
@@ -84,7 +83,7 @@ class FoldElements(RegionKernel):
 
     def scanning(self) -> bool:
         """Whether the region scans: its elementwise results are then written by the last kernel, and not by the first."""
-        return any(a.fold.scans for a in self.accumulators)
+        return self.spec.scans
 
     def resources(self) -> tuple[Field, ...]:
         into = (sink.field(j) for j, sink in self.sinks.items() if j in self.stored())
@@ -255,6 +254,6 @@ class FoldElements(RegionKernel):
         return lines + [self.store(j, f"t_{j}") for j in small]
 
     def repeated(self, j: int) -> list[int]:
-        dims = result_dims(self.region, j)
+        dims = self.spec.results[j].dims
         along = range(self.variant.rank) if j < self.plain or self.scanning() else self.kept
         return [d for d in along if d not in dims]

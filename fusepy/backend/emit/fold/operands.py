@@ -10,14 +10,14 @@ from fusepy.backend.emit.region import identifiers
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.region import fold_at, near_of
+from fusepy.ir.ops.region import spec_of
 
 
 def accumulators_of(region: Node) -> list[Accumulator]:
     """What the kernels of `region` hold, fold by fold."""
     assert region.body is not None
-    found = [(j, fold_at(region, j), v.type) for j, v in enumerate(region.body.outputs)]
-    return [Accumulator(j, fold, type) for j, fold, type in found if fold is not None]
+    folds, outputs = spec_of(region).folds, region.body.outputs
+    return [Accumulator(j, fold, outputs[j].type) for j, fold in enumerate(folds, len(outputs) - len(folds))]
 
 
 def members_of(region: Node) -> list[Member]:
@@ -37,7 +37,7 @@ def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False
     found: list[Operand] = []
     for i, (value, map, read) in enumerate(zip(region.operands[count:], region.maps[count:], inner)):
         container = value.container if value.name is not None else "Tensor"
-        said, made, near = (labels[i], region.bodies[0].name), value.name is None, near_of(region, count + i)
+        said, made, near = (labels[i], region.bodies[0].name), value.name is None, spec_of(region).near_of(count + i)
         dims, rank = map.dims or (), value.rank
         types = (value.type, read.type)
         found.append(Operand(count + i, names[i], container, *types, dims, rank, cuda, *said, made=made, near=near))

@@ -16,7 +16,7 @@ from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.tuning import LANES, is_light
 from fusepy.backend.memory.element import Element
 from fusepy.ir.graph import Node
-from fusepy.ir.ops.folds import folds_of
+from fusepy.ir.ops.region import folds_of
 from fusepy.ir.types import Kind
 
 GROUPS = {"software": 64}  # that fill a device; a GPU of 132 multiprocessors takes 8 of 256 threads on each

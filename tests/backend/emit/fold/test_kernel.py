@@ -41,7 +41,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 ROWS = """import @m = "0123"
 graph @rows(%x: Tensor<float>[?,?], %k: Tensor<float>[?]) -> (Tensor<float>[?,?], Tensor<float>[?], Tensor<int>[?]) {
-  %0, %1, %2 = region(%x vmap(d0,d1), %k vmap(d0)) {fold_1 = "sum", fold_2 = "argmax", out_0 = ["d0", "d1"], out_1 = ["d0"], out_2 = ["d0"], over = ["d1"]} : Tensor<float>[?,?], Tensor<float>[?], Tensor<int>[?]
+  %0, %1, %2 = region(%x vmap(d0,d1), %k vmap(d0)) fold(sum, argmax) over(d1) : Tensor<float>[?,?] vmap(d0,d1), Tensor<float>[?] vmap(d0), Tensor<int>[?] vmap(d0)
   body @rows(%x: float) -> (float, float, float) {
     %0 = slang.call @m.norm(%x) : float  // look.py:3
     return %0, %0, %x
@@ -53,7 +53,7 @@ graph @rows(%x: Tensor<float>[?,?], %k: Tensor<float>[?]) -> (Tensor<float>[?,?]
   return %0, %1, %2
 }"""
 COLUMNS = """graph @columns(%x: Tensor<float3>[?,?]) -> (Tensor<float3>[?], Tensor<bool3>[?]) {
-  %0, %1 = region(%x vmap(d0,d1)) {fold_0 = "max", fold_1 = "any", out_0 = ["d1"], out_1 = ["d1"], over = ["d0"]} : Tensor<float3>[?], Tensor<bool3>[?]
+  %0, %1 = region(%x vmap(d0,d1)) fold(max, any) over(d0) : Tensor<float3>[?] vmap(d1), Tensor<bool3>[?] vmap(d1)
   body @columns(%x: float3) -> (float3, float3) {
     return %x, %x
   }
@@ -61,7 +61,7 @@ COLUMNS = """graph @columns(%x: Tensor<float3>[?,?]) -> (Tensor<float3>[?], Tens
 }"""
 CALL = """import @m = "0123"
 graph @call(%x: Tensor<float>[?]) -> (float, double) {
-  %0, %1 = region(%x vmap(d0)) {fold_0 = "call", fold_1 = "mean", function_0 = "plus", identity_0 = 0.0, module_0 = "m", out_0 = [], out_1 = [], over = ["d0"]} : float, double
+  %0, %1 = region(%x vmap(d0)) fold(call @m.plus from 0.0, mean) over(d0) : float vmap(), double vmap()
   body @call(%x: float) -> (float, double) {
     %0 = cast(%x) {type = "double"} : double
     return %x, %0
@@ -69,7 +69,7 @@ graph @call(%x: Tensor<float>[?]) -> (float, double) {
   return %0, %1
 }"""
 SCAN = """graph @scan(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<float>[?,?]) {
-  %0, %1 = region(%x vmap(d0,d1)) {exclusive_1 = true, out_0 = ["d0", "d1"], out_1 = ["d0", "d1"], over = ["d1"], scan_1 = "sum"} : Tensor<float>[?,?], Tensor<float>[?,?]
+  %0, %1 = region(%x vmap(d0,d1)) scan(sum exclusive) over(d1) : Tensor<float>[?,?] vmap(d0,d1), Tensor<float>[?,?] vmap(d0,d1)
   body @scan(%x: float) -> (float, float) {
     %0 = neg(%x) : float
     return %0, %x
@@ -109,7 +109,7 @@ CASES: list[tuple[str, str, FoldVariant, str]] = [
 
 
 EXTREMES = """graph @extremes(%x: Tensor<float>[?,?], %y: Tensor<double2>[?,?]) -> (Tensor<float>[?], Tensor<double2>[?], Tensor<int>[?], Tensor<bool>[?]) {
-  %0, %1, %2, %3 = region(%x vmap(d0,d1), %y vmap(d0,d1)) {fold_0 = "max", fold_1 = "min", fold_2 = "argmin", fold_3 = "any", out_0 = ["d0"], out_1 = ["d0"], out_2 = ["d0"], out_3 = ["d0"], over = ["d1"]} : Tensor<float>[?], Tensor<double2>[?], Tensor<int>[?], Tensor<bool>[?]
+  %0, %1, %2, %3 = region(%x vmap(d0,d1), %y vmap(d0,d1)) fold(max, min, argmin, any) over(d1) : Tensor<float>[?] vmap(d0), Tensor<double2>[?] vmap(d0), Tensor<int>[?] vmap(d0), Tensor<bool>[?] vmap(d0)
   body @extremes(%x: float, %y: double2) -> (float, double2, float, float) {
     %0 = maximum(%x, %x) : float
     return %0, %y, %x, %x
@@ -221,7 +221,7 @@ def test_results_that_are_given_may_have_strides() -> None:
 
 def test_what_is_folded_must_not_be_seen_more_often_than_it_is_there() -> None:
     text = """graph @g(%x: Tensor<int>[?,?], %y: Tensor<int>[?,?]) -> (Tensor<int>[?,?], Tensor<int>[?]) {
-      %0, %1 = region(%x vmap(d0,d1), %y vmap(d0,d1)) {fold_1 = "sum", out_0 = ["d0", "d1"], out_1 = ["d1"], over = ["d0"]} : Tensor<int>[?,?], Tensor<int>[?]
+      %0, %1 = region(%x vmap(d0,d1), %y vmap(d0,d1)) fold(sum) over(d0) : Tensor<int>[?,?] vmap(d0,d1), Tensor<int>[?] vmap(d1)
       body @g(%x: int, %y: int) -> (int, int) {
         return %y, %x
       }
@@ -237,7 +237,7 @@ def test_what_is_folded_must_not_be_seen_more_often_than_it_is_there() -> None:
 
 def test_transposed_results_and_middle_dimensions() -> None:
     text = """graph @g(%x: Tensor<int>[?,?,?]) -> (Tensor<int>[?,?]) {
-      %0 = region(%x vmap(d0,d1,d2)) {fold_0 = "sum", out_0 = ["d2", "d0"], over = ["d1"]} : Tensor<int>[?,?]
+      %0 = region(%x vmap(d0,d1,d2)) fold(sum) over(d1) : Tensor<int>[?,?] vmap(d2,d0)
       body @g(%x: int) -> (int) {
         return %x
       }
@@ -248,7 +248,7 @@ def test_transposed_results_and_middle_dimensions() -> None:
 
 
 SIDE_BY_SIDE = """graph @g(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<float>[?]) {
-  %0, %1 = region(%x vmap(d0,d1)) {fold_1 = "sum", out_0 = ["d0", "d1"], out_1 = ["d1"], over = ["d0"]} : Tensor<float>[?,?], Tensor<float>[?]
+  %0, %1 = region(%x vmap(d0,d1)) fold(sum) over(d0) : Tensor<float>[?,?] vmap(d0,d1), Tensor<float>[?] vmap(d1)
   body @g(%x: float) -> (float, float) {
     %0 = add(%x, %x) : float
     return %0, %x
