@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from fusepy.arguments.mapping import Mapped
-from fusepy.backend.marshals import torch as torch_tensor
-from fusepy.backend.marshals.registry import marshal_of
+from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import UnsupportedArgumentError
+from fusepy.backend.torch import is_torch
 from fusepy.symbolic import Symbolic
 
 Fields = Mapping[str, Any]
@@ -72,7 +71,7 @@ def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
         elif cls is list or cls is tuple:
             if has_leaves(item, level + 1):
                 return True
-        elif isinstance(item, (np.ndarray, np.generic)) or torch_tensor.is_class(cls):
+        elif isinstance(item, (np.ndarray, np.generic)) or is_torch(cls):
             arrays, numbers = arrays or bool(item.ndim), numbers or not item.ndim
         elif isinstance(item, (Mapped, Symbolic, Tensor)) or fields_of(item) is not None:
             return True
@@ -98,12 +97,8 @@ def fields_of(value: Any) -> Callable[[Any], Fields] | None:
 
 
 def _taken(value: Any) -> bool:
-    """Whether a marshal takes values of this class, which are leaves then."""
-    try:
-        marshal_of(value)
-    except UnsupportedArgumentError:
-        return False
-    return True
+    """Whether values of this class are arguments of a kind, and so leaves."""
+    return kind_of_class(value.__class__) is not None
 
 
 def _accessor(value: Any, cls: type) -> Callable[[Any], Fields] | None:

@@ -11,10 +11,9 @@ from typing import Any
 
 from fusepy.arguments.fields import ACCESSORS, TYPE, fields_of
 from fusepy.arguments.mapping import Mapped
-from fusepy.backend.marshals.registry import MARSHALS, Marshal, marshal_of
-from fusepy.backend.marshals.result_kinds import LEADS
+from fusepy.backend.marshals.registry import KINDS, Marshal, kind_of_value, register_kind
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import ArgumentError, FusepyError
+from fusepy.errors import FusepyError
 from fusepy.symbolic import Symbolic, misplaced
 
 
@@ -28,15 +27,11 @@ def _of_mapped(value: Mapped) -> Hashable:
 
 def _of_list(value: Any) -> Hashable:
     accessor = fields_of(value)
-    return MARSHALS[value.__class__].key(value) if accessor is None else _of_fields(accessor)(value)
+    return KINDS[value.__class__].key(value) if accessor is None else _of_fields(accessor)(value)
 
 
-KEYS: dict[type, Callable[[Any], Hashable]] = {
-    Tensor: _of_tensor,
-    Mapped: _of_mapped,
-    list: _of_list,
-    tuple: _of_list,
-}
+_OWN: dict[type, Callable[[Any], Hashable]] = {Tensor: _of_tensor, Mapped: _of_mapped, list: _of_list, tuple: _of_list}
+KEYS = dict(_OWN)  # of all other classes the key of their kind, or of their fields, once it was asked for
 
 
 def signature(value: Any) -> Hashable:
@@ -51,7 +46,7 @@ def signature(value: Any) -> Hashable:
         if isinstance(value, Symbolic):
             raise misplaced(value)
         accessor = fields_of(value)
-        found = KEYS[cls] = marshal_of(value).key if accessor is None else _of_fields(accessor)
+        found = KEYS[cls] = kind_of_value(value).key if accessor is None else _of_fields(accessor)
     return found(value)
 
 
@@ -81,20 +76,12 @@ def _of_fields(accessor: Callable[[Any], Mapping[str, Any]]) -> Callable[[Any], 
 
 
 def register(type: type, marshal: Marshal) -> None:
-    """Makes values of the Python class `type` arguments of Slang functions; a class that had a marshal gets this one.
+    """Makes values of the Python class `type` arguments and results of Slang functions; a class that had a marshal gets this one.
 
     Raises:
         ArgumentError: for what is no marshal.
     """
-    missing = [m for m in ("key", "describe", "place") if not callable(getattr(marshal, m, None))]
-    returns = getattr(marshal, "returns", None)
-    if missing or returns not in LEADS:
-        raise ArgumentError(
-            f"a {marshal.__class__.__name__} is no marshal: "
-            + (f"it has no {missing[0]}()" if missing else f"returns is {returns!r}"),
-            expected=f"the methods of fusepy.Marshal, and returns as one of {', '.join(LEADS)}",
-            hint="see docs/marshals.md, and test it with fusepy.testing.check_marshal",
-        )
-    MARSHALS[type] = marshal
-    KEYS.pop(type, None)
-    ACCESSORS.pop(type, None)  # until now its values were nested arguments
+    register_kind(type, marshal)
+    for table in (KEYS, ACCESSORS):  # until now its values, and those of derived classes, had other keys, or were nested
+        for cls in [c for c in table if issubclass(c, type) and c not in _OWN]:
+            del table[cls]

@@ -13,10 +13,8 @@ from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written
 from fusepy.backend.execute.texture_results import Into, Target
-from fusepy.backend.marshals.generators import Generator, Grid, Linspace
-from fusepy.backend.marshals.registry import MARSHALS
-from fusepy.backend.marshals.result_kinds import HAND_OUT, MAKE, check_type, dimensions, in_grid_order, target_of
-from fusepy.backend.marshals.torch import in_cuda
+from fusepy.backend.marshals.registry import RESULTS, extents_of, waits
+from fusepy.backend.marshals.result_kinds import check_type, destination, dimensions, in_grid_order
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.pending import before_effects, before_results
 from fusepy.backend.memory.recast import reinterpret
@@ -97,13 +95,13 @@ class Delivery:
             given[j] = given[j].grad
         if result is not None:
             given = self._given(result, given)
-        make = MAKE.get(self.returns)
+        make = RESULTS[self.returns].make
         if make is not None and any(g is None for g in given):
             shapes = self.out_shapes([shape_of(v) for v in placed])
             values = list(map(unmapped, args))
             given = [make(self.device, s, e, values) if g is None else g for g, s, e in zip(given, shapes, self.elements)]
         targets: list[Any] = [
-            g if g is None or j in self.targets else target_of(g, self.device, self.named(j), self.elements[j])
+            g if g is None or j in self.targets else destination(g, self.device, self.named(j), self.elements[j])
             for j, g in enumerate(given)
         ]
         for j, said in self.said.items():
@@ -132,7 +130,7 @@ class Delivery:
             self.device.queue.keep(Written(results))
         if self.detours is not None:
             self.detours.leave(self.values(args), placed, ran)
-        if self.waits or any(map(in_cuda, given)):
+        if self.waits or waits(given):
             self.device.wait()
         for j, array in arrays.items():
             array[...] = results[j].to_numpy()
@@ -148,7 +146,7 @@ class Delivery:
         """A result in the container that the call returns."""
         if isinstance(tensor, Bound):
             return tensor.value
-        return HAND_OUT[self.returns](tensor)
+        return RESULTS[self.returns].hand_out(tensor)
 
     def _given(self, result: Any, given: list[Any]) -> list[Any]:
         """The ``_result=`` argument as destinations, in the order of results that have none yet."""
@@ -238,8 +236,4 @@ class Delivery:
 
 def shape_of(value: Any) -> tuple[int, ...]:
     """The shape that an argument has on the device."""
-    value = unmapped(value)
-    if isinstance(value, (Tensor, Grid, Generator, Linspace, Bound)):
-        return value.shape
-    extents = getattr(MARSHALS.get(value.__class__), "extents", None)  # of what is placed as a grid or a resource
-    return np.shape(value) if extents is None else extents(value)
+    return extents_of(unmapped(value))

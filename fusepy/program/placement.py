@@ -7,14 +7,10 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fusepy.arguments.mapping import Mapped, unmapped
 from fusepy.backend.marshals.array import check_narrower
 from fusepy.backend.marshals.constant import array_components
-from fusepy.backend.marshals.number import is_cast
-from fusepy.backend.marshals.registry import MARSHALS
-from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.errors import FusepyError, PrecisionWarning
 from fusepy.ir.graph import Graph, Value
 from fusepy.ir.ops.exponents import given_exponents
@@ -38,26 +34,27 @@ def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequ
     """
     inner = unmapped(value)
     type = wanted.type
-    put = MARSHALS[inner.__class__].place
-    if isinstance(inner, np.ndarray) and wanted.container == "Uniform":
-        put = array_components
+    kind = kind_of_value(inner)
+    array = kind.array
+    uniform = wanted.container == "Uniform"
     # what kernels convert by themselves, and what is packed into the parameter block; the marshal of arrays checks the rest
-    checked = [narrow for narrow in narrows if narrow is not type.scalar or wanted.container == "Uniform"]
+    checked = [narrow for narrow in narrows if narrow is not type.scalar or uniform]
 
     def place(value: Any) -> Any:
+        given = unmapped(value)
         try:
+            if array is None:
+                return kind.place(given, type, device)
             for narrow in checked:
-                check_narrower(unmapped(value), narrow)
-            return put(unmapped(value), type, device)
+                check_narrower(array(given), narrow)
+            return array_components(array(given), type, device) if uniform else kind.place(given, type, device)
         except FusepyError as error:
             error.what = f"{what}: {error.what}"
             raise
 
-    if isinstance(inner, Tensor):
-        place(inner)  # checks the device; the key of a tensor holds it, so once is enough
+    if kind.direct(inner, type):
+        place(inner)  # a check for all values of this key, such as that of a tensor's device
         return (lambda v: v.value) if isinstance(value, Mapped) else None
-    if inner.__class__ in (float, int, bool) and not isinstance(value, Mapped) and not is_cast(inner, type):
-        return None
     return place
 
 

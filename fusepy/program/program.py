@@ -25,9 +25,8 @@ from fusepy.backend.execute.steps import Step
 from fusepy.backend.execute.texture_results import Into, Target, textures_for
 from fusepy.backend.kernels.kernel import Kernel, build_kernel
 from fusepy.backend.marshals.generators import Grid
-from fusepy.backend.marshals.registry import ACCESSES, marshal_of
-from fusepy.backend.marshals.result_kinds import LEADS
-from fusepy.backend.marshals.torch import in_cuda
+from fusepy.backend.marshals.registry import ACCESSES, waits
+from fusepy.backend.marshals.result_kinds import leading
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.backend.memory.tensor import Tensor
@@ -92,8 +91,7 @@ class Program(Delivery):
             what = f"{self.graph.name}: argument {value.name!r}"
             self.places[position] = place_of(device, values[position], value, what, self.narrows.get(position, ()))
         self.ready = not any(self.places) and not self.captures
-        leads = {marshal_of(unmapped(v)).returns for v in recording.arguments} or {"scalar"}
-        self.returns = returns if isinstance(returns, str) else next(r for r in LEADS if r in leads)
+        self.returns = returns if isinstance(returns, str) else leading(map(unmapped, recording.arguments)).word
         self.elements = [Element.of(v.type, self.oracle) for v in self.graph.outputs]
         self.checks = number_checks(self.graph, recording.graph, self.positions)
         self.joins = True  # reductions that may have one grid are taken to have it
@@ -114,7 +112,7 @@ class Program(Delivery):
         if self.targets:
             self.plan = self._planned()
         self.split: list[Plan] | None = None
-        self.waits = any(in_cuda(unmapped(v)) for v in recording.arguments)
+        self.waits = waits(map(unmapped, recording.arguments))
         # the short way, for one tensor that is returned by itself and not in a tuple or dict of one
         self.simple = (
             self.plan is not None

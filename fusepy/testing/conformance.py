@@ -18,8 +18,7 @@ from fusepy.arguments.mapping import type_of, vcast, vmap, vmapping
 from fusepy.backend.device.open import default_device
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.generators import Grid
-from fusepy.backend.marshals.registry import ACCESSES, MARSHALS, Marshal
-from fusepy.backend.marshals.result_kinds import LEADS
+from fusepy.backend.marshals.registry import ACCESSES, KINDS, RESULTS, Marshal
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
 from fusepy.functions.fused import fuse
@@ -128,10 +127,10 @@ class _Suite:
     # ---- the protocol -------------------------------------------------------------------------------------------
 
     def returns(self) -> None:
-        require(self.marshal.returns in LEADS, f"returns is {self.marshal.returns!r}, and not one of {', '.join(LEADS)}")
+        require(self.marshal.returns in RESULTS, f"returns is {self.marshal.returns!r}, and not one of {', '.join(RESULTS)}")
 
     def registered(self, example: Example) -> None:
-        found = next((MARSHALS[c] for c in type(example.value).__mro__ if c in MARSHALS), None)
+        found = next((KINDS[c].marshal for c in type(example.value).__mro__ if c in KINDS), None)
         name = type(example.value).__name__
         require(type(found) is type(self.marshal), f"{name} has {_named(found)}; call fusepy.register({name}, …) first")
 

@@ -62,7 +62,16 @@ class BufferView(ArgumentView):
         Raises:
             UnsupportedArgumentError: for a buffer with elements of another size, or that cannot be read.
         """
-        return adopt_buffer(value, self.element, self.device, f"argument {self.name!r}")
+        return _adopted(value, self.element, self.device, self.name)
+
+
+def _adopted(value: Any, element: Element, device: Device, name: str) -> Tensor:
+    """The elements of the buffer that is passed as `name`."""
+    try:
+        return adopt_buffer(value, element, device)
+    except FusepyError as error:
+        error.what = f"argument {name!r}: {error.what}"
+        raise
 
 
 def elements_of(trace: OpenTrace, value: Value, type: Type) -> Value | None:
@@ -83,7 +92,7 @@ def elements_of(trace: OpenTrace, value: Value, type: Type) -> Value | None:
         return known
     try:
         element = Element.of(type, trace.oracle)
-        made = adopt_buffer(given, element, owner.device, f"argument {value.name!r}")
+        made = _adopted(given, element, owner.device, value.name or "")
     except FusepyError as error:
         raise error.at(user_line()) from None
     if value in owner.given:
@@ -243,8 +252,9 @@ def _refuse_sizes(
         wanted = [(t, s) for t in slots[i] if t is not None and (s := _stride(trace, t)) is not None]
         size = _size(trace, operands[i])
         if wanted and len(wanted) == len(slots[i]) and all(size != s for _, s in wanted):
-            what = f"{function}: argument {operands[i].name!r}"
-            raise wrong_size(what, size, *wanted[0]).at(user_line())
+            error = wrong_size(size, *wanted[0])
+            error.what = f"{function}: argument {operands[i].name!r}: {error.what}"
+            raise error.at(user_line())
 
 
 def _ambiguous(

@@ -11,7 +11,7 @@ from fusepy.arguments.fields import TYPE
 from fusepy.arguments.mapping import Mapped
 from fusepy.arguments.nested import check_finite
 from fusepy.backend.marshals.base import Description
-from fusepy.backend.marshals.registry import MARSHALS
+from fusepy.backend.marshals.registry import register_kind
 from fusepy.errors import ArgumentError, VerifyError
 from fusepy.ir.containers import BUFFER, OPAQUE, TEXTURES
 from fusepy.ir.types import BOOL, FLOAT, INT, TEXTURE_RANKS, Kind, Type
@@ -45,7 +45,7 @@ class StandInMarshal:
         raise VerifyError("a type is no value", saw=value.described.type, hint="only fp.resolve makes a StandIn")
 
 
-MARSHALS[StandIn] = StandInMarshal()
+register_kind(StandIn, StandInMarshal())
 
 
 def stand_in(value: Any) -> Any:

@@ -13,7 +13,7 @@ from fusepy.arguments.mapping import AS_A_WHOLE, Mapped
 from fusepy.arguments.nested import Tree, check_finite, rebuilt
 from fusepy.backend.device.open import default_device
 from fusepy.backend.emit.options import NO_OPTIONS
-from fusepy.backend.marshals.registry import marshal_of
+from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import (
     ArgumentError,
@@ -150,7 +150,7 @@ class Trace:
 
     def _input(self, name: str, value: Any) -> Value:
         try:
-            described = marshal_of(value).describe(value)
+            described = kind_of_value(value).describe(value)
             check_rank(len(described.dims), "the array")
         except FusepyError as error:
             error.what = f"{self.builder.name}: argument {name!r}: {error.what}"

@@ -10,7 +10,7 @@ from fusepy.backend.device import pool
 from fusepy.backend.emit import region as emit
 from fusepy.backend.emit.fold import accumulators as folds
 from fusepy.backend.execute import schedule
-from fusepy.backend.marshals.result_kinds import HAND_OUT
+from fusepy.backend.marshals.registry import RESULTS
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.graphs.graph import Graph
 from fusepy.ir.ops import OPS, arithmetic, structure
@@ -142,7 +142,7 @@ FAULTS: list[Fault] = [
     Fault("keys without the dtype", key(lambda a: ("array", a.ndim)), ["int array", "float array"], ("eager",)),
     Fault("keys without the rank", key(lambda a: ("array", a.dtype)), ["float array", "row array"], ("eager",)),
     Fault("results of a graph in the wrong order", wrap(Graph, "set_outputs", planting.turned_outputs), ["two"], ("graph",)),
-    Fault("arrays handed out as lists", lambda: mock.patch.dict(HAND_OUT, {"numpy": HAND_OUT["list"]}), ["float array"]),
+    Fault("arrays handed out as lists", lambda: mock.patch.dict(RESULTS, {"numpy": RESULTS["list"]}), ["float array"]),
     Fault("loops run once more", edited(module("fusepy.ir.ops.control").ForiLoop, "statements", " < ", " <= "), ["loop"]),
     Fault("branches swapped", edited(module("fusepy.ir.ops.control").Cond, "statements", "if (", "if (!"), ["branch"]),
 ]  # fmt: skip

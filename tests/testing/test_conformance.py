@@ -9,7 +9,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
-from fusepy.backend.marshals.registry import MARSHALS
+from fusepy.backend.marshals import registry
 from fusepy.testing import ConformanceError, Example, assert_matches_numpy, check_marshal, marshal_checks
 from tests.support.slang_functions import F32, ramp, same
 
@@ -18,6 +18,10 @@ pytestmark = pytest.mark.req("V16")
 
 def tensor(array: Any, dtype: Any = None) -> fp.Tensor:
     return fp.Tensor.from_numpy(fp.default_device(), np.asarray(array), dtype)
+
+
+def marshal(cls: type) -> Any:
+    return registry.KINDS[cls].marshal
 
 
 def coordinates(*shape: int) -> Any:
@@ -88,11 +92,11 @@ KINDS += [type(fp.grid((2, 2))), fp.Shape, range, spy.float3, spy.int2, spy.floa
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_builtin_kinds_conform(device: Any, kind: type) -> None:
     examples, refused = next((e, r) for cls, e, r in cases() if cls is kind)
-    check_marshal(MARSHALS[kind], examples, refused=refused)
+    check_marshal(marshal(kind), examples, refused=refused)
 
 
 def test_checks_have_names() -> None:
-    names = [str(check) for check in marshal_checks(MARSHALS[int], [Example(3, "int", 3), Example(4, "float", 4)], refused=["x"])]
+    names = [str(check) for check in marshal_checks(marshal(int), [Example(3, "int", 3), Example(4, "float", 4)], refused=["x"])]
     assert names[:3] == ["kinds of results", "registered (int as int)", "key (int as int)"]
     assert "keys tell apart (int as int, int as float)" in names
     assert names[-1] == "refused with a hint ('x')"
@@ -103,9 +107,9 @@ def test_structs_conform(device: Any) -> None:
     m = fp.Module.load_from_source(device, "conform", "struct Ray { float3 o; float t; }; T same<T>(T x) { return x; }")
     rays = np.zeros(5, m.Ray.dtype)
     rays["o"], rays["t"] = ramp(5, 3), ramp(5)
-    check_marshal(MARSHALS[fp.Tensor], [Example(tensor(rays, m.Ray), m.Ray, rays, like=tensor(rays[:2], m.Ray))], same=m.same)
+    check_marshal(marshal(fp.Tensor), [Example(tensor(rays, m.Ray), m.Ray, rays, like=tensor(rays[:2], m.Ray))], same=m.same)
     with pytest.raises(ConformanceError, match="pass same="):
-        check_marshal(MARSHALS[fp.Tensor], [Example(tensor(rays, m.Ray), m.Ray, rays)])
+        check_marshal(marshal(fp.Tensor), [Example(tensor(rays, m.Ray), m.Ray, rays)])
 
 
 # ---- a user's kind ---------------------------------------------------------------------------------------------------
@@ -222,10 +226,10 @@ BROKEN = [
 
 @pytest.mark.parametrize(("check", "methods", "words"), BROKEN, ids=[f"{c}-{i}" for i, (c, _, _) in enumerate(BROKEN)])
 def test_a_broken_marshal_is_found_out(polar: Any, check: str, methods: dict[str, Any], words: str) -> None:
-    marshal = broken(**methods)
-    fp.register(Polar, marshal)
+    wrong = broken(**methods)
+    fp.register(Polar, wrong)
     with pytest.raises(ConformanceError) as caught:
-        check_marshal(marshal, EXAMPLES)
+        check_marshal(wrong, EXAMPLES)
     text = str(caught.value)
     assert text.startswith("Broken fails ")
     assert check in text

@@ -13,6 +13,7 @@ import slangpy as spy
 from fusepy.backend.device.device import Device, open_devices
 from fusepy.backend.device.idle import take
 from fusepy.backend.device.selfcheck import selfcheck
+from fusepy.backend.torch import make_context_current
 from fusepy.errors import ArgumentError, DeviceError, did_you_mean
 
 _default: Device | None = None
@@ -177,11 +178,7 @@ def _open(
 
 def _torch_context() -> list[spy.NativeHandle] | None:
     """The CUDA context that torch has made, if it has: a device opened in it shares memory with torch."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
-        return None
-    torch.cuda.current_stream().synchronize()  # makes the context current in this thread
-    return spy.get_cuda_current_context_native_handles()
+    return spy.get_cuda_current_context_native_handles() if make_context_current() else None
 
 
 def _has_cuda_driver() -> bool:

@@ -13,8 +13,9 @@ from typing import Any, cast
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.memory.host_arrays import as_array, is_torch
+from fusepy.backend.memory.host_arrays import as_array
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.torch import is_torch
 from fusepy.errors import ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Type

@@ -1,17 +1,18 @@
-"""Arguments that become device memory: tensors as they are, NumPy arrays and nested lists by upload."""
+"""Kinds that become device memory: tensors as they are, NumPy arrays and nested lists by upload."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fusepy.backend.marshals.base import Description
+from fusepy.backend.marshals.base import Array, Description
 from fusepy.backend.marshals.constant import Components, check_features, components
 from fusepy.backend.memory.contents import from_scalars
 from fusepy.backend.memory.element import Element, scalar_type
-from fusepy.backend.memory.host_arrays import list_array
+from fusepy.backend.memory.host_arrays import list_array, mask_error
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.ranges import as_narrower, check_range
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 class TensorMarshal:
     """`Tensor`: passed as it lies."""
 
-    returns = "tensor"
+    returns, precedence, put_off = "tensor", 10, True
+    extents = attrgetter("shape")
 
     def key(self, value: Tensor) -> Hashable:
         return value.key
@@ -47,11 +49,21 @@ class TensorMarshal:
             )
         return value
 
+    def direct(self, value: Tensor, type: Type) -> bool:
+        return True  # its key holds its device, which is all that `place` checks
+
+    def memory(self, value: Tensor, device: Device, element: Element) -> Tensor:
+        return value
+
+    def hand_out(self, tensor: Tensor) -> Tensor:
+        return tensor
+
 
 class NumPyMarshal:
     """NumPy arrays of any strides: uploaded on every call."""
 
-    returns = "numpy"
+    returns, precedence, put_off = "numpy", 40, True
+    extents = attrgetter("shape")
 
     def key(self, value: np.ndarray[Any, Any]) -> Hashable:
         if value.dtype.names is not None:  # equal dtypes may stand for several structs
@@ -77,11 +89,38 @@ class NumPyMarshal:
             return from_scalars(Tensor, device, value, element)
         return Tensor.from_numpy(device, value, element)
 
+    def array(self, value: Array) -> Array:
+        return value
 
-def check_narrower(value: Any, type: Type) -> None:
+    def memory(self, value: Array, device: Device, element: Element) -> Array:
+        return value
+
+    def hand_out(self, tensor: Tensor) -> Array:
+        return tensor.to_numpy()
+
+
+class MaskedMarshal:
+    """NumPy's masked arrays, which are refused, and not taken for the arrays that they derive from."""
+
+    returns = "numpy"
+
+    def key(self, value: Any) -> Hashable:
+        raise mask_error(value)
+
+    def describe(self, value: Any) -> Description:
+        raise mask_error(value)
+
+    def place(self, value: Any, type: Type, device: Device) -> Tensor:
+        raise mask_error(value)
+
+    def memory(self, value: Any, device: Device, element: Element) -> Array:
+        raise mask_error(value)
+
+
+def check_narrower(array: Array, type: Type) -> None:
     """Raises `RangeError` if a number of an array is out of range for `type`, which kernels convert it to."""
-    if isinstance(value, np.ndarray) and type.dtype is not None:
-        as_narrower(cast("np.ndarray[Any, Any]", value), type.dtype, type)
+    if type.dtype is not None:
+        as_narrower(array, type.dtype, type)
 
 
 def struct_of(dtype: np.dtype[Any]) -> Element:
@@ -109,8 +148,8 @@ def struct_of(dtype: np.dtype[Any]) -> Element:
 SHORT: dict[tuple[type, ...], Hashable] = {(float,) * n: ("list", "f", (n,)) for n in range(2, 5)}
 
 
-class ListMarshal:
-    """Nested lists and tuples of Python numbers: array-likes whose element type follows Slang's answer."""
+class TupleMarshal:
+    """Nested tuples of Python numbers: array-likes whose element type follows Slang's answer. Results become lists."""
 
     returns = "list"
 
@@ -133,3 +172,20 @@ class ListMarshal:
         element = Element.of(type)
         check_range(array, type, "a number in a list")
         return Tensor.from_numpy(device, array.astype(element.dtype), element)
+
+
+class ListMarshal(TupleMarshal):
+    """Nested lists of Python numbers."""
+
+    precedence, number, put_off = 50, True, True
+
+    def hand_out(self, tensor: Tensor) -> Any:
+        return as_list(tensor)
+
+
+def as_list(tensor: Tensor) -> Any:
+    """A result as nested lists, or as one number; structs as an array, since a list of tuples does not say which they are."""
+    array = tensor.to_numpy()
+    if array.dtype.names is not None:
+        return array
+    return array.item() if array.ndim == 0 else array.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.marshals.array import NumPyMarshal, check_features
-from fusepy.backend.marshals.base import Description
+from fusepy.backend.marshals.base import Array, Description, Stream
+from fusepy.backend.marshals.vector import as_vector
 from fusepy.backend.memory.element import Element, scalar_type
 from fusepy.backend.memory.foreign_block import Foreign
 from fusepy.backend.memory.foreign_memory import CPU, dlpack_place, from_cuda, host_view_of
@@ -22,15 +24,10 @@ if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
 
 
-def slangpy_tensor_class() -> type:
-    """slangpy's own ``Tensor``."""
-    return spy.Tensor
-
-
 class SlangpyMarshal:
-    """slangpy's ``Tensor`` on the same sgl device: passed as it lies, its gradient with it."""
+    """slangpy's ``Tensor`` on the same sgl device: passed as it lies, its gradient with it. Results are made by slangpy."""
 
-    returns = "slangpy"
+    returns, precedence = "slangpy", 30
 
     def key(self, value: Any) -> Hashable:
         return ("slangpy", value.dtype.full_name, telling(value.shape.as_tuple()), value.grad_in is not None)
@@ -43,6 +40,38 @@ class SlangpyMarshal:
 
     def place(self, value: Any, type: Type, device: Device) -> Tensor:
         return adopt(value, device)
+
+    def memory(self, value: Any, device: Device, element: Element) -> Tensor:
+        return adopt(value, device)
+
+    def make(self, device: Device, shape: tuple[int, ...], element: Element, args: Sequence[Any]) -> spy.Tensor | None:
+        """A new slangpy tensor; ``None`` for a result without axes, which slangpy's tensors cannot be.
+
+        Raises:
+            UnsupportedArgumentError: for a struct that the program of the arguments does not know, and for no elements at all.
+        """
+        if not shape:
+            return None
+        if 0 in shape:
+            raise UnsupportedArgumentError(
+                "slangpy has no tensors without elements", saw=shape, hint="return it as a Tensor: _result='tensor'"
+            )
+        like = next((a for a in args if isinstance(a, spy.Tensor)), None)
+        dtype: Any = element.type.name
+        if like is not None:
+            dtype = like.dtype.program.find_type_by_name(element.type.name)
+            if dtype is None and like.dtype.full_name == element.type.name:
+                dtype = like.dtype
+        if dtype is None or (like is None and element.dtype.names is not None):
+            raise UnsupportedArgumentError(
+                f"slangpy does not know {element.type} here", saw=element.type, hint="return it as a Tensor: _result='tensor'"
+            )
+        device.queue.share()
+        return spy.Tensor.empty(device.raw, shape, dtype)  # pyright: ignore[reportArgumentType]
+
+    def hand_out(self, tensor: Tensor) -> Any:
+        """A result without axes, which slangpy's own calls return as a number or array too."""
+        return as_vector(tensor)
 
 
 def adopt(value: Any, device: Device) -> Tensor:
@@ -98,68 +127,69 @@ def element_named(name: str, stride: int, fields: frozenset[str] = frozenset()) 
     return found[0]
 
 
-class SlangpyResults:
-    """slangpy's tensors as results: made by slangpy, written by the kernel."""
-
-    @staticmethod
-    def make(device: Device, shape: tuple[int, ...], element: Element, args: Sequence[Any]) -> spy.Tensor | None:
-        """A new slangpy tensor; ``None`` for a result without axes, which slangpy's tensors cannot be.
-
-        Raises:
-            UnsupportedArgumentError: for a struct that the program of the arguments does not know, and for no elements at all.
-        """
-        if not shape:
-            return None
-        if 0 in shape:
-            raise UnsupportedArgumentError(
-                "slangpy has no tensors without elements", saw=shape, hint="return it as a Tensor: _result='tensor'"
-            )
-        like = next((a for a in args if isinstance(a, spy.Tensor)), None)
-        dtype: Any = element.type.name
-        if like is not None:
-            dtype = like.dtype.program.find_type_by_name(element.type.name)
-            if dtype is None and like.dtype.full_name == element.type.name:
-                dtype = like.dtype
-        if dtype is None or (like is None and element.dtype.names is not None):
-            raise UnsupportedArgumentError(
-                f"slangpy does not know {element.type} here", saw=element.type, hint="return it as a Tensor: _result='tensor'"
-            )
-        device.queue.share()
-        return spy.Tensor.empty(device.raw, shape, dtype)  # pyright: ignore[reportArgumentType]
-
-    @staticmethod
-    def target(given: Any, device: Device, name: str) -> Tensor:
-        """The memory of a destination."""
-        return adopt(given, device)
-
-
 class DLPackMarshal:
     """Any array with ``__dlpack__`` in memory of the host: read as NumPy reads it. In CUDA memory: passed as it lies."""
 
     returns = "numpy"
     _numpy = NumPyMarshal()
 
+    def on_host(self, value: Any) -> bool:
+        return dlpack_place(value) == CPU
+
     def key(self, value: Any) -> Hashable:
-        if dlpack_place(value) != CPU:
-            return ("cuda", _cuda_dtype(value), telling(tuple(value.shape)))
-        return ("dlpack", self._numpy.key(host_view_of(value)))
+        if self.on_host(value):
+            return ("dlpack", self._numpy.key(host_view_of(value)))
+        return ("cuda", _cuda_dtype(value), telling(tuple(value.shape)))
 
     def describe(self, value: Any) -> Description:
-        if dlpack_place(value) != CPU:
-            return Description(scalar_type(_cuda_dtype(value)), telling(tuple(value.shape)), "Tensor")
-        return self._numpy.describe(host_view_of(value))
+        if self.on_host(value):
+            return self._numpy.describe(host_view_of(value))
+        return Description(scalar_type(_cuda_dtype(value)), telling(tuple(value.shape)), "Tensor")
 
     def place(self, value: Any, type: Type, device: Device) -> Tensor:
-        if dlpack_place(value) != CPU:
-            check_features(type, device)
-            return from_cuda(Tensor, device, value)
-        return self._numpy.place(host_view_of(value), type, device)
+        if self.on_host(value):
+            return self._numpy.place(host_view_of(value), type, device)
+        check_features(type, device)
+        wait_for(self.stream(value))
+        return from_cuda(Tensor, device, value)
+
+    def array(self, value: Any) -> Array:
+        return host_view_of(value)
+
+    def stream(self, value: Any) -> Stream | None:
+        """JAX's computation of an array, or the current stream of its package, as CuPy has one."""
+        if self.on_host(value):
+            return None
+        if hasattr(value, "block_until_ready"):
+            return _Ready(value)
+        package: Any = sys.modules.get(type(value).__module__.partition(".")[0])
+        current = getattr(getattr(package, "cuda", None), "get_current_stream", None)
+        return None if current is None else current()
 
 
 class CudaMarshal(DLPackMarshal):
     """Arrays that are in CUDA memory always, such as CuPy's."""
 
     returns = "tensor"
+
+    def on_host(self, value: Any) -> bool:
+        return False
+
+
+class _Ready:
+    """What JAX still computes of an array."""
+
+    def __init__(self, array: Any):
+        self._array = array
+
+    def synchronize(self) -> None:
+        self._array.block_until_ready()
+
+
+def wait_for(stream: Stream | None) -> None:
+    """Waits until another framework has done its work with an array that is about to be read or written."""
+    if stream is not None:
+        stream.synchronize()
 
 
 def _cuda_dtype(value: Any) -> np.dtype[Any]:

@@ -21,6 +21,7 @@ class GridMarshal:
     """`fusepy.grid`: supplies ``int``, ``int2``, ``int3`` or ``int4`` coordinates, the last dimension as ``.x``."""
 
     returns = "tensor"
+    extents = attrgetter("shape")
 
     def key(self, value: Grid) -> Hashable:
         return ("grid", len(value.shape), any(value.open))  # where nothing else has extents, an open one takes the result's

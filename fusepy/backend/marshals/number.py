@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert, from_storage, storage
+from fusepy.backend.marshals.array import as_list
 from fusepy.backend.marshals.base import Description
 from fusepy.errors import RangeError
 from fusepy.ir.types import BOOL, FLOAT, INT, Type
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+    from fusepy.backend.memory.tensor import Tensor
 
 INT64 = Type.parse("int64_t")
 UINT64 = Type.parse("uint64_t")
 
 
 class NumberMarshal:
-    """``bool``, ``int``, ``float`` and NumPy's scalars. They are weak: Slang decides what they become."""
+    """``bool``, ``int`` and ``float``. They are weak: Slang decides what they become."""
 
-    returns = "scalar"
+    returns, precedence, number, put_off = "scalar", 70, True, True
 
     def __init__(self, type: Type):
         self.type = type
@@ -37,6 +39,15 @@ class NumberMarshal:
 
     def place(self, value: Any, type: Type, device: Device) -> Any:
         return cast_number(value, type)
+
+    def extents(self, value: Any) -> tuple[int, ...]:
+        return ()
+
+    def direct(self, value: Any, type: Type) -> bool:
+        return not is_cast(value, type)
+
+    def hand_out(self, tensor: Tensor) -> Any:
+        return as_list(tensor)
 
 
 class IntMarshal(NumberMarshal):

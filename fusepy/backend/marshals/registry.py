@@ -1,21 +1,21 @@
-"""Argument kinds by Python type, and the ways that kernels reach them.
+"""All kinds of Python values, by class, and the ways that kernels reach them.
 
-`fusepy.register` adds a kind: an object with the methods of `Marshal` for a Python type. What it places on the device is one of
-the containers below, so most kinds need no Slang of their own.
+`register_kind` adds one. What a kind places on the device is one of the containers below, so most need no Slang of their own.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import slangpy as spy
 from slangpy.slangpy import Shape as SlangpyShape
 
 from fusepy.backend.emit.operand import Access
-from fusepy.backend.marshals.array import ListMarshal, NumPyMarshal, TensorMarshal
-from fusepy.backend.marshals.base import Marshal
-from fusepy.backend.marshals.foreign import CudaMarshal, DLPackMarshal, SlangpyMarshal, slangpy_tensor_class
+from fusepy.backend.marshals.array import ListMarshal, MaskedMarshal, NumPyMarshal, TensorMarshal, TupleMarshal
+from fusepy.backend.marshals.base import Marshal, ResultKind, ValueKind, kind_of_marshal
+from fusepy.backend.marshals.foreign import CudaMarshal, DLPackMarshal, SlangpyMarshal
 from fusepy.backend.marshals.generators import CallId, Grid, Linspace, RandFloat, Shape, ThreadId, WangHash
 from fusepy.backend.marshals.grid import GridAccess, GridMarshal, LinspaceAccess, LinspaceMarshal, RangeMarshal, ShapeMarshal
 from fusepy.backend.marshals.memory import MemoryAccess
@@ -31,20 +31,24 @@ from fusepy.backend.marshals.resource import (
 )
 from fusepy.backend.marshals.texture import CubeAccess, TextureAccess, TextureMarshal
 from fusepy.backend.marshals.thread import CallIdAccess, GeneratorMarshal, RandFloatAccess, ThreadIdAccess, WangHashAccess
-from fusepy.backend.marshals.torch import TorchMarshal, is_class
+from fusepy.backend.marshals.torch import TorchMarshal
 from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
-from fusepy.backend.memory.host_arrays import mask_error
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.torch import is_torch
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE, TEXTURES
 from fusepy.ir.types import BOOL, FLOAT, INT, UINT, Type
 
-MARSHALS: dict[type, Marshal] = {
+_MARSHALS: dict[type, Marshal] = {
     Tensor: TensorMarshal(),
     np.ndarray: NumPyMarshal(),
-    slangpy_tensor_class(): SlangpyMarshal(),
+    spy.Tensor: SlangpyMarshal(),
     list: ListMarshal(),
-    tuple: ListMarshal(),
+    float: NumberMarshal(FLOAT),
+    int: IntMarshal(INT),
+    bool: NumberMarshal(BOOL),
+    tuple: TupleMarshal(),
+    np.ma.MaskedArray: MaskedMarshal(),
     Grid: GridMarshal(),
     Shape: ShapeMarshal(),
     SlangpyShape: ShapeMarshal(),
@@ -61,9 +65,6 @@ MARSHALS: dict[type, Marshal] = {
     spy.Buffer: BufferMarshal(),
     spy.AccelerationStructure: AccelerationStructureMarshal(),
     spy.DescriptorHandle: HandleMarshal(),
-    float: NumberMarshal(FLOAT),
-    int: IntMarshal(INT),
-    bool: NumberMarshal(BOOL),
     **{t: NumPyScalarMarshal(t) for t in (np.bool_, np.float16, np.float32, np.float64)},
     **{getattr(np, f"{u}int{n}"): NumPyScalarMarshal(f"{u}int{n}") for u in ("", "u") for n in (8, 16, 32, 64)},
     **MATH_MARSHALS,
@@ -94,22 +95,60 @@ ACCESSES: dict[str, Access] = {
 }
 
 
-def marshal_of(value: Any) -> Marshal:
-    """The marshal of a value's class, or of the first of its bases that has one.
+def _dlpack(cls: type[Any]) -> bool:
+    return hasattr(cls, "__dlpack__") and cls.__module__.partition(".")[0] != "cupy"
+
+
+def _cuda(cls: type[Any]) -> bool:
+    return hasattr(cls, "__cuda_array_interface__")
+
+
+# results that no class of arguments has: what goes into textures, with what else a call returns beside it
+RESULTS: dict[str, ResultKind] = {"texture": ResultKind("texture", 100, TensorMarshal().hand_out)}
+_ours: set[str] = set()  # words of results that no marshal of a user can have
+KINDS: dict[type, ValueKind] = {}
+_found: dict[type, ValueKind | None] = {}  # the same for all classes that were asked for, those without a kind too
+
+
+def register_kind(cls: type, marshal: Marshal) -> None:
+    """Makes `marshal` the kind of a class and of the classes that derive from it.
+
+    Raises:
+        ArgumentError: for what is no marshal.
+    """
+    KINDS[cls] = kind_of_marshal(marshal, RESULTS, _ours)
+    _found.clear()
+
+
+for _cls, _marshal in _MARSHALS.items():
+    register_kind(_cls, _marshal)
+# classes of packages that fusepy does not import, known by what they have
+_FRAMEWORKS: list[tuple[Callable[[type[Any]], bool], ValueKind]] = [
+    (is_torch, kind_of_marshal(TorchMarshal(), RESULTS)),
+    (_dlpack, kind_of_marshal(DLPackMarshal(), RESULTS)),
+    (_cuda, kind_of_marshal(CudaMarshal(), RESULTS)),
+]
+_ours.update(RESULTS)
+
+
+def kind_of_class(cls: Any) -> ValueKind | None:
+    """The kind of a class, or of the first of its bases that has one; ``None`` if there is none."""
+    try:
+        return _found[cls]
+    except KeyError:
+        kinds = [*(KINDS[base] for base in cls.__mro__ if base in KINDS), *(kind for knows, kind in _FRAMEWORKS if knows(cls))]
+        found = _found[cls] = kinds[0] if kinds else None
+        return found
+
+
+def kind_of_value(value: Any) -> ValueKind:
+    """The kind of a value.
 
     Raises:
         UnsupportedArgumentError: if there is none.
     """
-    if isinstance(value, np.ma.MaskedArray):
-        raise mask_error(value)
-    for cls in type(value).__mro__:
-        found = MARSHALS.get(cls)
-        if found is not None:
-            MARSHALS[type(value)] = found
-            return found
-    found = _of_framework(cast("type[Any]", type(value)))
+    found = kind_of_class(value.__class__)
     if found is not None:
-        MARSHALS[type(value)] = found
         return found
     raise UnsupportedArgumentError(
         f"a {type(value).__name__} cannot be passed to Slang",
@@ -123,10 +162,16 @@ def marshal_of(value: Any) -> Marshal:
     )
 
 
-def _of_framework(cls: type[Any]) -> Marshal | None:
-    """The marshal of another framework's arrays."""
-    if is_class(cls):
-        return TorchMarshal()
-    if hasattr(cls, "__dlpack__") and cls.__module__.partition(".")[0] != "cupy":
-        return DLPackMarshal()
-    return CudaMarshal() if hasattr(cls, "__cuda_array_interface__") else None
+def extents_of(value: Any) -> tuple[int, ...]:
+    """The shape that an argument, or what was placed for it, has on the device."""
+    found = _found.get(value.__class__) or kind_of_class(value.__class__)
+    return np.shape(value) if found is None else found.extents(value)
+
+
+def waits(values: Iterable[Any]) -> bool:
+    """Whether another framework works on one of these values in an order of its own."""
+    for value in values:
+        kind = _found.get(value.__class__)
+        if kind is not None and kind.stream is not None and kind.stream(value) is not None:
+            return True
+    return False

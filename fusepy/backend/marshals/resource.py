@@ -96,13 +96,11 @@ class BufferMarshal:
         check_device(value, "buffer", device)
         return Bound(value, ())
 
-
-def is_buffer(value: Any) -> bool:
-    """Whether a value is a buffer of the graphics layer."""
-    return isinstance(value, spy.Buffer)
+    def memory(self, value: spy.Buffer, device: Device, element: Element) -> Tensor:
+        return adopt_buffer(value, element, device, writes=True)
 
 
-def adopt_buffer(value: spy.Buffer, element: Element, device: Device, what: str, writes: bool = False) -> Tensor:
+def adopt_buffer(value: spy.Buffer, element: Element, device: Device, writes: bool = False) -> Tensor:
     """The memory of a buffer as a tensor of its elements, as many as it has room for.
 
     Raises:
@@ -111,12 +109,12 @@ def adopt_buffer(value: spy.Buffer, element: Element, device: Device, what: str,
     """
     check_device(value, "buffer", device)
     if value.struct_size != element.nbytes:
-        raise wrong_size(what, value.struct_size, element.type, element.nbytes, writes)
+        raise wrong_size(value.struct_size, element.type, element.nbytes, writes)
     flags = spy.BufferUsage
     needed = flags.unordered_access if writes else flags.unordered_access | flags.shader_resource
     if not value.desc.usage & needed:
         raise UnsupportedArgumentError(
-            f"{what}: a buffer that kernels cannot {'write to' if writes else 'read'}",
+            f"a buffer that kernels cannot {'write to' if writes else 'read'}",
             saw=" | ".join(name for name, flag in flags.__members__.items() if flag and flag & value.desc.usage) or "no usage",
             expected="unordered_access" if writes else "shader_resource or unordered_access",
             hint="create it with usage=BufferUsage.unordered_access | …",
@@ -127,12 +125,12 @@ def adopt_buffer(value: spy.Buffer, element: Element, device: Device, what: str,
     return Tensor(device, element, (value.size // element.nbytes,), block=block)
 
 
-def wrong_size(what: str, size: int, type: Type, stride: int, writes: bool = False) -> UnsupportedArgumentError:
+def wrong_size(size: int, type: Type, stride: int, writes: bool = False) -> UnsupportedArgumentError:
     """The error for a buffer whose elements are not as large as those of `type`."""
     return UnsupportedArgumentError(
-        f"{what}: a buffer with elements of {size} bytes holds no {type}, which takes {stride}"
+        f"a buffer with elements of {size} bytes holds no {type}, which takes {stride}"
         if size
-        else f"{what}: a buffer that does not say how large its elements are holds no {type}, which takes {stride}",
+        else f"a buffer that does not say how large its elements are holds no {type}, which takes {stride}",
         saw=f"struct_size={size}",
         expected=f"struct_size={stride}",
         hint=f"create it with struct_size={stride}" + ("" if writes else ", or pass it to a parameter that takes a whole buffer"),

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import slangpy as spy
 
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert, from_storage, join, storage
+from fusepy.backend.marshals.array import as_list
 from fusepy.backend.marshals.base import Description, Marshal
 from fusepy.backend.marshals.constant import Components, check_features
-from fusepy.backend.marshals.number import NumberMarshal
 from fusepy.ir.types import FLOAT, Kind, Type
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+    from fusepy.backend.memory.tensor import Tensor
 
 Read = Callable[[Any], tuple[Any, ...]]
 
@@ -23,7 +24,7 @@ Read = Callable[[Any], tuple[Any, ...]]
 class VectorMarshal:
     """One of slangpy's math types. Its type is not weak: a ``float3`` is no ``half3``."""
 
-    returns = "vector"
+    returns, precedence, named, put_off = "vector", 60, False, True
 
     def __init__(self, type: Type, read: Read):
         self._description = Description(type, (), "Uniform")
@@ -39,12 +40,25 @@ class VectorMarshal:
         check_features(type, device)
         return Components(self._read(value))
 
+    def hand_out(self, tensor: Tensor) -> Any:
+        return as_vector(tensor)
 
-class HalfMarshal(NumberMarshal):
+
+def as_vector(tensor: Tensor) -> Any:
+    """A result as an array, which slangpy's vectors become; a single number as a number."""
+    return tensor.to_numpy() if tensor.shape or tensor.element.shape else as_list(tensor)
+
+
+class HalfMarshal:
     """slangpy's ``float16_t``: the Python float of the same value. Its key is its own, since it is placed otherwise."""
+
+    returns = "scalar"
 
     def key(self, value: Any) -> Hashable:
         return "float16_t"
+
+    def describe(self, value: Any) -> Description:
+        return Description(FLOAT, (), "", weak=True)
 
     def place(self, value: Any, type: Type, device: Device) -> float:
         return float(value)
@@ -113,6 +127,6 @@ def _read_of(type: Type) -> Read:
 
 
 MATH_MARSHALS: dict[type, Marshal] = {
-    spy.math.float16_t: HalfMarshal(FLOAT),
+    spy.math.float16_t: HalfMarshal(),
     **{cls: VectorMarshal(type, _read_of(type)) for cls, type in MATH_TYPES.items()},
 }

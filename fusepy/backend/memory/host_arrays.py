@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from fusepy.errors import FusepyError, GradientError, RangeError, ShapeError, UnsupportedArgumentError
+from fusepy.backend.torch import check_gradient, is_torch
+from fusepy.errors import FusepyError, RangeError, ShapeError, UnsupportedArgumentError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _WHOLE = {bool, int, float, np.ndarray, *np.sctypeDict.values()}  # classes that hold neither
-
-
-def is_torch(cls: type[Any]) -> bool:
-    """Whether a class is torch's ``Tensor`` or derives from it; a class of torch is known without importing it."""
-    torch = sys.modules.get("torch")
-    return torch is not None and issubclass(cls, getattr(torch, "Tensor", ()))
-
-
-def has_gradient(tensor: Any) -> bool:
-    """Whether torch records what is done with one of its tensors, in order to differentiate it."""
-    return tensor.requires_grad and sys.modules["torch"].is_grad_enabled()
-
-
-def gradient_error(tensor: Any) -> GradientError:
-    """The error for a torch tensor whose gradient would end here."""
-    return GradientError(
-        "a torch tensor that requires gradients, which fusepy does not compute yet",
-        saw=f"requires_grad=True, {tensor.dtype}{list(tensor.shape)}",
-        hint="pass t.detach(), or call under torch.no_grad(); the results have no gradient then",
-    )
 
 
 def mask_error(array: Any) -> FusepyError:
@@ -55,8 +35,8 @@ def refuse_loss(value: Any) -> None:
         return
     if issubclass(cls, np.ma.MaskedArray):
         raise mask_error(value)
-    if is_torch(cls) and has_gradient(value):
-        raise gradient_error(value)
+    if is_torch(cls):
+        check_gradient(value)
     if issubclass(cls, (list, tuple)):
         items = cast("Sequence[Any]", value)
         if not _WHOLE.issuperset(map(type, items)):

@@ -9,7 +9,6 @@ Once memory has been handed out, somebody else may read it at any time, so the d
 from __future__ import annotations
 
 import ctypes
-import importlib
 from typing import Any, cast
 
 import numpy as np
@@ -19,7 +18,7 @@ from fusepy.backend.memory.foreign_block import HostMemory
 from fusepy.backend.memory.foreign_memory import CPU, CUDA
 from fusepy.backend.memory.pending import before_write
 from fusepy.backend.memory.storage import Storage
-from fusepy.errors import ExportError, MissingPackageError, UnsupportedArgumentError
+from fusepy.errors import ExportError
 from fusepy.ir.strides import contiguous_strides
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -143,27 +142,6 @@ def cuda_array_interface(tensor: Storage) -> dict[str, Any]:
     interface = _interface(tensor)
     _publish(tensor)
     return interface
-
-
-def to_torch(tensor: Storage) -> Any:
-    """See `Tensor.torch`."""
-    try:
-        torch = importlib.import_module("torch")
-    except ImportError as error:
-        raise MissingPackageError(
-            "torch is not installed", saw=error, hint="install it with: pip install 'fusepy-slang[torch]'"
-        ) from None
-    element = tensor.element
-    if element.dtype.names is not None:
-        raise UnsupportedArgumentError(
-            f"torch has no dtype for {tensor.dtype}", saw=tensor.dtype, expected="numbers", hint="convert its fields one by one"
-        )
-    sharable = element.stored == element.dtype and all(s >= 0 for s in tensor.strides)
-    if sharable and tensor.device.transfer.host_addressable:
-        return torch.from_numpy(host_array(tensor))
-    if sharable and tensor.device.shares_cuda:
-        return torch.as_tensor(tensor, device="cuda")
-    return torch.from_numpy(to_numpy(tensor))
 
 
 def buffer(tensor: Storage) -> Any:

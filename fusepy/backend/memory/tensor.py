@@ -19,6 +19,7 @@ from fusepy.backend.memory.cursor import BufferCursor
 from fusepy.backend.memory.element import element_of
 from fusepy.backend.memory.pending import PENDING, before_write
 from fusepy.backend.memory.storage import Storage
+from fusepy.backend.torch import as_torch
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import FLOAT, INT
@@ -343,7 +344,7 @@ class Tensor(Storage):
             MissingPackageError: if torch is not installed.
             UnsupportedArgumentError: for structs.
         """
-        return sharing.to_torch(self)
+        return as_torch(self)
 
     def __dlpack__(self, **options: Any) -> Any:
         return sharing.dlpack(self, **options)

@@ -1,0 +1,74 @@
+"""torch itself, which fusepy never imports unasked: its class, its gradients, its CUDA context, and tensors made by it.
+
+Nothing else below `backend.marshals.torch` knows torch. A class of torch is known once somebody has imported it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+from fusepy.errors import GradientError, MissingPackageError, UnsupportedArgumentError
+
+
+def need_torch() -> Any:
+    """torch itself, imported now if nobody has.
+
+    Raises:
+        MissingPackageError: if it is not installed.
+    """
+    try:
+        return importlib.import_module("torch")
+    except ImportError as error:
+        raise MissingPackageError(
+            "torch is not installed", saw=error, hint="install it with: pip install 'fusepy-slang[torch]'"
+        ) from None
+
+
+def is_torch(cls: type[Any]) -> bool:
+    """Whether a class is torch's ``Tensor`` or derives from it."""
+    torch = sys.modules.get("torch")
+    return torch is not None and issubclass(cls, getattr(torch, "Tensor", ()))
+
+
+def make_context_current() -> bool:
+    """Makes torch's CUDA context that of this thread; false where torch has made none."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return False
+    torch.cuda.current_stream().synchronize()
+    return True
+
+
+def check_gradient(tensor: Any) -> None:
+    """Raises `GradientError` if torch records what is done with one of its tensors, in order to differentiate it."""
+    if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
+        raise GradientError(
+            "a torch tensor that requires gradients, which fusepy does not compute yet",
+            saw=f"requires_grad=True, {tensor.dtype}{list(tensor.shape)}",
+            hint="pass t.detach(), or call under torch.no_grad(); the results have no gradient then",
+        )
+
+
+def check_numbers(tensor: Any) -> None:
+    """Raises `UnsupportedArgumentError` for a tensor of fusepy's that holds structs."""
+    if tensor.element.dtype.names is not None:
+        raise UnsupportedArgumentError(
+            f"torch has no dtype for {tensor.dtype}",
+            saw=tensor.dtype,
+            expected="numbers",
+            hint="return it as 'tensor' or 'numpy', and convert its fields one by one",
+        )
+
+
+def as_torch(tensor: Any) -> Any:
+    """A tensor of fusepy's as one of torch: in the same memory where torch can reach it, else a copy on the CPU."""
+    torch = need_torch()
+    check_numbers(tensor)
+    sharable = tensor.element.stored == tensor.element.dtype and all(s >= 0 for s in tensor.strides)
+    if sharable and tensor.device.transfer.host_addressable:
+        return torch.from_dlpack(tensor)
+    if sharable and tensor.device.shares_cuda:
+        return torch.as_tensor(tensor, device="cuda")
+    return torch.from_numpy(tensor.to_numpy())
