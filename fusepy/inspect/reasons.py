@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.effects import is_pure, writes_array
-from fusepy.passes.levels import reads_whole
-from fusepy.passes.partition import PRICE, Part, Partition, base, partition
+from fusepy.passes.partition.levels import reads_whole
+from fusepy.passes.partition.partition import partition
+from fusepy.passes.partition.parts import PRICE, Part, Partition, base
 
 # all that is said of neighbours: why they are in one kernel or in two, and the smallest edit that would fuse them
 WAYS: dict[str, tuple[str, str]] = {

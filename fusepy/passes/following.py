@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Value
-from fusepy.passes.levels import reads_whole
+from fusepy.passes.partition.levels import reads_whole
 
 Dims = tuple[int, ...]
 Near = frozenset[tuple[Value, Dims]]  # values with extents, and the dimensions of the grid that their axes run along

@@ -16,7 +16,8 @@ from fusepy.ir.types import Kind, Type
 from fusepy.passes.base import Pass
 from fusepy.passes.effects import check_writes, is_pure
 from fusepy.passes.following import Near, mapped, near_operands
-from fusepy.passes.partition import Part, Partition, base, partition
+from fusepy.passes.partition.partition import partition
+from fusepy.passes.partition.parts import Part, Partition, base
 from fusepy.passes.regions import RegionBuilder
 
 

@@ -15,7 +15,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.region import RegionSpec, ResultSpec
 from fusepy.ir.types import Type
 from fusepy.passes.following import Dims, Following, Near, Way, all_leaves, dims_of, mapped, near_operands
-from fusepy.passes.levels import reads_whole, spread_values
+from fusepy.passes.partition.levels import reads_whole, spread_values
 
 
 class RegionBuilder:

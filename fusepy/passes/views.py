@@ -13,7 +13,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.base import Pass
 from fusepy.passes.effects import is_pure
-from fusepy.passes.levels import reads_whole, spread_values
+from fusepy.passes.partition.levels import reads_whole, spread_values
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import BUFFER, MEMORY, is_spread
+from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.types import Kind
 from fusepy.passes.effects import is_pure, may_share, writes_array, written_arrays
+from fusepy.passes.partition.order import WriteOrder
 
 Leaves = frozenset[tuple[Value, tuple[int, ...]]]
 WHOLE = (Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)
@@ -75,7 +76,7 @@ class Levels:
         self.foldings: list[Folding] = []
         self.spread = spread_values(graph)
         self.writers: list[Node] = []  # of arrays, in order
-        self._order = _Order()
+        self._order = WriteOrder()
         self._leaves: dict[Value, Leaves] = {}
         for node in graph.nodes:
             self._visit(node)
@@ -211,57 +212,6 @@ class Levels:
 
 def _covered(leaves: Leaves) -> set[int]:
     return {d for _, along in leaves for d in along}
-
-
-class _Order:
-    """What must stay in order: nodes that write memory, among each other and against those that read it.
-
-    Which arrays share memory is known when they are passed, so a node that writes an array comes after whatever read memory
-    before it that may be the same, and before whatever does so later. Calls that act otherwise (through a pointer, on a global)
-    stay in order.
-    """
-
-    def __init__(self) -> None:
-        self.acted = 0  # the level of the last node that acted
-        self.wrote: dict[Value, int] = {}  # arrays that were written, with the level of the last node that did it
-        self.read: dict[Value, int] = {}  # what memory was read, with the deepest level of that
-        self.pointed: dict[Value, int] = {}  # arrays that were passed as pointers, with the level of that
-        self.loaded: dict[Value, int] = {}  # arrays whose elements were read
-
-    def before(self, node: Node) -> int:
-        """The level that `node` must have at least."""
-        level = 0
-        if self.wrote:
-            read = list(filter(_in_memory, node.operands))
-            level = max((at + 1 for w, at in self.wrote.items() for v in read if may_share(v, w)), default=0)
-        if not is_pure(node):
-            level = max([level, self.acted, *(at + 1 for at in self.wrote.values())])
-            written = written_arrays(node)
-            level = max([level, *(at for v, at in self.read.items() for w in written if may_share(v, w))])
-        for value, map in zip(node.operands, node.maps):
-            other = self.loaded if _points(map, value) else self.pointed
-            if value in other and value.container:
-                level = max(level, other[value] + 1)
-        return level
-
-    def add(self, node: Node, level: int) -> None:
-        for value in filter(_in_memory, node.operands):
-            self.read[value] = max(self.read.get(value, 0), level)
-        if not is_pure(node):
-            self.acted = level
-        self.wrote.update(dict.fromkeys(written_arrays(node), level))
-        for value, map in zip(node.operands, node.maps):
-            if value.container in MEMORY:
-                into = self.pointed if _points(map, value) else self.loaded
-                into[value] = max(into.get(value, 0), level)
-
-
-def _points(map: ArgMap, value: Value) -> bool:
-    return (map.type or value.type).kind is Kind.POINTER
-
-
-def _in_memory(value: Value) -> bool:
-    return value.container in (*MEMORY, BUFFER)
 
 
 def spread_values(graph: Graph) -> set[Value]:

@@ -1,0 +1,135 @@
+"""`Draft`: the parts of a program so far, and where each stored value has its home."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.passes.effects import is_pure, writes_array
+from fusepy.passes.partition.levels import Folding, Leaves, Levels, reads_whole
+from fusepy.passes.partition.parts import Part
+
+
+class Draft:
+    """A partition while it is made.
+
+    Attributes:
+        parts: those so far, with one for the reductions over each grid from the beginning: whatever comes later may join them.
+        home: the part that stores a value.
+        position: where a value stands in the graph.
+    """
+
+    def __init__(self, graph: Graph, separate: bool):
+        self.levels = Levels(graph, separate)
+        self.home: dict[Value, Part] = {}
+        self.position = {v: i for i, v in enumerate(graph.values())}
+        self.folding: dict[Folding, Part] = {f: Part(f.level, folding=f) for f in self.levels.foldings}
+        self.parts: list[Part] = [*self.folding.values()]
+        self._cones: dict[Part, set[Value]] = {}
+
+    # ---- putting values into parts ------------------------------------------------------------------------------
+
+    def new(self, level: int) -> Part:
+        self.parts.append(Part(level))
+        return self.parts[-1]
+
+    def plain(self, level: int) -> Part:
+        """The part for whatever is computed element by element at a level."""
+        found = [p for p in self.parts if p.level == level and p.folding is None and not p.alone]
+        return found[0] if found else self.new(level)
+
+    def act(self, node: Node) -> None:
+        """Puts a node that acts into a part; its results are stored there, since it must not run twice."""
+        level = self.levels.place[node]
+        part = self.new(level) if writes_array(node) else self.plain(level)
+        part.effects[node] = None
+        for value in node.results:
+            if any(self.levels.place[n] > level for n in self.levels.readers.get(value, ())):
+                self.put(value, part)
+
+    def store(self, value: Value, last: bool = False) -> None:
+        """Makes sure that a part stores `value`.
+
+        Args:
+            last: whether no other kernel reads it, so that a later one may compute it.
+        """
+        if value in self.home:
+            return
+        folding = self.levels.folding.get(value)
+        if folding is None:
+            self.put(value, self._part_for(value, last))
+        else:
+            self.home[value] = self.folding[folding]
+            self.folding[folding].after.append(value)
+
+    def put(self, value: Value, part: Part) -> None:
+        part.stored.append(value)
+        self.home[value] = part
+        if part in self._cones:
+            self.cone([value], self._cones[part])
+
+    def _part_for(self, value: Value, last: bool) -> Part:
+        """A part that can store `value`: one that reduces the same grid, its producer's, or one for elements at its level."""
+        level = self.levels.level[value]
+        node = self.levels.producer.get(value)
+        if node is not None and not is_pure(node):
+            return next(p for p in self.parts if node in p.effects)
+        reducing = self.reducing(value, level)
+        if reducing is not None:
+            return reducing
+        if last and not self.levels.writers:
+            found = [p for p in self.parts if p.level >= level and p.folding is None and not p.alone]
+            if found:
+                return min(found, key=lambda p: p.level)
+        return self.plain(level)
+
+    def reducing(self, value: Value, level: int) -> Part | None:
+        """The part of a level that reduces over the grid of `value`, if this is computed."""
+        if value not in self.levels.producer:
+            return None
+        leaves = self.levels.leaves(value)
+        return next((p for p in self.parts if p.level == level and self._shares_grid(p.folding, value, leaves)), None)
+
+    def _shares_grid(self, folding: Folding | None, value: Value, leaves: Leaves) -> bool:
+        return folding is not None and value.rank == folding.rank and self.levels.share_grid(folding.leaves, leaves)
+
+    # ---- what a part computes -----------------------------------------------------------------------------------
+
+    def roots(self, part: Part) -> Iterator[Value]:
+        """The values from which everything in a part is reached."""
+        yield from part.stored
+        for node in part.effects:
+            yield from (v for v, m in zip(node.operands, node.maps) if not reads_whole(m, v))
+        for node in part.folding.nodes if part.folding is not None else ():
+            yield node.operands[0]
+        yield from part.after
+
+    def cone(self, values: Iterable[Value], found: set[Value] | None = None) -> set[Value]:
+        """Everything that is computed element by element for `values`, down to what lies in memory for certain.
+
+        What is `found` already is added to, and not gone through again.
+        """
+        found = set() if found is None else found
+        stack: list[Value] = []
+        for value in values:
+            found.add(value)
+            stack += self.inputs(value)
+        while stack:
+            value = stack.pop()
+            if value not in found:
+                found.add(value)
+                stack += () if value in self.home else self.inputs(value)
+        return found
+
+    def cone_of(self, part: Part) -> set[Value]:
+        found = self._cones.get(part)
+        if found is None:
+            found = self._cones[part] = self.cone(self.roots(part))
+        return found
+
+    def inputs(self, value: Value) -> list[Value]:
+        """What `value` is computed from element by element in the kernel that computes it."""
+        node = self.levels.producer.get(value)
+        if node is None or value in self.levels.folding:
+            return []
+        return [v for v, m in zip(node.operands, node.maps) if not reads_whole(m, v)]

@@ -1,0 +1,60 @@
+"""`WriteOrder`: nodes that write memory stay in order, among each other and against those that read it."""
+
+from __future__ import annotations
+
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.containers import BUFFER, MEMORY
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.types import Kind
+from fusepy.passes.effects import is_pure, may_share, written_arrays
+
+
+class WriteOrder:
+    """The nodes so far that write memory, and those that read it.
+
+    Which arrays share memory is known when they are passed, so a node that writes an array comes after whatever read memory
+    before it that may be the same, and before whatever does so later. Calls that act otherwise (through a pointer, on a global)
+    stay in order.
+    """
+
+    def __init__(self) -> None:
+        self.acted = 0  # the level of the last node that acted
+        self.wrote: dict[Value, int] = {}  # arrays that were written, with the level of the last node that did it
+        self.read: dict[Value, int] = {}  # what memory was read, with the deepest level of that
+        self.pointed: dict[Value, int] = {}  # arrays that were passed as pointers, with the level of that
+        self.loaded: dict[Value, int] = {}  # arrays whose elements were read
+
+    def before(self, node: Node) -> int:
+        """The level that `node` must have at least."""
+        level = 0
+        if self.wrote:
+            read = list(filter(_in_memory, node.operands))
+            level = max((at + 1 for w, at in self.wrote.items() for v in read if may_share(v, w)), default=0)
+        if not is_pure(node):
+            level = max([level, self.acted, *(at + 1 for at in self.wrote.values())])
+            written = written_arrays(node)
+            level = max([level, *(at for v, at in self.read.items() for w in written if may_share(v, w))])
+        for value, map in zip(node.operands, node.maps):
+            other = self.loaded if _points(map, value) else self.pointed
+            if value in other and value.container:
+                level = max(level, other[value] + 1)
+        return level
+
+    def add(self, node: Node, level: int) -> None:
+        for value in filter(_in_memory, node.operands):
+            self.read[value] = max(self.read.get(value, 0), level)
+        if not is_pure(node):
+            self.acted = level
+        self.wrote.update(dict.fromkeys(written_arrays(node), level))
+        for value, map in zip(node.operands, node.maps):
+            if value.container in MEMORY:
+                into = self.pointed if _points(map, value) else self.loaded
+                into[value] = max(into.get(value, 0), level)
+
+
+def _points(map: ArgMap, value: Value) -> bool:
+    return (map.type or value.type).kind is Kind.POINTER
+
+
+def _in_memory(value: Value) -> bool:
+    return value.container in (*MEMORY, BUFFER)

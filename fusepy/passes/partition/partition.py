@@ -1,0 +1,75 @@
+"""Splitting a program into kernels: what each one stores, reduces or does, and which values are computed again instead of stored.
+
+A value must be stored where it is returned, where user code reads it as a whole array, and where a call that writes memory has
+made it. Everything else is computed where it is used, and stored only where an earlier kernel has it at hand and `cost` says
+that loading costs less than computing it again.
+"""
+
+from __future__ import annotations
+
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.oracle import Oracle
+from fusepy.passes.effects import is_pure
+from fusepy.passes.partition.draft import Draft
+from fusepy.passes.partition.levels import reads_whole
+from fusepy.passes.partition.parts import Part, Partition, base
+from fusepy.passes.partition.recompute import Recomputing
+
+
+def partition(graph: Graph, oracle: Oracle, separate: bool = False) -> Partition:
+    """Splits a resolved graph into as few kernels as its data flow allows; `separate` is that of `Levels`."""
+    draft, old = Draft(graph, separate), set[Value]()
+    for node in graph.nodes:
+        _store_operands(draft, node, old)
+        if not is_pure(node):
+            draft.act(node)
+    _store_outputs(draft, graph)
+    _join_reductions(draft)
+    recomputing = Recomputing(draft, oracle, old)
+    left = sorted(draft.parts, key=lambda p: -p.level)
+    while left:
+        known = len(draft.parts)
+        recomputing.settle(left.pop(0))
+        if len(draft.parts) > known:  # parts of lower levels, which are made to store what this one loads
+            left = sorted([*left, *draft.parts[known:]], key=lambda p: -p.level)
+
+    def order(part: Part) -> tuple[int, bool, int]:
+        """By level; within one, what writes an array comes after what may read it."""
+        first = [*part.stored, *part.after, *(v for n in part.effects for v in n.operands)]
+        return part.level, part.alone, min((draft.position[v] for v in first), default=0)
+
+    return Partition(graph, tuple(sorted(draft.parts, key=order)), draft.levels, tuple(recomputing.decisions))
+
+
+def _store_operands(draft: Draft, node: Node, old: set[Value]) -> None:
+    """Stores what `node` reads whole, from a reduction, or from an array that it writes; the last is added to `old`."""
+    levels = draft.levels
+    after = levels.folding.get(node.results[0]) if node.results else None
+    for value, map in zip(node.operands, node.maps):
+        whole = value in levels.producer and reads_whole(map, value)
+        crosses = value in levels.folding and (levels.folding[value] is not after or not node.op.spreads)
+        if levels.overwrites(node, value):
+            old.add(value)
+        if (whole or crosses or value in old) and node.op.name != "expand":
+            draft.store(base(levels, value))
+
+
+def _store_outputs(draft: Draft, graph: Graph) -> None:
+    levels = draft.levels
+    for value in dict.fromkeys(base(levels, v) for v in graph.outputs):
+        written = levels.written(value) if value not in levels.producer else -1
+        if written >= 0:
+            draft.put(value, draft.plain(written + 1))  # what is in it when the function returns
+        else:
+            draft.store(value, last=not levels.level[value] and value not in levels.folding)
+
+
+def _join_reductions(draft: Draft) -> None:
+    """Moves stored values to reductions over their grid: one kernel reads what both need."""
+    for part in [p for p in draft.parts if p.folding is None and not p.effects]:
+        for value in list(part.stored):
+            other = draft.reducing(value, part.level)
+            if other is not None:
+                part.stored.remove(value)
+                draft.put(value, other)
+    draft.parts = [p for p in draft.parts if p.stored or p.effects or p.folding is not None]

@@ -1,0 +1,144 @@
+"""Values that two kernels need: whether the later one loads what the earlier one has stored, or computes it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fusepy.ir.containers import PLACES
+from fusepy.ir.graph import Value
+from fusepy.ir.oracle import Oracle
+from fusepy.passes.effects import is_pure
+from fusepy.passes.partition.cost import compute_bytes, element_bytes
+from fusepy.passes.partition.draft import Draft
+from fusepy.passes.partition.levels import reads_whole
+from fusepy.passes.partition.parts import PRICE, WRITTEN, Decision, Part, base
+
+
+class Recomputing:
+    """Settles what the parts of a draft load.
+
+    Attributes:
+        old: values that are computed from arrays which the call that takes them writes.
+        decisions: those made so far.
+    """
+
+    def __init__(self, draft: Draft, oracle: Oracle, old: set[Value]):
+        self.draft = draft
+        self.levels = draft.levels
+        self.oracle = oracle
+        self.old = old
+        self.decisions: list[Decision] = []
+
+    def settle(self, part: Part) -> None:
+        """Settles where a part takes values from that earlier parts compute as well."""
+        producer = self.levels.producer
+        for node in part.effects:
+            part.loads.update((v, None) for v, m in zip(node.operands, node.maps) if reads_whole(m, v) and v in producer)
+        self._settle(part, self.draft.roots(part), set())
+
+    def _settle(self, part: Part, values: Iterable[Value], seen: set[Value]) -> None:
+        """Goes from `values` to all that they are computed from, and decides what of it the part loads."""
+        for value in sorted(self._crossing(part, values, seen), key=self.draft.position.__getitem__, reverse=True):
+            if value in self.levels.folding or not is_pure(self.levels.producer[value]):
+                self.draft.store(value)
+                part.loads[value] = None
+            elif self._loads(value, part, seen):
+                part.loads[value] = None
+            else:
+                self._settle(part, self._operands(value, part), seen)
+
+    def _crossing(self, part: Part, values: Iterable[Value], seen: set[Value]) -> list[Value]:
+        """The first values on the way from `values` to what they are computed from that earlier parts store, or could."""
+        found: list[Value] = []
+        stack = list(values)
+        while stack:
+            value = base(self.levels, stack.pop())
+            if value in seen or value not in self.levels.producer:
+                continue
+            seen.add(value)
+            if self._crosses(value, part):
+                found.append(value)
+            elif self.levels.producer[value].op.name not in ("reduce", "scan"):  # whose operands are among the roots
+                stack += self._operands(value, part)
+        return found
+
+    def _crosses(self, value: Value, part: Part) -> bool:
+        """Whether an earlier part stores `value`, or could."""
+        home = self.draft.home.get(value)
+        if home is part:
+            return False
+        if value in self.levels.folding:
+            return self.levels.folding[value] is not part.folding
+        if home is not None:
+            return home.level < part.level
+        return self.levels.level[value] < part.level and value not in self.levels.spread
+
+    def _operands(self, value: Value, part: Part) -> list[Value]:
+        """What `value` is computed from element by element; arrays that its node reads whole are loaded."""
+        node, found = self.levels.producer[value], list[Value]()
+        for operand, map in zip(node.operands, node.maps):
+            if not reads_whole(map, operand):
+                found.append(operand)
+            elif operand in self.levels.producer:
+                part.loads[base(self.levels, operand)] = None
+        return found
+
+    def _loads(self, value: Value, part: Part, seen: set[Value]) -> bool:
+        """Whether `part` loads `value`; then an earlier part stores it."""
+        levels, home = self.levels, self.draft.home.get(value)
+        if levels.producer[value].op.name in ("const", "expand"):
+            return False
+        overwritten = part.alone and value in self.old
+        if overwritten or (levels.writers and levels.written_between(self._sources(value), levels.level[value], part.level)):
+            self.draft.store(value)
+            self.decisions.append(Decision(value, part, True, 0, 0, WRITTEN))
+            return True
+        maker = home or self._maker(value, part)
+        if maker is None:
+            return False
+        size = element_bytes(value.type, self.oracle)
+        load = float(size if home is not None else 2 * size)
+        compute = self._compute_again(value, seen, load)
+        stored = load < compute
+        self.decisions.append(Decision(value, part, stored, load, compute, PRICE))
+        if stored and home is None:
+            self.draft.put(value, maker)
+        return stored
+
+    def _sources(self, value: Value) -> set[Value]:
+        """The arguments that are read where `value` is computed again, element by element or whole."""
+        producer, home = self.levels.producer, self.draft.home
+        inner = {v for v in self.draft.cone([value]) if v is value or (v not in home and v not in self.levels.folding)}
+        return {v for w in inner if w in producer for v in producer[w].operands if v not in producer}
+
+    def _maker(self, value: Value, part: Part) -> Part | None:
+        """An earlier part that computes `value` anyway, over a grid of its own extents."""
+        levels, leaves = self.levels, self.levels.leaves(value)
+        for other in sorted(self.draft.parts, key=lambda p: p.level):
+            if other.level >= part.level or levels.level[value] > other.level or other.alone:
+                continue
+            fits = any(v.rank == value.rank and levels.leaves(v) == leaves for v in self.draft.roots(other))
+            if fits and value in self.draft.cone_of(other):
+                return other
+        return None
+
+    def _compute_again(self, value: Value, seen: set[Value], enough: float) -> float:
+        """Bytes that computing `value` once more in a kernel that has `seen` would cost; stops counting beyond `enough`."""
+        levels, home = self.levels, self.draft.home
+        cost = 0.0
+        done: set[Value] = set()
+        stack = [value]
+        while stack and cost <= enough:
+            current = base(levels, stack.pop())
+            if current in done or (current in seen and current is not value):
+                continue
+            done.add(current)
+            node = levels.producer.get(current)
+            if node is None or current in levels.folding or (current in home and current is not value):
+                # an array of smaller rank is read again and again, and comes from the cache; coordinates are no memory
+                along = current.rank >= value.rank and current.container not in PLACES
+                cost += element_bytes(current.type, self.oracle) if along else 0
+                continue
+            cost += compute_bytes(node, self.oracle)
+            stack += [v for v, m in zip(node.operands, node.maps) if not reads_whole(m, v)]
+        return cost
