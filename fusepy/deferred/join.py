@@ -45,7 +45,6 @@ def run(call: Call) -> None:
     with device.lock:
         if call.over:
             return
-        before, device.bindings = device.bindings, None  # what is set belongs to the call that is running around this
         token = RECORDER.set(None)
         try:
             _run(device, connected(call))
@@ -53,7 +52,6 @@ def run(call: Call) -> None:
             raise error.at(line_of(call.place)) from None
         finally:
             RECORDER.reset(token)
-            device.bindings = before
 
 
 def connected(call: Call) -> list[Call]:

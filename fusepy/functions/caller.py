@@ -149,6 +149,8 @@ class Caller(Inspected):
                 program = self._program(key, args, kwargs, returns)
             else:
                 program.device.counters.plan_hits += 1
+            if program.open:
+                return self._run(*cast("SizedByResult", program).sized(args, result), asked)
             recorder = RECORDER.get()
             if recorder is not None:
                 return recorder(self, program, args, kwargs, asked)
@@ -240,7 +242,7 @@ class Caller(Inspected):
         try:
             program = self._compile(args, kwargs, returns)
         except NoExtents as cause:
-            program = cast("Program", SizedByResult(self._set_up(None), cause, tuple(kwargs)))
+            program = cast("Program", SizedByResult(cause, tuple(kwargs)))
         program.device.counters.plan_misses += 1
         self._hold(program, self._programs, key)
         return program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -14,12 +14,13 @@ from fusepy.backend.memory.pending import PENDING, before_effects
 from fusepy.errors import ArgumentError, FusepyError
 from fusepy.functions.options import integers
 from fusepy.location import user_line
-from fusepy.program.bound import after_hooks, bound
+from fusepy.program.bound import after_hooks
 from fusepy.trace.setup import NO_SETUP, Setup, no_global
 from fusepy.trace.trace import current_trace
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+    from fusepy.backend.device.sink import Sink
     from fusepy.backend.kernels.raw import RawKernel
 
 
@@ -83,9 +84,9 @@ def thread_count(counts: Sequence[Any], what: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _target(device: Device, encoder: Any, name: str) -> AbstractContextManager[list[Any]]:
+def _sink(device: Device, encoder: Any, name: str) -> AbstractContextManager[Sink]:
     """Where a dispatch goes: into the user's encoder, or the device's own queue."""
-    return nullcontext(cast("list[Any]", [])) if encoder is None else recording_into(device, encoder, name)
+    return nullcontext(device.queue) if encoder is None else recording_into(device, encoder, name)
 
 
 def dispatch(
@@ -132,8 +133,8 @@ def dispatch(
         bindings = after_hooks(setup, function, kernel.device, args, kwargs)
         if globals:
             bindings = bindings.updated({k: freeze(v, f"{name}: {k}") for k, v in globals.items()})
-        with bound(kernel.device, bindings, None), _target(kernel.device, encoder, name) as keep:
-            kernel.dispatch(threads, own)
-            keep += (Written(own.values()), bindings)  # user code may write whatever it is given
+        with kernel.device.lock, _sink(kernel.device, encoder, name) as sink:
+            kernel.dispatch(threads, own, sink, bindings)
+            sink.keep(Written(own.values()), bindings)  # user code may write whatever it is given
     except FusepyError as error:
         raise error.at(user_line()) from None

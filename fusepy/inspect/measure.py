@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from typing import Any
 
 from fusepy.arguments.nested import flat
 from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.execute.timing import can_time, time_pieces
-from fusepy.program.bound import after_hooks, bound
+from fusepy.program.bound import SetUpProgram, after_hooks, check_names
 from fusepy.program.program import Program
 from fusepy.trace.setup import NO_SETUP, Setup
 
@@ -27,15 +26,15 @@ def seconds_per_kernel(
     if not can_time(device):
         return [], f"not measured, since {device.name} has no timestamps"
     values = flat([*args, *kwargs.values()])
-    with ExitStack() as stack:
-        for asked in (setup or NO_SETUP, program.recording.trace.setup):
-            if asked is not None:
-                stack.enter_context(bound(device, after_hooks(asked, caller, device, args, kwargs), program))
-        placed = program.placed(values)
-        if program.detours is not None:
-            placed = program.detours.enter(program.values(values), placed, [])
-        given = _textures(program, placed, program.slot_shapes(program.shapes(values)))
-        return time_pieces(device, program.pieces(program.shapes(values)), placed, given), ""
+    bindings = after_hooks(setup or NO_SETUP, caller, device, args, kwargs)
+    if isinstance(program, SetUpProgram):
+        bindings = program.joined(args, bindings)
+    check_names(bindings, program)
+    placed = program.placed(values)
+    if program.detours is not None:
+        placed = program.detours.enter(program.values(values), placed, [], device.queue)
+    given = _textures(program, placed, program.slot_shapes(program.shapes(values)))
+    return time_pieces(device, program.pieces(program.shapes(values)), placed, given, bindings), ""
 
 
 def _textures(program: Program, placed: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusepy.arguments.nested import flat
 from fusepy.backend.device.recorder import Written, recording_into
+from fusepy.backend.device.sink import Sink
 from fusepy.program.program import Program
 from fusepy.trace.setup import Bindings, CallContext, Setup, joined, no_global
 
@@ -22,34 +22,26 @@ def run(setup: Setup, caller: Any, program: Program, args: Sequence[Any], kwargs
     if setup.hooks or setup.encoder is not None:
         bindings = after_hooks(setup, caller, device, args[: len(args) - len(kwargs)], kwargs)
     leaves = flat(args) if program.nested else args
-    with device.lock:
-        before = device.bindings
-        alone = before is None and program.may_set == bindings.names  # as `entered` would find out
-        device.bindings = bindings if alone else entered(bindings, before, program)
-        try:
-            if setup.encoder is None:
-                return program(leaves, result)
-            with recording_into(device, setup.encoder, caller.__name__) as keep:
-                keep.append(Written(bindings.values.values()))  # user code may write what it is given
-                return program.record(leaves, result, keep)
-        finally:
-            device.bindings = before
+    if program.may_set != bindings.names:
+        check_names(bindings, program)
+    if setup.encoder is None:
+        return program(leaves, result, None, bindings)
+    with device.lock, recording_into(device, setup.encoder, caller.__name__) as sink:
+        sink.keep(Written(bindings.values.values()))  # user code may write what it is given
+        return program(leaves, result, sink, bindings)
 
 
-def entered(bindings: Bindings, before: Bindings | None, program: Program) -> Bindings:
-    """What a program sees: its own values, beside those that were set around it.
+def check_names(bindings: Bindings, program: Program) -> None:
+    """Remembers that these names may be set.
 
     Raises:
         UnknownNameError: for a name that no module of the program declares.
     """
-    if before is not None:  # a program whose functions have set globals of their own, in a call that sets some, too
-        bindings = joined(before, bindings, program.graph.name)
     if program.may_set != bindings.names:
         for name in bindings.names:
             if name not in program.global_names:
                 raise no_global(name, program.global_names, program.graph.name)
         program.may_set = bindings.names
-    return bindings
 
 
 def after_hooks(setup: Setup, caller: Any, device: Device, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bindings:
@@ -62,31 +54,20 @@ def after_hooks(setup: Setup, caller: Any, device: Device, args: Sequence[Any], 
     return bindings
 
 
-@contextmanager
-def bound(device: Device, bindings: Bindings, program: Program | None) -> Generator[None, None, None]:
-    """Within, what is launched on `device` by this thread sees these globals; other threads wait."""
-    with device.lock:
-        before = device.bindings
-        device.bindings = bindings if program is None else entered(bindings, before, program)
-        try:
-            yield
-        finally:
-            device.bindings = before
-
-
 class SetUpProgram(Program):
     """A program in which functions are called that have set globals or hooks of their own."""
 
     caller: Any
 
-    def __call__(self, args: Sequence[Any], result: Any = None) -> Any:
-        return self._set_up(args, lambda: super(SetUpProgram, self).__call__(args, result))
+    def __call__(self, args: Sequence[Any], result: Any = None, sink: Sink | None = None, bindings: Any = None) -> Any:
+        return super().__call__(args, result, sink, self.joined(args, bindings))
 
-    def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
-        return self._set_up(args, lambda: super(SetUpProgram, self).record(args, result, keep))
-
-    def _set_up(self, args: Sequence[Any], call: Callable[[], Any]) -> Any:
+    def joined(self, args: Sequence[Any], bindings: Bindings | None) -> Bindings:
+        """What its functions have set, beside what was set for the call, after their hooks."""
         setup = self.recording.trace.setup
         assert setup is not None
-        with bound(self.device, after_hooks(setup, self.caller, self.device, args, {}), self):
-            return call()
+        own = after_hooks(setup, self.caller, self.device, args, {})
+        if bindings is not None:
+            own = joined(bindings, own, self.graph.name)
+        check_names(own, self)
+        return own

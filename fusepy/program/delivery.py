@@ -12,7 +12,9 @@ from fusepy.arguments.nested import flat
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.texture_results import Into, Target
+from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.marshals.registry import RESULTS, extents_of, waits
 from fusepy.backend.marshals.result_kinds import check_type, destination, dimensions, in_grid_order
 from fusepy.backend.memory.element import Element
@@ -54,7 +56,9 @@ class Delivery:
     def values(self, args: Sequence[Any]) -> list[Any]:
         raise NotImplementedError
 
-    def execute(self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
+    def execute(
+        self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None, sink: Sink, bindings: Bindings | None
+    ) -> list[Tensor]:
         raise NotImplementedError
 
     def out_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -87,7 +91,7 @@ class Delivery:
         leaves = flat(args) if self.nested else args
         before_results([result, *(unmapped(leaves[o]) for o in self.outs or () if o is not None)])
 
-    def deliver(self, args: Sequence[Any], placed: Sequence[Any], result: Any) -> Any:
+    def deliver(self, args: Sequence[Any], placed: Sequence[Any], result: Any, sink: Sink, bindings: Bindings | None) -> Any:
         given: list[Any] = (
             [None if o is None else unmapped(args[o]) for o in self.outs] if self.outs else [None] * len(self.elements)
         )
@@ -124,12 +128,12 @@ class Delivery:
                     raise self._shared(j, k)
         ran = placed
         if self.detours is not None:
-            ran = self.detours.enter(self.values(args), placed, [*outs, *arrays.values()])
-        results = self.execute(ran, outs if any(o is not None for o in outs) else None)
-        if self.device.queue.keeps:
-            self.device.queue.keep(Written(results))
+            ran = self.detours.enter(self.values(args), placed, [*outs, *arrays.values()], sink)
+        results = self.execute(ran, outs if any(o is not None for o in outs) else None, sink, bindings)
+        if sink.keeps:
+            sink.keep(Written(results))
         if self.detours is not None:
-            self.detours.leave(self.values(args), placed, ran)
+            self.detours.leave(self.values(args), placed, ran, sink)
         if self.waits or waits(given):
             self.device.wait()
         for j, array in arrays.items():

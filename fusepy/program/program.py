@@ -11,6 +11,7 @@ import numpy as np
 
 from fusepy.arguments.mapping import unmapped
 from fusepy.backend.device.recorder import Written
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Variant
@@ -23,6 +24,7 @@ from fusepy.backend.execute.readback import Readback
 from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.execute.steps import Step
 from fusepy.backend.execute.texture_results import Into, Target, textures_for
+from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.kernel import Kernel, build_kernel
 from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import ACCESSES, waits
@@ -66,6 +68,8 @@ def _further(region: Node) -> Sequence[Value]:
 
 class Program(Delivery):
     """A compiled call: places arguments, runs its plan, and hands results back in the container that the caller expects."""
+
+    open = False  # see `SizedByResult`
 
     def __init__(self, recording: Recording, returns: str | Into | None, strict: bool, options: Options = NO_OPTIONS):
         self.home: tuple[dict[Any, Program], Any] = ({}, None)  # the table that holds it, from which a reload takes it
@@ -168,11 +172,25 @@ class Program(Delivery):
             warn_narrowed(self.narrows)
         return placed
 
-    def __call__(self, args: Sequence[Any], result: Any = None) -> Any:
-        """Runs the program on the arguments of its inputs."""
+    def __call__(
+        self, args: Sequence[Any], result: Any = None, sink: Sink | None = None, bindings: Bindings | None = None
+    ) -> Any:
+        """Runs the program on the arguments of its inputs.
+
+        Args:
+            sink: where its launches go, if that is not the queue of its device.
+            bindings: the values of globals.
+
+        Raises:
+            ArgumentError: if somebody else submits the work later, and a result would have to be read back.
+        """
         device = self.device
         if device.lost is not None:
             device.check()
+        if sink is None:
+            sink = device.queue
+        elif sink.keeps:
+            return self._record(args, result, sink, bindings)
         placed = args if self.ready else self.placed(args)
         if self.checks:
             self._check_numbers(placed)
@@ -180,19 +198,19 @@ class Program(Delivery):
             if self.simple:
                 if result is None:
                     assert self.plan is not None
-                    return self.plan.run(placed)[0]
+                    return self.plan.run(placed, None, sink, bindings)[0]
                 if result.__class__ is Tensor and result.element is self.elements[0]:
                     assert self.plan is not None
-                    self.plan.run(placed, (result,))
+                    self.plan.run(placed, (result,), sink, bindings)
                     return result
             elif self.readback is not None and result is None:
                 assert isinstance(self.plan, Plan)
-                return self.readback(self.plan, placed)
-            return self.deliver(args, placed, result)
+                return self.readback(self.plan, placed, sink, bindings)
+            return self.deliver(args, placed, result, sink, bindings)
         except FoldsApart:
             if not self.joins:
                 raise
-        return Program.__call__(self.apart, args, result)
+        return Program.__call__(self.apart, args, result, sink, bindings)
 
     @cached_property
     def apart(self) -> Program:
@@ -214,23 +232,19 @@ class Program(Delivery):
             return self.apart
         return self
 
-    def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
-        """Like a call, for work that somebody else submits later; what it uses is put into `keep`.
-
-        Raises:
-            ArgumentError: if a result would have to be read back.
-        """
+    def _record(self, args: Sequence[Any], result: Any, sink: Sink, bindings: Bindings | None) -> Any:
+        """Runs the program into a sink that somebody else submits later, and that keeps what the work uses."""
         check_recordable(self.graph.name, [unmapped(args[o]) for o in self.recording.outs if o is not None], result)
         placed = self.placed(args)
         if self.checks:
             self._check_numbers(placed)
         try:
-            handed = self.deliver(args, placed, result)
+            handed = self.deliver(args, placed, result, sink, bindings)
         except FoldsApart:
             if not self.joins:
                 raise
-            return Program.record(self.apart, args, result, keep)
-        keep += (Written(placed) if self.acts else placed, handed, result)
+            return self.apart._record(args, result, sink, bindings)
+        sink.keep(Written(placed) if self.acts else placed, handed, result)
         return handed
 
     @cached_property
@@ -243,19 +257,21 @@ class Program(Delivery):
         for position, check in self.checks:
             check(placed[position])
 
-    def execute(self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
+    def execute(
+        self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None, sink: Sink, bindings: Bindings | None
+    ) -> list[Tensor]:
         """Runs the one region, or a region per result where their extents share no grid; or a program of several."""
         if self.plan is None:
             return []
         if isinstance(self.plan, Schedule):
-            return self.plan.run(placed, outs)
+            return self.plan.run(placed, outs, sink, bindings)
         try:
-            return self.plan.run(placed, outs)
+            return self.plan.run(placed, outs, sink, bindings)
         except ShapeError:
             plans = self.plans_for([shape_of(v) for v in placed])
             if plans == [self.plan]:
                 raise
-        return [p.run(placed, None if outs is None else [outs[j]])[0] for j, p in enumerate(plans)]
+        return [p.run(placed, None if outs is None else [outs[j]], sink, bindings)[0] for j, p in enumerate(plans)]
 
     def plans_for(self, shapes: Sequence[tuple[int, ...]]) -> list[Plan]:
         """The plans that run arguments of these shapes.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fusepy.arguments.mapping import unmapped
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.marshals.whole import counted, written
 from fusepy.backend.memory.sharing import memory_of
@@ -62,7 +63,7 @@ class Detours:
                 arrays.append(found)
         return Detours(function, arrays) if arrays else None
 
-    def enter(self, values: Sequence[Any], placed: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
+    def enter(self, values: Sequence[Any], placed: Sequence[Any], results: Sequence[Any], sink: Sink) -> Sequence[Any]:
         """What the kernel is run on instead of `placed`.
 
         Args:
@@ -81,10 +82,10 @@ class Detours:
             unit = array.counted * tensor.element.nbytes
             if unit and tensor.offset % unit and tensor.size:
                 self._check_device(array, placed, results)
-                moved[array.position] = _moved(tensor, unit)
+                moved[array.position] = _moved(tensor, unit, sink)
         return moved
 
-    def leave(self, values: Sequence[Any], placed: Sequence[Any], moved: Sequence[Any]) -> None:
+    def leave(self, values: Sequence[Any], placed: Sequence[Any], moved: Sequence[Any], sink: Sink) -> None:
         """Brings what was written back to where the caller sees it."""
         for array in self._arrays:
             if not array.written:
@@ -93,7 +94,7 @@ class Detours:
             if isinstance(given, np.ndarray):
                 given[...] = moved[array.position].to_numpy()
             elif moved[array.position] is not placed[array.position]:
-                _copy(moved[array.position], placed[array.position])
+                _copy(moved[array.position], placed[array.position], sink)
 
     def _check_host(self, array: _Whole, values: Sequence[Any], results: Sequence[Any]) -> None:
         given: Array = unmapped(values[array.position])
@@ -124,18 +125,18 @@ class Detours:
         return ShapeError(what, saw=saw, hint="pass a copy")
 
 
-def _moved(tensor: Tensor, unit: int) -> Tensor:
+def _moved(tensor: Tensor, unit: int, sink: Sink) -> Tensor:
     """A copy with the same strides whose place in its buffer is a multiple of `unit` bytes."""
     block = tensor.device.pool.allocate(tensor.high - tensor.low + unit)
     offset = -block.offset % unit + (tensor.address - tensor.low)
     made = Tensor(tensor.device, tensor.element, tensor.shape, block=block, offset=offset, strides=tensor.strides)
-    _copy(tensor, made)
+    _copy(tensor, made, sink)
+    sink.keep(made)
     return made
 
 
-def _copy(source: Tensor, to: Tensor) -> None:
+def _copy(source: Tensor, to: Tensor, sink: Sink) -> None:
     """All bytes that a tensor spans, to another of the same strides."""
     first, place = (t.offset - (t.address - t.low) for t in (source, to))
-    device = source.device
-    with device.lock:
-        device.queue.copy(memory_of(to), place, memory_of(source), first, source.high - source.low)
+    with source.device.lock:
+        sink.copy(memory_of(to), place, memory_of(source), first, source.high - source.low)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from fusepy.arguments.mapping import Mapped, unmapped
 from fusepy.arguments.nested import flat
-from fusepy.backend.execute.texture_results import Into
 from fusepy.backend.marshals.generators import Generator, Grid
 from fusepy.backend.marshals.result_kinds import dimensions
 from fusepy.backend.memory.element import Element
@@ -22,71 +21,31 @@ if TYPE_CHECKING:
     from fusepy.program.program import Program
 
 
-class Sized(Protocol):
-    """A callable, as far as a call needs it whose extents have been found."""
-
-    def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any: ...
-
-    def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program: ...
-
-
 class SizedByResult:
-    """Stands for a program under the key of such a call: gives its generators the extents of the result, and calls again.
+    """Stands for a program under the key of such a call: it gives generators the extents of the result."""
 
-    `caller` must have no setup of its own: functions that differ in what they have set share this, and set it around the call.
-    """
+    open = True
 
-    def __init__(self, caller: Sized, cause: NoExtents, names: Sequence[str]):
+    def __init__(self, cause: NoExtents, names: Sequence[str]):
         program: Program = cause.program
         self.device = program.device
         self.sources = program.sources
-        self.graph = program.graph
-        self.recording = program.recording
-        self.global_names = program.global_names
-        self._caller = caller
         self._cause = cause
         self._program = program
         self._names = names
-        self.may_set: tuple[str, ...] = ()
-        self.nested = False  # the arguments are wanted as the caller passed them
-        self.writes = False
-        self.recorded: Any = None
 
-    def before(self, args: Sequence[Any], result: Any) -> None:
-        """Nothing yet: the call that is made once the extents are known comes this way again."""
-
-    def __call__(self, args: Sequence[Any], result: Any = None) -> Any:
-        """Runs the call over the grid of what it is written to.
+    def sized(self, args: Sequence[Any], result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with the extents of the result, by position and by name.
 
         Raises:
             ShapeError: if it is written to nothing that has extents.
         """
-        given, named = self._sized(args, result)
-        mapped = self._mapped(result)
-        return self._caller._run(given[: len(given) - len(named)], named, mapped)  # pyright: ignore[reportPrivateUsage]
-
-    def record(self, args: Sequence[Any], result: Any, keep: list[Any]) -> Any:
-        """The same for a call that is recorded."""
-        given, named = self._sized(args, result)
-        program = self._caller._compile(given, named, self._program.asked)  # pyright: ignore[reportPrivateUsage]
-        return program.record(flat(given) if program.nested else given, result, keep)
-
-    def _mapped(self, result: Any) -> Any:
-        """What was given as ``_result=``, under the mappings that it came with."""
-        asked = self._program.asked
-        if not isinstance(asked, Into) or all(m == UNSAID for m in asked.maps):
-            return result
-        if not isinstance(result, tuple):
-            return Mapped(result, asked.maps[0])
-        return tuple(Mapped(r, m) for r, m in zip(cast("Sequence[Any]", result), asked.maps))
-
-    def _sized(self, args: Sequence[Any], result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """All arguments with the extents of the result, and those of them that have names."""
         shape = self._extents(args, result)
         if not any(follows(v) for v in args):
             raise self._cause.error("generators inside the function, which follow its arguments")
         given = tuple(sized(v, shape) for v in args)
-        return given, dict(zip(self._names, given[len(args) - len(self._names) :]))
+        first = len(args) - len(self._names)
+        return given[:first], dict(zip(self._names, given[first:]))
 
     def _extents(self, args: Sequence[Any], result: Any) -> tuple[int, ...]:
         program = self._program

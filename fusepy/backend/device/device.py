@@ -67,7 +67,7 @@ class Device(NativeMethods):
         self.identity = f"{built} {info.api_name} {info.adapter_name} {sgl.supported_shader_model.name}"
         self.include_paths = tuple(str(p) for p in include_paths)
         self.lock = threading.RLock()
-        self.queue = Queue(sgl, self.lock, deferred=deferred)
+        self.queue: Queue = Queue(sgl, self.lock, deferred=deferred)
         self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out)
         self.pool = Pool(sgl, before_release=self.wait, lock=self.lock, clock=self.queue)
         self.compiler = Compiler(sgl, self.lock)
@@ -78,7 +78,6 @@ class Device(NativeMethods):
         self.features = frozenset(f.name for f in sgl.features)
         self.kernels: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # live ones by cache key
         self._facts: dict[str, Facts] = {}
-        self.bindings: Any = None  # what the running call has set (`binding.Bindings`); changed and read with `lock` held
         self.programs: Live[Any] = Live()  # compiled, for `reload`
         self.joints: OrderedDict[Any, Any] = OrderedDict()  # programs of recorded calls by structure, the last used at the end
         self.replaced: set[str] = set()  # closures of sources that a reload has replaced
@@ -162,10 +161,6 @@ class Device(NativeMethods):
         return f"Device({self.name if self.lost is None else self.lost})"
 
     # ---- for the rest of fusepy ---------------------------------------------------------------------------------
-
-    def set_values(self) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """The globals that the running call has set, and their names; read with `lock` held."""
-        return ({}, ()) if self.bindings is None else (self.bindings.values, self.bindings.names)
 
     @property
     def raw(self) -> spy.Device:

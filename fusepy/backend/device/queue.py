@@ -60,20 +60,25 @@ class Queue:
         self._idle = 0  # looks in a row that found nothing recorded
         self._seen: Any = None  # the encoder that the background thread saw at its last look
         self.lost: str | None = None  # why nothing can be recorded any more
-        self.overlaps = False  # whether the next dispatch may run beside the last one; set with the device's lock held
         self._together = False  # whether dispatches belong to one program
         if deferred:
             threading.Thread(target=_flusher, args=(weakref.ref(self), self._wake), name="fusepy-queue", daemon=True).start()
 
-    def dispatch(self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int]) -> None:
-        """Records one dispatch after all earlier ones; parameters were written to `root` just before."""
+    def dispatch(
+        self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int], beside: bool = False
+    ) -> None:
+        """Records one dispatch after all earlier ones; parameters were written to `root` just before.
+
+        Args:
+            beside: whether it may run beside the last one, so that no barrier is needed.
+        """
         if self._cuda:
             self.enter()
         encoder = self._encoder
         compute = self._pass
         if encoder is None:
             encoder = self._open()
-        elif compute is None and not self.overlaps:
+        elif compute is None and not beside:
             encoder.global_barrier()
         if compute is None:
             compute = encoder.begin_compute_pass()
@@ -93,11 +98,11 @@ class Queue:
 
     def end_program(self) -> None:
         """All of a program is recorded."""
-        self._together = self.overlaps = False
+        self._together = False
         if self._count >= self._limit:
             self._submit()
 
-    keeps = False
+    keeps: bool = False
 
     def keep(self, *things: object) -> None:
         """What recorded work uses may go at once, as `keeps` says: all later work on this queue runs behind it."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
+from fusepy.backend.device.sink import Sink
 from fusepy.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -75,15 +76,18 @@ class Located(Protocol):
         ...
 
 
-class Recorder:
-    """Stands in for the `Queue` of a device while a call is recorded; everything but recording goes on to the real one."""
+class EncoderSink(Sink):
+    """A `Sink` that records into a command encoder."""
 
-    def __init__(self, queue: Queue, encoder: spy.CommandEncoder):
-        self._queue = queue
+    keeps: bool = True
+
+    def __init__(self, encoder: spy.CommandEncoder):
         self._encoder = encoder
         self.kept: list[Any] = []
 
-    def dispatch(self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int]) -> None:
+    def dispatch(
+        self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int], beside: bool = False
+    ) -> None:
         """Records one dispatch, with barriers against whatever stands before and comes after."""
         self.kept += (pipeline, root)
         self._encoder.global_barrier()
@@ -92,8 +96,6 @@ class Recorder:
         compute.dispatch_compute(groups)
         compute.end()
         self._encoder.global_barrier()
-
-    keeps = True
 
     def keep(self, *things: object) -> None:
         """Holds what recorded work uses."""
@@ -105,24 +107,35 @@ class Recorder:
         self._encoder.global_barrier()
         self._encoder.copy_buffer(target, to, source, at, nbytes)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._queue, name)
+    def begin_program(self) -> None:
+        """Nothing is submitted in any case."""
+
+    def end_program(self) -> None:
+        """Nothing is submitted in any case."""
+
+    def flush(self) -> None:
+        """Nothing: the user submits."""
+
+    def finish(self) -> None:
+        """Nothing: all is recorded already."""
 
 
-class PassRecorder(Recorder):
-    """A `Recorder` for a compute pass that the user has open, in which there can be no barrier.
+class PassSink(EncoderSink):
+    """A sink for a compute pass that the user has open, in which there can be no barrier.
 
     A call is recorded once it is known to be one dispatch, and to touch no memory that other calls of the pass write.
     """
 
-    def __init__(self, queue: Queue, encoder: Any, name: str, others: Sequence[Sequence[Any]]):
-        super().__init__(queue, encoder)
+    def __init__(self, encoder: Any, name: str, others: Sequence[Sequence[Any]]):
+        super().__init__(encoder)
         self._pass = encoder
         self._name = name
         self._others = [one for kept in others for one in kept if isinstance(one, Touched)]
         self._dispatches: list[tuple[spy.ComputePipeline, spy.ShaderObject, tuple[int, ...]]] = []
 
-    def dispatch(self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int]) -> None:
+    def dispatch(
+        self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int], beside: bool = False
+    ) -> None:
         """Takes a dispatch down."""
         if self._dispatches:
             raise self._error("runs more than one kernel, with barriers between them")
@@ -199,10 +212,10 @@ def _ranges(value: Any) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def recording_into(device: Recording, encoder: Any, name: str) -> Generator[list[Any], None, None]:
-    """Within, calls of a function `name` are recorded into `encoder`; the device's lock must be held.
+def recording_into(device: Recording, encoder: Any, name: str) -> Generator[EncoderSink, None, None]:
+    """The sink that records a call of a function `name` into `encoder`; the device's lock must be held.
 
-    What is appended to the list stays alive; what of it is written is appended as `Written`.
+    What it keeps of memory that is written is kept as `Written`.
 
     Raises:
         ArgumentError: if the encoder is finished, or a pass that cannot take the call.
@@ -217,17 +230,14 @@ def recording_into(device: Recording, encoder: Any, name: str) -> Generator[list
             encoder.global_barrier()
         except RuntimeError:
             raise ArgumentError("the command encoder is finished", hint="record before encoder.finish()") from None
-        recorder = Recorder(queue, encoder)
+        sink = EncoderSink(encoder)
     else:
-        recorder = PassRecorder(queue, encoder, name, [kept for other, kept in device.recorded if other is encoder])
-    device.queue = recorder  # type: ignore[assignment]
+        sink = PassSink(encoder, name, [kept for other, kept in device.recorded if other is encoder])
     try:
-        yield recorder.kept
-        if isinstance(recorder, PassRecorder):
-            recorder.finish()
+        yield sink
+        sink.finish()
     finally:
-        device.queue = queue
-        device.recorded.append((encoder, recorder.kept))
+        device.recorded.append((encoder, sink.kept))
 
 
 def _counts(entries: Sequence[Entry]) -> list[int]:

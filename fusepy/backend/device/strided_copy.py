@@ -1,4 +1,4 @@
-"""Copies of memory between any strides, by one kernel that is written by hand: it needs the compiler and the queue only.
+"""Copies of memory between any strides, by one kernel that is written by hand: it needs the compiler and a sink only.
 
 An element is so many words, so there is no kernel for each type. Sizes and strides are parameters; a kernel is compiled for a
 size of words, a number of axes, and arithmetic of 32 or 64 bits. Axes that lie behind one another in both memories are one.
@@ -15,7 +15,7 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.device.counters import Counters
-from fusepy.backend.device.queue import Queue
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.device.target import Target
 from fusepy.backend.slang.compiler import Compiler, digest_name
 
@@ -87,7 +87,7 @@ class StridedCopies:
         self._counters = counters
         self._kernels: dict[tuple[int, int, bool], _Kernel] = {}
 
-    def record(self, queue: Queue, shape: Sequence[int], nbytes: int, source: Side, target: Side) -> None:
+    def record(self, sink: Sink, shape: Sequence[int], nbytes: int, source: Side, target: Side) -> None:
         """Records a copy of all elements, of `nbytes` each; the device's lock is held.
 
         There is one element at least, and the two memories have none in common.
@@ -109,7 +109,7 @@ class StridedCopies:
         if kernel is None:
             kernel = self._kernels[key] = _Kernel(self._sgl, self._compiler, self._target, *key)
             self._counters.kernels_compiled += 1
-        kernel.launch(queue, source.low, target.low, [*bases, *(number for axis in axes for number in axis), *parts], groups)
+        kernel.launch(sink, source.low, target.low, [*bases, *(number for axis in axes for number in axis), *parts], groups)
         self._counters.dispatches += 1
 
     def clear(self) -> None:
@@ -160,12 +160,12 @@ class _Kernel:
         self._packed = bytearray(layout.size)  # in which the rest is padding
         self._data = np.frombuffer(self._packed, np.uint8)
 
-    def launch(self, queue: Queue, source: int, target: int, numbers: Sequence[int], groups: int) -> None:
+    def launch(self, sink: Sink, source: int, target: int, numbers: Sequence[int], groups: int) -> None:
         """Records the copy; the device's lock is held."""
         struct.pack_into(self._format, self._packed, 0, source, target, *numbers)
         self._block.set_data(self._data)
         grid = [groups, 1, 1] if groups <= _GROUPS_PER_ROW else [_GROUPS_PER_ROW, -(-groups // _GROUPS_PER_ROW), 1]
-        queue.dispatch(self._pipeline, self._root, grid)
+        sink.dispatch(self._pipeline, self._root, grid)
 
 
 def _frame(word: str, rank: int, wide: bool, in_entry: bool, parts: str, threads: int, body: Sequence[str]) -> str:

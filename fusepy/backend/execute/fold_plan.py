@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.fold.operands import epilogue_operands, members_of
 from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
@@ -21,6 +22,7 @@ from fusepy.backend.emit.operand import Field, Operand, Variant, reach
 from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.execute.recipe import Recipe
+from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
@@ -217,7 +219,9 @@ class ReducePlan(Plan):
         variant = Variant(bool(recipe.stages), self.rank, recipe.wide)
         return all_variants(self._scans, self.device.target.kind, recipe.work, variant, not self._kept)
 
-    def _run_strided(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
+    def _run_strided(
+        self, args: Sequence[Any], outs: Sequence[Tensor | None] | None, sink: Sink, bindings: Bindings | None, beside: bool
+    ) -> list[Tensor]:
         recipe = self._recipe(args)
         assert isinstance(recipe, FoldRecipe)
         results = self._results(args, outs, recipe)
@@ -231,20 +235,28 @@ class ReducePlan(Plan):
         try:
             with self.device.lock:
                 for i, stage in enumerate(stages):
-                    if i:
-                        self.device.queue.overlaps = False  # it reads what the stage before it has written
-                    self._launch(stage, args, results, recipe, [(b.address, n) for b, n in zip(blocks, counts)])
-                self.device.queue.keep(*blocks)
+                    kernel = self._kernel(stage.variant)
+                    values = self._packed(kernel, stage, args, results, recipe, [(b.address, n) for b, n in zip(blocks, counts)])
+                    bound = [self._bound(f, args, results) for f in kernel.resources]
+                    first = beside and not i  # a later stage reads what the one before it has written
+                    kernel.launch_bound(self.device, sink, bindings, values, 0, bound, stage.groups(), first)
+                sink.keep(*blocks)
         except FusepyError:
             raise
         except (struct.error, OverflowError, TypeError) as error:
             raise self.bad_number(args, error) from error
         return results
 
-    def _launch(
-        self, stage: Stage, args: Sequence[Any], results: Sequence[Tensor], recipe: FoldRecipe, blocks: Sequence[tuple[int, int]]
-    ) -> None:
-        kernel = self._kernel(stage.variant)
+    def _packed(
+        self,
+        kernel: Kernel,
+        stage: Stage,
+        args: Sequence[Any],
+        results: Sequence[Tensor],
+        recipe: FoldRecipe,
+        blocks: Sequence[tuple[int, int]],
+    ) -> list[Any]:
+        """The values of a stage's parameter block."""
         values: list[Any] = []
         for field in kernel.fields:
             if field.role in ("from", "into"):
@@ -255,8 +267,7 @@ class ReducePlan(Plan):
                 values.append(stage.sizes[field.name])
             else:
                 values.append(self._value(field, args, results, recipe))
-        bound = [self._bound(f, args, results) for f in kernel.resources]
-        kernel.launch_bound(self.device, values, 0, bound, stage.groups())
+        return values
 
     def _value(self, field: Field, args: Sequence[Any], results: Sequence[Tensor], recipe: Recipe) -> Any:
         if field.role == "zero":

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import Field, Operand, Variant, reach
 from fusepy.backend.emit.region import region_operands
 from fusepy.backend.emit.rows import SLACK, walk_for
@@ -20,6 +21,7 @@ from fusepy.backend.emit.squares import squares_of
 from fusepy.backend.emit.tiles import covered
 from fusepy.backend.execute.destinations import Given
 from fusepy.backend.execute.recipe import Recipe, make_recipe
+from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.registry import ACCESSES
@@ -136,8 +138,18 @@ class Plan:
 
     # ---- the hot path -------------------------------------------------------------------------------------------
 
-    def run(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None = None) -> list[Tensor]:
+    def run(
+        self,
+        args: Sequence[Any],
+        outs: Sequence[Tensor | None] | None,
+        sink: Sink,
+        bindings: Bindings | None = None,
+        beside: bool = False,
+    ) -> list[Tensor]:
         """Runs the region and returns its results; a tensor in `outs` is written instead of a new one.
+
+        Args:
+            beside: whether it may run beside what was launched before.
 
         Raises:
             ShapeError, RangeError: if the arguments do not fit together or their parameters.
@@ -146,13 +158,13 @@ class Plan:
         if self._written:
             check_written(self._written, self._memory, self.positions, args)
         if not self.linear:
-            return self._run_strided(args, outs)
+            return self._run_strided(args, outs, sink, bindings, beside)
         shape: tuple[int, ...] | None = None
         values: list[Any] = []
         for position, mapped, consumed, unaligned in self._steps:
             tensor: Tensor = args[position]
             if not tensor.linear or tensor.address & unaligned:
-                return self._run_strided(args, outs)
+                return self._run_strided(args, outs, sink, bindings, beside)
             values.append(tensor.address)
             if mapped:
                 extents = tensor.shape
@@ -164,7 +176,7 @@ class Plan:
                 if shape is None:
                     shape = extents
                 elif extents != shape:
-                    return self._run_strided(args, outs)
+                    return self._run_strided(args, outs, sink, bindings, beside)
         if shape is None:
             shape = ()
         device = self.device
@@ -178,7 +190,7 @@ class Plan:
             for j, (element, given) in enumerate(zip(self.elements, outs)):
                 result = Tensor(device, element, shape) if given is None else self._given.checked(j, given, shape)
                 if not result.linear:
-                    return self._run_strided(args, outs)
+                    return self._run_strided(args, outs, sink, bindings, beside)
                 results.append(result)
                 values.append(result.address)
             if self._whole or values != self._disjoint or shape != self._disjoint_shape:
@@ -197,9 +209,10 @@ class Plan:
             kernel = self._linear(count >= LINEAR_LIMIT)
         try:
             if self._resources:
-                kernel.launch_bound(device, values, count, [self._bound(f, args, results) for f in kernel.resources])
+                bound = [self._bound(f, args, results) for f in kernel.resources]
+                kernel.launch_bound(device, sink, bindings, values, count, bound, None, beside)
             else:
-                kernel.launch(device, values, count)
+                kernel.launch(device, sink, bindings, values, count, None, beside)
         except FusepyError:  # about a global: some are TypeErrors, too
             raise
         except (struct.error, OverflowError, TypeError) as error:
@@ -258,7 +271,9 @@ class Plan:
         self.kernels.clear()
         self._linear_kernel = None
 
-    def _run_strided(self, args: Sequence[Any], outs: Sequence[Tensor | None] | None) -> list[Tensor]:
+    def _run_strided(
+        self, args: Sequence[Any], outs: Sequence[Tensor | None] | None, sink: Sink, bindings: Bindings | None, beside: bool
+    ) -> list[Tensor]:
         recipe = self._recipe(args)
         results = self._results(args, outs, recipe)
         if recipe.count:
@@ -268,7 +283,7 @@ class Plan:
             values = [self._value(f, args, results, recipe) for f in kernel.fields]
             try:
                 bound = [self._bound(f, args, results) for f in kernel.resources]
-                kernel.launch_bound(self.device, values, count, bound, groups)
+                kernel.launch_bound(self.device, sink, bindings, values, count, bound, groups, beside)
             except FusepyError:
                 raise
             except (struct.error, OverflowError, TypeError) as error:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fusepy.backend.device.device import Device
+    from fusepy.backend.device.sink import Sink
     from fusepy.backend.execute.plan import Plan
+    from fusepy.backend.kernels.globals import Bindings
 
 _CODES = {
     "bool": "I", "int8_t": "b", "uint8_t": "B", "int16_t": "h", "uint16_t": "H", "int": "i", "uint": "I", "int64_t": "q",
@@ -51,7 +53,7 @@ class Readback:
         """Whether results of this element can be handed out so: anything but structs."""
         return element.type.scalar is not None
 
-    def __call__(self, plan: Plan, placed: Sequence[Any]) -> Any:
+    def __call__(self, plan: Plan, placed: Sequence[Any], sink: Sink, bindings: Bindings | None) -> Any:
         """Runs `plan` and returns its result.
 
         Raises:
@@ -60,7 +62,7 @@ class Readback:
         spare = self._spare
         place = spare.pop() if spare else Tensor(self._device, self._element, ())
         try:
-            plan.run(placed, (place,))
+            plan.run(placed, (place,), sink, bindings)
             start = time.perf_counter()
             data = self._device.transfer.read(place.block.buffer, place.offset, self._element.nbytes, short=self._short)
             self._short = time.perf_counter() - start < SHORT_S

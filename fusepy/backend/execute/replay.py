@@ -19,7 +19,9 @@ from fusepy.errors import FusepyError
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+    from fusepy.backend.device.sink import Sink
     from fusepy.backend.execute.steps import Step
+    from fusepy.backend.kernels.globals import Bindings
     from fusepy.backend.kernels.kernel import Kernel, Launch
     from fusepy.backend.memory.element import Element
 
@@ -105,7 +107,9 @@ class Steps(Protocol):
     steps: list[Step]
     outputs: list[tuple[int, tuple[int, ...]]]
 
-    def run_step(self, step: Step, slots: list[Any], outs: Sequence[Any]) -> None:
+    def run_step(
+        self, step: Step, slots: list[Any], outs: Sequence[Any], sink: Sink, bindings: Bindings | None, beside: bool
+    ) -> None:
         """Runs one step, with these destinations."""
         ...
 
@@ -162,16 +166,18 @@ class Replay:
             self.reads.append((slot, read))
         return self.reads.index((slot, read))
 
-    def run(self, args: Sequence[Any], outs: Sequence[Any] | None) -> list[Any]:
+    def run(
+        self, like: Likeness, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None
+    ) -> list[Any]:
         """Runs all steps and returns the slots; the device's lock must be held."""
         device = self.device
-        queue, allocate = device.queue, device.pool.allocate
-        keep = queue.keep if queue.keeps else None
+        allocate = device.pool.allocate
+        keep = sink.keep if sink.keeps else None
         slots: list[Any] = [*args, *[None] * (self.count - len(args))]
         places = [a.low if isinstance(a, Tensor) else 0 for a in slots]
         if outs is not None:
             self._give(slots, places, outs)
-        unseen = outs is None or device.bindings is None  # a global may be the memory of a destination
+        unseen = outs is None or bindings is None  # a global may be the memory of a destination
         numbers = [args[slot] if read is None else read(args[slot]) for slot, read in self.reads]
         for step, frame, overlaps, moves, frees, makes, views, numbered in self.rows:
             for slot, other in moves:
@@ -188,9 +194,8 @@ class Replay:
                     slots[slot] = Tensor(device, element, shape, block=block)
             for slot, other in views:
                 places[slot] = places[other]
-            queue.overlaps = overlaps and unseen
             if frame is None:
-                self.schedule.run_step(step, slots, [slots[slot] for slot in step.results])
+                self.schedule.run_step(step, slots, [slots[slot] for slot in step.results], sink, bindings, overlaps and unseen)
                 continue
             values = frame.values
             for i, slot in frame.addresses:
@@ -198,7 +203,7 @@ class Replay:
             for i, n in numbered:
                 values[i] = numbers[n]
             try:
-                frame.kernel.launch(device, values, frame.count, frame.groups)
+                frame.kernel.launch(device, sink, bindings, values, frame.count, frame.groups, overlaps and unseen)
             except FusepyError:  # about a global: some are TypeErrors, too
                 raise
             except (struct.error, OverflowError, TypeError) as error:

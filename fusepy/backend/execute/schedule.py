@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.execute.replay import Likeness, Replay, likeness
 from fusepy.backend.execute.steps import Step, place_barriers
+from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.overlap import shares
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+    from fusepy.backend.device.sink import Sink
     from fusepy.backend.execute.plan import Plan
+    from fusepy.backend.kernels.globals import Bindings
     from fusepy.backend.kernels.kernel import Launch
 
 Shapes = Sequence[tuple[int, ...]]
@@ -69,7 +72,7 @@ class Schedule:
 
     # ---- running ------------------------------------------------------------------------------------------------
 
-    def run(self, args: Sequence[Any], outs: Sequence[Any] | None = None) -> list[Any]:
+    def run(self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None = None) -> list[Any]:
         """Runs all steps and returns the results of the program; what is in `outs` is written instead of something new.
 
         Raises:
@@ -78,37 +81,39 @@ class Schedule:
         """
         device = self.device
         with device.lock:
-            device.queue.begin_program()
+            sink.begin_program()
             try:
                 like = likeness(args, outs)
                 replay = self._replays.get(like)
-                slots = self._first(like, args, outs) if replay is None else replay.run(args, outs)
+                slots = (self._first if replay is None else replay.run)(like, args, outs, sink, bindings)
             finally:
-                device.queue.end_program()
+                sink.end_program()
         return [_shown(slots[slot], axes) if axes else slots[slot] for slot, axes in self.outputs]
 
-    def _first(self, like: Likeness, args: Sequence[Any], outs: Sequence[Any] | None) -> list[Any]:
+    def _first(
+        self, like: Likeness, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None
+    ) -> list[Any]:
         """Runs all steps and takes down what they launch, for later calls of the kind."""
         self._check_shapes(args)
         given, late = self._destinations(args, outs or ())
         slots: list[Any] = [*args, *[None] * (self.slots - self.count)]
-        unseen = like.free and (outs is None or self.device.bindings is None)
+        unseen = like.free and (outs is None or bindings is None)
         launches: list[list[Launch]] = []
         shapes: dict[int, tuple[int, ...]] = {}
         for step in self.steps:
             for slot in step.release:
                 slots[slot] = None
-            self.device.queue.overlaps = unseen and not step.barrier
             wanted = [given.get(slot) for slot in step.results]
             with self.device.taped() as tape:
-                self.run_step(step, slots, wanted if any(w is not None for w in wanted) else None)
+                given_here = wanted if any(w is not None for w in wanted) else None
+                self.run_step(step, slots, given_here, sink, bindings, unseen and not step.barrier)
             launches.append(tape)
             for slot in step.results:
                 shapes[slot] = slots[slot].shape
-                self.device.queue.keep(slots[slot])
+                sink.keep(slots[slot])
         for j, target in late:
             slot, axes = self.outputs[j]
-            target.copy_from(_shown(slots[slot], axes))
+            copy_elements(_shown(slots[slot], axes), target, sink)
         if not late:
             if len(self._replays) >= REPLAYS:
                 self._replays.clear()
@@ -116,19 +121,27 @@ class Schedule:
             self.device.keep(self)
         return slots
 
-    def run_step(self, step: Step, slots: list[Any], outs: Sequence[Any] | None) -> None:
+    def run_step(
+        self,
+        step: Step,
+        slots: list[Any],
+        outs: Sequence[Any] | None,
+        sink: Sink,
+        bindings: Bindings | None,
+        beside: bool,
+    ) -> None:
         """Runs one step, its results in `outs` where that says so; a plan per result where their extents share no grid."""
         for slot, other, axes in step.views:
             slots[slot] = _shown(slots[other], axes)
         if step.textures:
             outs = self._with_textures(step, slots, outs)
         try:
-            made = step.plan.run(slots, outs)
+            made = step.plan.run(slots, outs, sink, bindings, beside)
         except ShapeError:
             plans = self.plans_of(step, [_shape(v) for v in slots])
             if plans == [step.plan]:
                 raise
-            made = [p.run(slots, None if outs is None else [outs[j]])[0] for j, p in enumerate(plans)]
+            made = [p.run(slots, None if outs is None else [outs[j]], sink, bindings, beside)[0] for j, p in enumerate(plans)]
         for slot, result in zip(step.results, made):
             slots[slot] = result
 

@@ -8,7 +8,7 @@ back from a root, which is then made anew: a kernel never sees what another func
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import slangpy as spy
 
@@ -19,9 +19,20 @@ from fusepy.errors import ArgumentError
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+    from fusepy.backend.device.sink import Sink
     from fusepy.backend.sources.source import ModuleSource
 
 _NEVER: Any = object()
+
+
+class Bindings(Protocol):
+    """The values of globals that go along with a call; never changed once made, so they are compared by identity."""
+
+    @property
+    def values(self) -> Mapping[str, Any]: ...
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
 
 
 class Bound:
@@ -131,15 +142,15 @@ class Bound:
         """Whether the user's own resources are held: each dispatch is submitted at once, for what others do with them later."""
         return bool(self._foreign)
 
-    def surround(self, queue: Any, dispatch: Callable[[], None]) -> None:
-        """Runs a dispatch between the copies that it needs."""
+    def surround(self, sink: Sink, dispatch: Callable[[], None]) -> None:
+        """Records a dispatch between the copies that it needs."""
         for copy in self.staged:
-            copy.copy_in(queue)
+            copy.copy_in(sink)
         dispatch()
         for copy in self.staged:
-            copy.copy_out(queue)
+            copy.copy_out(sink)
         if self._foreign:
-            queue.flush()
+            sink.flush()
 
 
 def bound_globals(program: spy.ShaderProgram, *own: str) -> Bound | None:

@@ -14,10 +14,11 @@ import slangpy as spy
 
 from fusepy.backend.cache.files import unsealed
 from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.region import EMITTER_VERSION, KernelSource
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
-from fusepy.backend.kernels.globals import Bound, bound_globals, check_set, reads_of_calls
+from fusepy.backend.kernels.globals import Bindings, Bound, bound_globals, check_set, reads_of_calls
 from fusepy.backend.kernels.resources import Resources
 from fusepy.backend.slang.comparisons import check_comparisons
 from fusepy.backend.slang.compiler import Program, digest_name
@@ -144,35 +145,53 @@ class Kernel:
             self.globals.attach(cursor)
 
     def launch_bound(
-        self, device: Device, values: Sequence[float], count: int, resources: Sequence[Any], by_axis: Sequence[int] | None = None
+        self,
+        device: Device,
+        sink: Sink,
+        bindings: Bindings | None,
+        values: Sequence[float],
+        count: int,
+        resources: Sequence[Any],
+        by_axis: Sequence[int] | None = None,
+        beside: bool = False,
     ) -> None:
         """`launch` with these objects bound, in the order of `resources` of the kernel."""
         if self._bound is None:
-            self.launch(device, values, count, by_axis)
+            self.launch(device, sink, bindings, values, count, by_axis, beside)
             return
         with device.lock:
-            self._bound.bind(device, resources)
-            self.launch(device, values, count, by_axis)
-            self._bound.finish(device)
+            self._bound.bind(device, sink, resources)
+            self.launch(device, sink, bindings, values, count, by_axis, beside)
+            self._bound.finish(sink)
 
-    def launch(self, device: Device, values: Sequence[float], count: int, by_axis: Sequence[int] | None = None) -> None:
+    def launch(
+        self,
+        device: Device,
+        sink: Sink,
+        bindings: Bindings | None,
+        values: Sequence[float],
+        count: int,
+        by_axis: Sequence[int] | None = None,
+        beside: bool = False,
+    ) -> None:
         """Packs the parameter block and records the dispatch; `struct.error` if a number does not fit its field.
 
         Args:
+            bindings: the values of globals, compared with those of the last launch by identity.
             by_axis: how many groups along each axis, where not `count` decides.
+            beside: whether it may run beside the launch before it.
         """
         packed = self.packer.pack(*values)
         with device.lock:
             if device.tape is not None:
                 device.tape.append((self, values, count, by_axis))
             bound = self.globals
-            if bound is not None and device.bindings is not bound.current:
-                bindings = device.bindings
+            if bound is not None and bindings is not bound.current:
                 if bindings is not None and bindings.names == bound.checked:
                     bound.write(bindings.values, device, self._source.name)
                     bound.current = bindings
                 else:
-                    self._bind(device, bound)
+                    self._bind(device, bound, bindings)
             if count != self._count:
                 groups = -(-count // self.per_group)
                 self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
@@ -182,14 +201,15 @@ class Kernel:
                 self._cursor.set_data(self._data)
                 self._packed = packed
             if bound is None or not bound.surrounded:
-                device.queue.dispatch(self.pipeline, self.root, by_axis or self._groups)
+                sink.dispatch(self.pipeline, self.root, by_axis or self._groups, beside)
             else:
-                bound.surround(device.queue, partial(device.queue.dispatch, self.pipeline, self.root, by_axis or self._groups))
+                bound.surround(sink, partial(sink.dispatch, self.pipeline, self.root, by_axis or self._groups, beside))
             device.counters.dispatches += 1
 
-    def _bind(self, device: Device, bound: Bound) -> None:
-        """Makes the root hold what the running call has set, and nothing else."""
-        values, names = device.set_values()
+    def _bind(self, device: Device, bound: Bound, bindings: Bindings | None) -> None:
+        """Makes the root hold these values of globals, and nothing else."""
+        values: Mapping[str, Any] = {} if bindings is None else bindings.values
+        names = () if bindings is None else bindings.names
         if bound.checked != names:
             if bound.stale(values):
                 device.queue.enter()
@@ -199,7 +219,7 @@ class Kernel:
             check_set(self._source.name, self._reads, values, "call .set({0}=…) on the function")
             bound.checked = names
         bound.write(values, device, self._source.name)
-        bound.current = device.bindings
+        bound.current = bindings
 
 
 def build_kernel(

@@ -10,7 +10,7 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.emit.options import Options
-from fusepy.backend.kernels.globals import Bound, bound_globals, check_set, reads
+from fusepy.backend.kernels.globals import Bindings, Bound, bound_globals, check_set, reads
 from fusepy.backend.kernels.slots import Staged
 from fusepy.backend.slang.comparisons import check_comparisons
 from fusepy.backend.slang.compiler import Program, digest_name
@@ -21,6 +21,7 @@ from fusepy.ir.whole import LIBRARIES
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+    from fusepy.backend.device.sink import Sink
     from fusepy.backend.sources.source import ModuleSource
 
 _PREFIX = "fz_p_"  # parameters of a wrapped function, kept apart from the user's globals
@@ -91,8 +92,8 @@ class RawKernel:
         self._own.attach(cursor if self._wrapped else cursor.find_entry_point(0))
         self._count = cursor[_COUNT] if self._wrapped else None
 
-    def dispatch(self, threads: Sequence[int], given: Mapping[str, Any]) -> None:
-        """Records one dispatch over at least `threads` threads, in whole groups; globals are those of the running call.
+    def dispatch(self, threads: Sequence[int], given: Mapping[str, Any], sink: Sink, bindings: Bindings) -> None:
+        """Records one dispatch over at least `threads` threads, in whole groups.
 
         Raises:
             ArgumentError, UnknownNameError: if parameters are missing or unknown.
@@ -104,19 +105,19 @@ class RawKernel:
         if not math.prod(groups):
             return
         with device.lock:
-            values, _ = device.set_values()
+            values = bindings.values
             if self._globals is not None and self._globals.stale(values):
                 self._attach()
             staged = self._write(values, given)
             if self._count is not None:
                 self._count.set_data(np.array([*threads], np.uint32).view(np.uint8))
             for copy in staged:
-                copy.copy_in(device.queue)
-            device.queue.dispatch(self._pipeline, self._root, groups)
+                copy.copy_in(sink)
+            sink.dispatch(self._pipeline, self._root, groups)
             for copy in staged:
-                copy.copy_out(device.queue)
+                copy.copy_out(sink)
             if self._own.foreign or (self._globals is not None and self._globals.foreign):
-                device.queue.flush()
+                sink.flush()
             device.counters.dispatches += 1
 
     def _write(self, values: Mapping[str, Any], given: Mapping[str, Any]) -> list[Staged]:

@@ -22,6 +22,7 @@ from fusepy.errors import ShapeError, UnsupportedArgumentError
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
 
 _Usage = spy.TextureUsage
 
@@ -51,7 +52,7 @@ class Resources:
         self._copies = {}
         self._tensors = False
 
-    def bind(self, device: Device, values: Sequence[Any]) -> None:
+    def bind(self, device: Device, sink: Sink, values: Sequence[Any]) -> None:
         """Makes the next dispatch use these resources.
 
         Raises:
@@ -67,12 +68,12 @@ class Resources:
         self._tensors = any(isinstance(v, Tensor) for v in values)
         for i, value in enumerate(bound(device, self._fields, values, self._kernel, self._labels)):
             if isinstance(value, Tensor):
-                self._bind_tensor(device, i, value)
+                self._bind_tensor(device, sink, i, value)
             elif value is not last[i]:
                 self._cursors[i].write(value)
         self._last = list(values)
 
-    def finish(self, device: Device) -> None:
+    def finish(self, sink: Sink) -> None:
         """What has to follow the dispatch: tensors that were written come back, and all work goes to the device.
 
         Whoever made a texture or buffer may read or overwrite it at any time, without asking fusepy, so nothing may wait.
@@ -81,12 +82,12 @@ class Resources:
         for i, copy in self._copies.items() if self._tensors else ():
             value = self._last[i]
             if isinstance(value, Tensor) and self._fields[i].type.startswith("RW"):
-                device.queue.copy(memory_of(value), value.offset, copy, 0, copy.size)
+                sink.copy(memory_of(value), value.offset, copy, 0, copy.size)
                 submit = True  # only a dispatch looks whether the device is shared
         if submit:
-            device.queue.flush()
+            sink.flush()
 
-    def _bind_tensor(self, device: Device, i: int, tensor: Tensor) -> None:
+    def _bind_tensor(self, device: Device, sink: Sink, i: int, tensor: Tensor) -> None:
         """A tensor lies somewhere inside a large buffer, and sgl binds whole ones: it is copied into one of its own."""
         size = tensor.size * tensor.element.nbytes
         if not tensor.linear:
@@ -103,7 +104,7 @@ class Resources:
             self._cursors[i].write(copy)
         elif self._last[i].__class__ is not Tensor:
             self._cursors[i].write(copy)
-        device.queue.copy(copy, 0, memory_of(tensor), tensor.offset, size)
+        sink.copy(copy, 0, memory_of(tensor), tensor.offset, size)
 
     def _check(self, device: Device, field: Field, value: Any) -> None:
         writes = field.type.startswith("RW")

@@ -20,6 +20,7 @@ from fusepy.ir.types import Type
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+    from fusepy.backend.device.sink import Sink
 
 
 @dataclass
@@ -35,12 +36,12 @@ class Staged:
         """The tensor's memory, without handing it to anybody who would need every call submitted at once."""
         return memory_of(self.tensor)
 
-    def copy_in(self, queue: Any) -> None:
-        queue.copy(self.buffer, 0, self._memory, self.tensor.offset, self.buffer.size)
+    def copy_in(self, sink: Sink) -> None:
+        sink.copy(self.buffer, 0, self._memory, self.tensor.offset, self.buffer.size)
 
-    def copy_out(self, queue: Any) -> None:
+    def copy_out(self, sink: Sink) -> None:
         if self.writable:
-            queue.copy(self._memory, self.tensor.offset, self.buffer, 0, self.buffer.size)
+            sink.copy(self._memory, self.tensor.offset, self.buffer, 0, self.buffer.size)
 
 
 @dataclass

@@ -23,6 +23,7 @@ from fusepy.symbolic import TRACING
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+    from fusepy.backend.device.sink import Sink
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Made = TypeVar("Made", bound=Storage)
@@ -216,8 +217,8 @@ def copy(tensor: Made) -> Made:
     return made
 
 
-def copy_elements(source: Storage, target: Storage) -> None:
-    """Copies on the device, between any strides.
+def copy_elements(source: Storage, target: Storage, sink: Sink | None = None) -> None:
+    """Copies on the device, between any strides, by its queue or another sink.
 
     Raises:
         ShapeError: if shapes, elements or devices differ, if they share memory, or if `target` repeats elements.
@@ -232,10 +233,10 @@ def copy_elements(source: Storage, target: Storage) -> None:
         )
     _check_writable(target)
     check_read(source, "a copy")
-    _copy(source, target)
+    _copy(source, target, sink)
 
 
-def _copy(source: Storage, target: Storage) -> None:
+def _copy(source: Storage, target: Storage, sink: Sink | None = None) -> None:
     if not source.size:
         return
     if source.address == target.address and source.strides == target.strides:
@@ -253,9 +254,9 @@ def _copy(source: Storage, target: Storage) -> None:
     device = source.device
     device.check()
     with device.lock:
-        device.copies.record(device.queue, source.shape, nbytes, *sides)
-        if device.queue.keeps:
-            device.queue.keep(source, Written((target,)))
+        into = device.queue if sink is None else sink
+        device.copies.record(into, source.shape, nbytes, *sides)
+        into.keep(source, Written((target,)))
 
 
 def _check_writable(tensor: Storage) -> None:

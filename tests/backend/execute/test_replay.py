@@ -68,7 +68,7 @@ def overlaps_of(device: Any, monkeypatch: pytest.MonkeyPatch, call: Any) -> list
     seen: list[bool] = []
     queue, plain = device.queue, device.queue.dispatch
     with monkeypatch.context() as patch:
-        patch.setattr(queue, "dispatch", lambda *args: (seen.append(queue.overlaps), plain(*args)))
+        patch.setattr(queue, "dispatch", lambda *args: (seen.append(args[3]), plain(*args)))
         call()
     return seen
 

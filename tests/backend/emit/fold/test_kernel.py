@@ -189,7 +189,7 @@ def run(text: str, *args: Any, outs: list[Any] | None = None) -> tuple[list[Any]
     assert isinstance(plan, ReducePlan)
     device = fp.default_device()
     placed = [fp.Tensor.from_numpy(device, a) if isinstance(a, np.ndarray) else a for a in args]
-    found = [r.to_numpy() for r in plan.run(placed, outs)]
+    found = [r.to_numpy() for r in plan.run(placed, outs, device.queue)]
     return found, interpret(graph, [a.to_numpy() if isinstance(a, fp.Tensor) else a for a in args])
 
 
@@ -321,11 +321,6 @@ def test_barriers_stand_between_the_stages_of_one_plan(monkeypatch: pytest.Monke
     graph = parse_graph(PLAIN)
     plan = plan_of(graph.nodes[0], [0, 1])
     args = [fp.Tensor.from_numpy(device, X), fp.Tensor.from_numpy(device, K)]
-    monkeypatch.setattr(type(device.queue), "dispatch", lambda self, *a: (seen.append(self.overlaps), dispatch(self, *a))[1])
-    with device.lock:
-        device.queue.overlaps = True
-        try:
-            plan.run(args)
-        finally:
-            device.queue.overlaps = False
+    monkeypatch.setattr(type(device.queue), "dispatch", lambda self, *a: (seen.append(a[3]), dispatch(self, *a))[1])
+    plan.run(args, None, device.queue, beside=True)
     assert seen == [True, False]
