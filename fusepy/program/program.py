@@ -7,8 +7,6 @@ from copy import copy
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from fusepy.arguments.mapping import unmapped
 from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.sink import Sink
@@ -49,8 +47,6 @@ from fusepy.program.readback import check_recordable
 from fusepy.program.relocation import Detours
 from fusepy.trace.recording import Recording
 from fusepy.trace.structure import hand_back
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def names_in(plan: Plan, slot: int) -> list[str]:
