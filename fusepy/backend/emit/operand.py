@@ -36,6 +36,11 @@ class Field:
     axis: int = 0
     read: Callable[[Any], Any] | None = field(default=None, compare=False)
 
+    @property
+    def declared(self) -> str:
+        """The type of the member: a half is a word, see `member`."""
+        return "uint" if self.type == "half" else self.type
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -157,6 +162,15 @@ def storage(type: Type) -> Type:
 def from_storage(expression: str, type: Type) -> str:
     """A loaded element as a value of `type`."""
     return componentwise(expression, storage(type), type)
+
+
+def member(name: str, scalar: Type) -> str:
+    """A number of the parameter block, as it is stored.
+
+    Halfs lie there as words: NVIDIA's Vulkan driver mixes up the results of kernels that load more than a hundred halfs from a
+    block.
+    """
+    return f"half(f16tof32({BLOCK}.{name}))" if scalar is HALF else f"{BLOCK}.{name}"
 
 
 def to_storage(expression: str, type: Type) -> str:

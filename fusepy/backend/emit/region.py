@@ -32,7 +32,7 @@ from fusepy.ir.printer import value_type
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
-EMITTER_VERSION = 27  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 28  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class RegionKernel:
         imported = [name for alias, names in self.imports.items() if alias in wanted for name in names]
         lines += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *sources))]
         lines += self.options.exports()
-        lines += ["", "struct FzArguments", "{", *(f"    {f.type} {f.name};" for f in fields), "};"]
+        lines += ["", "struct FzArguments", "{", *(f"    {f.declared} {f.name};" for f in fields), "};"]
         if not self.target.entry_point_block:
             lines.append(f"uniform FzArguments {BLOCK};")
             lines += [f"{declare_resource(f)};" for f in self.resources()]

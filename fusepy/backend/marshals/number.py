@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert, from_storage, storage
+from fusepy.backend.emit.operand import Field, Operand, Variant, convert, from_storage, member, storage
 from fusepy.backend.marshals.array import as_list
 from fusepy.backend.marshals.base import Description
 from fusepy.errors import RangeError
@@ -117,4 +117,4 @@ class NumberAccess:
         return [Field(str(storage(operand.have)), f"a_{operand.name}", "number", operand.position)]
 
     def load(self, operand: Operand, variant: Variant) -> str:
-        return convert(from_storage(f"{BLOCK}.a_{operand.name}", operand.have), operand.have, operand.want)
+        return convert(from_storage(member(f"a_{operand.name}", operand.have), operand.have), operand.have, operand.want)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
-from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert, from_storage, join, storage
+from fusepy.backend.emit.operand import Field, Operand, Variant, convert, from_storage, join, member, storage
 from fusepy.backend.marshals.array import as_list
 from fusepy.backend.marshals.base import Description, Marshal
 from fusepy.backend.marshals.constant import Components, check_features
@@ -81,9 +81,10 @@ class UniformAccess:
     def load(self, operand: Operand, variant: Variant) -> str:
         scalar = operand.have.scalar
         assert scalar is not None
-        parts = [from_storage(f"{BLOCK}.{name}", scalar) for name in _names(operand)]
+        members = [member(name, scalar) for name in _names(operand)]
         if operand.have.kind is Kind.ARRAY:
-            return join(operand.have, scalar, iter(f"{BLOCK}.{name}" for name in _names(operand)))
+            return join(operand.have, scalar, iter(members))
+        parts = [from_storage(m, scalar) for m in members]
         value = parts[0] if len(parts) == 1 else f"{operand.have}({', '.join(parts)})"
         return convert(value, operand.have, operand.want)
 

@@ -282,7 +282,9 @@ def test_text_is_deterministic_and_holds_no_sizes(name: str) -> None:
     first, second = emitted(CASES[name]), emitted(CASES[name])
     assert first == second
     declared = first.text.split("struct FzArguments")[1].split("};")[0]
-    assert [f"{f.type} {f.name};" for f in first.fields] == [line.strip() for line in declared.splitlines() if line.strip(" {")]
+    assert [f"{f.declared} {f.name};" for f in first.fields] == [
+        line.strip() for line in declared.splitlines() if line.strip(" {")
+    ]
 
 
 def text_of(name: str) -> str:

@@ -91,3 +91,33 @@ def test_a_numpy_scalar_is_the_python_number_that_it_holds(device: Any) -> None:
     for call in (lambda: m.whole(np.int64(1 << 31)), lambda: m.natural(np.int8(-1))):
         with pytest.raises(fp.RangeError):
             call()
+
+
+@pytest.mark.req("T1")
+def test_halfs_in_the_parameter_block_keep_their_bits(device: Any) -> None:
+    """They lie there as words: alone, in vectors, arrays and structs; and numbers between two halfs are rounded once."""
+    m = fp.Module.load_from_source(
+        device,
+        "halfs",
+        "struct S { half x; half2 y; }; half3 s(S s) { return half3(s.x, s.y); } half4 four(half4 x) { return x; }"
+        "half[3] three(half x[3]) { return x; } half one(half x) { return x; }",
+    )
+    tiny, top = 5.9604645e-08, 65504.0  # the smallest denormal, and the largest number
+    numbers = [0.1, -0.0, tiny, 1023 * tiny, 3 * tiny, top, -top, np.inf, -np.inf, np.nan, 1 / 3, 1.00048828125, 1.0004882812501]
+    words = np.random.default_rng(0).integers(0, 1 << 16, 27).astype(np.uint16)
+    numbers += words.view(np.float16).tolist()
+    halfs = np.array(numbers, np.float16)
+
+    def check(found: Any, wanted: Any) -> None:
+        same(np.asarray(found, np.float16), wanted)
+        known = wanted == wanted
+        same(np.signbit(found)[known], np.signbit(wanted)[known])
+
+    check([m.one(x) for x in numbers], halfs)
+    for i in range(0, len(numbers), 4):
+        some, wanted = numbers[i : i + 4], halfs[i : i + 4]
+        check(m.four(some), wanted)
+        check(m.three(some[:3]), wanted[:3])
+        check(m.s({"x": some[0], "y": some[1:3]}), wanted[:3])
+    with pytest.raises(fp.RangeError, match="does not fit half"):
+        m.one(70000.0)
