@@ -1,4 +1,4 @@
-"""Imports go one way: the order of packages, no circles, and the sizes of folders and files.
+"""Imports go one way: the order of packages, no circles, and the sizes of folders.
 
 All imports count: at the top of a file, inside functions, and under ``if TYPE_CHECKING``. Each list of exceptions may only
 shrink: an entry that is not needed any more fails the test as well.
@@ -7,15 +7,13 @@ shrink: an entry that is not needed any more fails the test as well.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
+import networkx as nx
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2] / "fusepy"
-FILES = {path.relative_to(ROOT).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
+from tests.rules.tree import FILES, TEXTS, TREES, only
 
 # Bottom first. A file may import its own package and the packages of earlier rows; those of its own row, and of later ones,
 # never.
@@ -122,7 +120,7 @@ def parsed(path: str, text: str) -> list[tuple[str, int, str]]:
     return list(imports(ast.parse(text), package if path.endswith("__init__.py") else package[:-1]))
 
 
-IMPORTS = {path: parsed(path, file.read_text(encoding="utf-8")) for path, file in FILES.items()}
+IMPORTS = {path: parsed(path, text) for path, text in TEXTS.items()}
 
 
 def edges_of(path: str, found: list[tuple[str, int, str]]) -> list[Edge]:
@@ -146,20 +144,8 @@ def upward(edges: list[Edge]) -> list[Edge]:
 
 def in_circles(edges: list[Edge]) -> set[str]:
     """The files that can be reached from themselves."""
-    after: dict[str, set[str]] = {}
-    for edge in edges:
-        after.setdefault(edge.importer, set()).add(edge.imported)
-
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
-        waiting = list(after.get(start, ()))
-        while waiting:
-            if (path := waiting.pop()) not in seen:
-                seen.add(path)
-                waiting.extend(after.get(path, ()))
-        return seen
-
-    return {path for path in after if path in reached(path)}
+    circles = nx.strongly_connected_components(nx.DiGraph([edge[:2] for edge in edges]))
+    return {path for circle in circles if len(circle) > 1 for path in circle}
 
 
 def uses(path: str, package: str, *, types: bool = True) -> bool:
@@ -200,12 +186,6 @@ def in_functions() -> set[tuple[str, str]]:
     return {(edge.importer, edge.imported) for edge in EDGES if edge.kind == "function"}
 
 
-def only(found: set[object], allowed: set[object]) -> None:
-    """Fails where something new is found, and where an exception is not needed any more."""
-    assert not found - allowed, "new"
-    assert not allowed - found, "mended: take it out of the list above"
-
-
 def test_imports_go_down() -> None:
     only({edge[:2] for edge in upward(EDGES)}, {*UPWARD})
 
@@ -231,11 +211,8 @@ def test_folders_stay_small() -> None:
 
 def test_packages_say_what_they_are_for() -> None:
     """Each `__init__.py` opens with the duty of the package, and says what it may import."""
-    for path, file in FILES.items():
-        if path.endswith("/__init__.py") and "Imports" not in (
-            ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-        ):
-            pytest.fail(f"{path} lacks the line `Imports …`")
+    packages = {path: ast.get_docstring(tree) or "" for path, tree in TREES.items() if path.endswith("/__init__.py")}
+    assert [path for path, said in packages.items() if "Imports" not in said] == []
 
 
 def test_packages_have_one_owner() -> None:
@@ -256,27 +233,9 @@ def test_nothing_goes_through_the_package_itself() -> None:
             assert "fusepy" not in {name for name, _, _ in found}, f"{path} imports fusepy/__init__.py, which imports everything"
 
 
-def test_files_stay_small() -> None:
-    """Most files under 300 lines; none has two duties."""
-    long = {path: n for path, file in FILES.items() if (n := len(file.read_text(encoding="utf-8").splitlines())) > 300}
-    assert len(long) <= len(FILES) // 8, long
-    assert max(long.values(), default=0) <= 480, long
-
-
-HOMES = {  # text that stands in these files only
-    r"""["'](out|fold|scan|into|near|exclusive|identity)_(\{|["'])""": set[str](),  # a region has a `RegionSpec`
-}
-
-
-@pytest.mark.parametrize(("pattern", "homes"), HOMES.items())
-def test_one_home(pattern: str, homes: set[str]) -> None:
-    found = {path for path, file in FILES.items() if re.search(pattern, file.read_text(encoding="utf-8"))}
-    assert found == homes
-
-
 def test_no_bare_exceptions() -> None:
-    for path, file in FILES.items():
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ExceptHandler):
                 names = {n.id for n in ast.walk(node.type) if isinstance(n, ast.Name)} if node.type else {"nothing"}
                 assert not names & {"Exception", "BaseException", "nothing"}, f"{path}:{node.lineno}"

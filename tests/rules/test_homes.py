@@ -1,0 +1,101 @@
+"""Each concept has one home: text that may stand in these files only, the home first.
+
+The lists may only shrink: an entry that is not needed any more fails the test as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from fusepy.passes.pipeline import PIPELINE, SEPARATED
+from tests.rules.tree import TEXTS, TREES, classes, only, parsed
+
+HOMES: dict[str, list[str]] = {
+    r"""["'](out|fold|scan|into|near|exclusive|identity)_(\{|["'])""": [],  # a region has a `RegionSpec`
+    r'\[shader\("compute"\)\]': [
+        "backend/emit/region.py",
+        "backend/device/selfcheck.py",
+        "backend/device/strided_copy.py",
+        "backend/emit/fold/kernel.py",
+        "backend/emit/rows.py",
+        "backend/emit/squares.py",
+        "backend/emit/tiles.py",
+        "backend/kernels/raw.py",
+        "backend/slang/entry_points.py",
+    ],
+    r"\bcreate_compute_pipeline\b": [
+        "backend/slang/compiler.py",
+        "backend/device/selfcheck.py",
+        "backend/device/strided_copy.py",
+        "backend/slang/comparisons.py",
+    ],
+    r"\bbegin_compute_pass\b": [
+        "backend/device/queue.py",
+        "backend/device/recorder.py",
+        "backend/device/selfcheck.py",
+    ],
+}
+# where kinds of devices are told apart by name; elsewhere a `Target` has an attribute that says what is different
+DEVICES = ("cuda", "vulkan", "cpu", "metal", "d3d12")
+TELL_DEVICES_APART = """
+backend/device/target.py
+backend/device/device.py
+backend/device/open.py
+backend/device/probe.py
+backend/emit/region.py
+backend/emit/tuning.py
+backend/execute/fold_plan.py
+backend/execute/plan.py
+backend/kernels/raw.py
+backend/marshals/texture_cuda.py
+backend/marshals/torch.py
+backend/marshals/whole.py
+backend/memory/foreign_memory.py
+backend/memory/recast.py
+backend/memory/sharing.py
+cli/doctor.py
+program/program.py
+""".split()  # noqa: SIM905
+
+
+def holding(texts: Mapping[str, str], pattern: str) -> set[str]:
+    return {name for name, text in texts.items() if re.search(pattern, text)}
+
+
+def telling_apart(trees: Mapping[str, ast.AST]) -> set[str]:
+    """Files that compare something with the name of a kind of device."""
+
+    def named(node: ast.AST) -> bool:
+        return any(isinstance(n, ast.Constant) and n.value in DEVICES for n in ast.walk(node))
+
+    compared = ((name, node) for name, tree in trees.items() for node in ast.walk(tree) if isinstance(node, ast.Compare))
+    return {name for name, node in compared if any(map(named, (node.left, *node.comparators)))}
+
+
+@pytest.mark.parametrize(("pattern", "homes"), HOMES.items(), ids=list(HOMES))
+def test_one_home(pattern: str, homes: list[str]) -> None:
+    only(holding(TEXTS, pattern), homes)
+
+
+def test_devices_are_told_apart_in_one_place() -> None:
+    only(telling_apart(TREES), TELL_DEVICES_APART)
+
+
+def test_passes_are_frozen_dataclasses() -> None:
+    for step in {*PIPELINE, *SEPARATED}:
+        assert dataclasses.is_dataclass(step)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            step.name = "other"  # type: ignore[misc]
+    passes = {name for name, tree in TREES.items() for c in classes(tree) if any(ast.unparse(b) == "Pass" for b in c.bases)}
+    assert {f"passes/{type(step).__module__.rpartition('.')[2]}.py" for step in PIPELINE} == passes
+
+
+def test_these_rules_can_fail() -> None:
+    assert holding({"a.py": "'[shader(\"compute\")]'", "b.py": "shader"}, r'\[shader\("compute"\)\]') == {"a.py"}
+    trees = parsed({"a.py": 'if kind in ("cuda", "cpu"): ...', "b.py": 'x = "cuda"', "c.py": 'y = 1 if "vulkan" != k else 2'})
+    assert telling_apart(trees) == {"a.py", "c.py"}

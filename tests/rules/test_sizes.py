@@ -1,0 +1,138 @@
+"""Files of at most 300 lines, functions of at most 40, classes of at most 200.
+
+The lists of exceptions and the numbers may only shrink: an entry that is not needed any more fails the test as well.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+import pytest
+
+from tests.rules.tree import TEXTS, TREES, Function, classes, functions, only, parsed
+
+LINES, FUNCTION, CLASS, PARAMETERS = 300, 40, 200, 8
+SHORT = 220  # lines of 95 % of the files, one day
+LONGER_THAN_SHORT = 59  # files
+
+LONG_FILES = """
+backend/device/transfer.py
+backend/emit/region.py
+backend/execute/plan.py
+backend/kernels/kernel.py
+backend/memory/tensor.py
+language/loops.py
+language/reductions.py
+modules/module.py
+program/program.py
+trace/trace.py
+""".split()  # noqa: SIM905
+LONG_FUNCTIONS = """
+backend/device/device.py:__init__
+backend/execute/plan.py:__init__
+backend/execute/plan.py:run
+backend/execute/recipe.py:make_recipe
+backend/execute/replay.py:run
+backend/kernels/values.py:freeze
+cli/demo.py:_print
+cli/demo.py:run
+deferred/record.py:_called
+functions/dispatch.py:dispatch
+ir/resolve/questions.py:bindings
+ir/resolve/refusals.py:no_match
+program/delivery.py:deliver
+program/program.py:__init__
+trace/buffers.py:chosen
+trace/struct_choice.py:struct_type
+trace/trace.py:call
+""".split()  # noqa: SIM905
+LONG_CLASSES = """
+backend/device/device.py:Device
+backend/device/pool.py:Pool
+backend/emit/fold/elements.py:FoldElements
+backend/emit/region.py:RegionKernel
+backend/execute/fold_plan.py:ReducePlan
+backend/execute/plan.py:Plan
+backend/execute/schedule.py:Schedule
+backend/memory/tensor.py:Tensor
+backend/slang/compiler.py:Compiler
+backend/slang/oracle.py:SlangOracle
+functions/caller.py:Caller
+functions/configured.py:Configured
+ir/parse.py:_Reader
+modules/module.py:Module
+program/program.py:Program
+trace/trace.py:Trace
+""".split()  # noqa: SIM905
+MANY_PARAMETERS = """
+backend/emit/fold/tuning.py:fold_shape
+backend/emit/region.py:__init__
+backend/emit/region.py:emit
+backend/memory/storage.py:__init__
+cli/darkroom.py:develop
+ir/resolve/questions.py:bindings
+""".split()  # noqa: SIM905
+
+
+def longer(texts: Mapping[str, str], lines: int) -> set[str]:
+    return {name for name, text in texts.items() if len(text.splitlines()) > lines}
+
+
+def lines_of(node: Function | ast.ClassDef) -> int:
+    """The lines of a definition without its docstring."""
+    first = node.body[0]
+    docstring = (first.end_lineno or 0) - first.lineno + 1 if ast.get_docstring(node) is not None else 0
+    return (node.end_lineno or 0) - node.lineno + 1 - docstring
+
+
+def long_functions(trees: Mapping[str, ast.AST]) -> set[str]:
+    return {f"{name}:{f.name}" for name, tree in trees.items() for f in functions(tree) if lines_of(f) > FUNCTION}
+
+
+def long_classes(trees: Mapping[str, ast.AST]) -> set[str]:
+    return {f"{name}:{c.name}" for name, tree in trees.items() for c in classes(tree) if lines_of(c) > CLASS}
+
+
+def many_parameters(trees: Mapping[str, ast.AST]) -> set[str]:
+    """Functions with more parameters than one can keep in mind, `self` apart."""
+
+    def count(f: Function) -> int:
+        named = [*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs]
+        return sum(a.arg not in ("self", "cls") for a in named)
+
+    return {f"{name}:{f.name}" for name, tree in trees.items() for f in functions(tree) if count(f) > PARAMETERS}
+
+
+def test_files() -> None:
+    only(longer(TEXTS, LINES), LONG_FILES)
+    assert len(longer(TEXTS, SHORT)) <= LONGER_THAN_SHORT
+
+
+def test_functions() -> None:
+    only(long_functions(TREES), LONG_FUNCTIONS)
+
+
+def test_classes() -> None:
+    only(long_classes(TREES), LONG_CLASSES)
+
+
+def test_parameters() -> None:
+    only(many_parameters(TREES), MANY_PARAMETERS)
+
+
+def test_these_rules_can_fail() -> None:
+    assert longer({"a.py": "\n" * 301, "b.py": "\n" * 300}, LINES) == {"a.py"}
+    body = "".join(f"    x{i} = 0\n" for i in range(40))
+    doc = '    """A\n    docstring\n    """\n'
+    text = f"def long():\n{body}\ndef short():\n{doc}{body[11:]}\nclass C:\n" + "    x = 0\n" * 200
+    trees = parsed(
+        {"a.py": f"{text}\nclass D:\n    def __init__(self, a, b, c, d, e, f, *, g, h): ...\ndef f(a,b,c,d,e,f,g,h,i): ...\n"}
+    )
+    assert long_functions(trees) == {"a.py:long"}
+    assert long_classes(trees) == {"a.py:C"}
+    assert many_parameters(trees) == {"a.py:f"}
+    with pytest.raises(AssertionError, match="new"):
+        only({1}, set())
+    with pytest.raises(AssertionError, match="mended"):
+        only(set(), {1})
