@@ -13,6 +13,7 @@ from tests.rules.tree import TREES, Function, classes, only, parsed
 
 TWICE = """
 Binding
+Bindings
 Bound
 Field
 Given
@@ -23,6 +24,7 @@ Program
 Recording
 Row
 Shape
+Sink
 Struct
 Target
 Use

@@ -19,9 +19,12 @@ LONGER_THAN_SHORT = 59  # files
 LONG_FILES = """
 backend/device/transfer.py
 backend/emit/region.py
+backend/execute/fold_plan.py
 backend/execute/plan.py
+backend/execute/schedule.py
 backend/kernels/kernel.py
 backend/memory/tensor.py
+functions/caller.py
 language/loops.py
 language/reductions.py
 modules/module.py
@@ -38,6 +41,7 @@ backend/kernels/values.py:freeze
 cli/demo.py:_print
 cli/demo.py:run
 deferred/record.py:_called
+functions/caller.py:_run
 functions/dispatch.py:dispatch
 ir/resolve/questions.py:bindings
 ir/resolve/refusals.py:no_match
@@ -62,6 +66,7 @@ functions/caller.py:Caller
 functions/configured.py:Configured
 ir/parse.py:_Reader
 modules/module.py:Module
+program/delivery.py:Delivery
 program/program.py:Program
 trace/trace.py:Trace
 """.split()  # noqa: SIM905
