@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class Putting(Protocol):
     """A callable whose calls are put off."""
 
-    _returns: str | None
-    _setup: Any
+    config: Any
+    setup: Any
 
     def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any: ...
 
@@ -71,8 +71,8 @@ def _record(caller: Putting, program: Program, args: Sequence[Any], kwargs: Mapp
     known: Recordable | None = program.recorded
     if known is None:
         known = program.recorded = Recordable.of(program)
-    unsaid = result is None and caller._returns in _UNSAID  # pyright: ignore[reportPrivateUsage]
-    if known.fits and unsaid and caller._setup is None:  # pyright: ignore[reportPrivateUsage]
+    unsaid = result is None and caller.config.returns in _UNSAID
+    if known.fits and unsaid and caller.setup is None:
         with program.device.lock:
             made = _called(program, known, args)
         if made is not None:

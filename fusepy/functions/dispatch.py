@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from fusepy.backend.device.recorder import Written, check_encoder, recording_into
+from fusepy.backend.kernels.raw import RawKernel
 from fusepy.backend.kernels.values import freeze, shown
 from fusepy.backend.memory.pending import PENDING, before_effects
 from fusepy.errors import ArgumentError, FusepyError
 from fusepy.functions.options import integers
+from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
 from fusepy.program.bound import after_hooks
 from fusepy.trace.setup import NO_SETUP, Setup, no_global
@@ -21,21 +23,22 @@ from fusepy.trace.trace import current_trace
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.backend.device.sink import Sink
-    from fusepy.backend.kernels.raw import RawKernel
+    from fusepy.functions.config import Config
+    from fusepy.functions.programs import ProgramTable
+    from fusepy.functions.slang_tracer import SlangTracer
 
 
 class Dispatched(Protocol):
     """A Slang function, as far as raw dispatch needs it."""
 
     __name__: str
-    _setup: Setup | None
+    tracer: SlangTracer
+    config: Config
+    setup: Setup | None
+    programs: ProgramTable
 
-    def _raw_kernel(self) -> RawKernel: ...
 
-    def _global_names(self) -> list[str]: ...
-
-
-class Dispatch:
+class Dispatch(Inspectable):
     """An entry point with its number of threads, made by ``Function.threads``; it is called, configured and recorded like one."""
 
     def __init__(self, function: Dispatched, threads: Sequence[int]):
@@ -52,6 +55,14 @@ class Dispatch:
         """Records it into your command encoder; see ``Function.append_to``."""
         check_encoder(encoder, self.function.__name__)
         dispatch(self.function, self._threads, args, kwargs, vars, encoder)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Raises `ArgumentError`: an entry point runs as it is written."""
+        raise ArgumentError(
+            f"{self!r}: a raw dispatch runs Slang as it is written, and nothing is made from it",
+            place=user_line(),
+            hint=f"read it in the module; a call of a plain function shows what it runs: {self.function.__name__}.source(…)",
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("set", "hook", "options", "constants", "type_conformances", "typeconformance"):
@@ -84,6 +95,24 @@ def thread_count(counts: Sequence[Any], what: str) -> tuple[int, int, int]:
     return x, y, z
 
 
+def _kernel(function: Dispatched) -> RawKernel:
+    """The pipeline of an entry point, or of a plain function called once for each thread."""
+    device, source, options = function.tracer.device, function.tracer.loaded.source, function.config.options
+    kernels = function.programs.raw
+    found = kernels.get(source.closure)
+    if found is None:
+        group = device.oracle({"module": source}).entry_points("module").get(function.__name__)
+        if group is not None and options.numthreads:
+            raise ArgumentError(
+                f"{function.__name__} has its own [numthreads]",
+                saw=group,
+                hint="change it in Slang, or make it a plain function",
+            )
+        kernels.clear()
+        found = kernels[source.closure] = RawKernel(device, source, function.__name__, group, options)
+    return found
+
+
 def _sink(device: Device, encoder: Any, name: str) -> AbstractContextManager[Sink]:
     """Where a dispatch goes: into the user's encoder, or the device's own queue."""
     return nullcontext(device.queue) if encoder is None else recording_into(device, encoder, name)
@@ -110,7 +139,7 @@ def dispatch(
     if PENDING:
         before_effects()
     try:
-        kernel = function._raw_kernel()  # pyright: ignore[reportPrivateUsage]
+        kernel = _kernel(function)
         if len(args) > len(kernel.parameters):
             raise ArgumentError(
                 f"{name} takes {len(kernel.parameters)} arguments",
@@ -122,14 +151,14 @@ def dispatch(
         doubled = [k for k in kwargs if k in asked]
         if doubled:
             raise ArgumentError(f"{name} got {doubled[0]!r} twice", hint="pass it by position or by name")
-        known = function._global_names()  # pyright: ignore[reportPrivateUsage]
+        known = function.tracer.global_names()
         named = {k: v for k, v in kwargs.items() if k in kernel.parameters or k not in known}
         globals = {**{k: v for k, v in kwargs.items() if k not in named}, **(vars or {})}
         for key in globals:
             if key not in known:
                 raise no_global(key, known, name)
         own = {k: freeze(v, f"{name}: {k}") for k, v in {**asked, **named}.items()}
-        setup = function._setup or NO_SETUP  # pyright: ignore[reportPrivateUsage]
+        setup = function.setup or NO_SETUP
         bindings = after_hooks(setup, function, kernel.device, args, kwargs)
         if globals:
             bindings = bindings.updated({k: freeze(v, f"{name}: {k}") for k, v in globals.items()})

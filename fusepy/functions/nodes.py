@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 
 from fusepy.errors import GraphError
 from fusepy.functions.skeleton import fill, leaves_like, spots
+from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
 from fusepy.symbolic import Symbolic
 
@@ -190,7 +191,7 @@ def _unpacked(depth: int) -> int | None:
     return code[at + 1] if 0 <= at < len(code) - 1 and dis.opname[code[at]] == "UNPACK_SEQUENCE" else None
 
 
-class Node:
+class Node(Inspectable):
     """A function as a node of graphs; made by the ``node`` method of functions and graphs, and called with values of a graph.
 
     Example:
@@ -239,6 +240,10 @@ class Node:
                 hint="without one there is no telling which graph it belongs to",
             )
         return use.returning(skeleton)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """What a call of the function with arguments of its own runs, outside of any graph; see `Function.lower`."""
+        return self.function.lower(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<node {self.__name__}>"

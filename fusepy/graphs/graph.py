@@ -3,18 +3,57 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fusepy.backend.device.device import Device
 from fusepy.errors import GraphError
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.nodes import GraphValue, Use, several, wrong_count
+from fusepy.functions.python_tracer import PythonTracer
 from fusepy.functions.skeleton import spots
 from fusepy.graphs.chart import wiring_chart
 from fusepy.graphs.wiring import Wiring
 from fusepy.inspect.chart import Chart
+from fusepy.inspect.lowered import Lowered
+from fusepy.inspect.page.page import page_of_chart
 from fusepy.location import user_line
+
+
+class WiringTracer(PythonTracer):
+    """A graph becomes a graph of operations by calling its nodes, in the order in which they were called."""
+
+    def __init__(self, wiring: Wiring, device: Device | None):
+        self.wiring = wiring
+
+        def replay(*args: Any, **kwargs: Any) -> Any:
+            return wiring.replay(signature.bind(*args, **kwargs).arguments)
+
+        parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in wiring.names]
+        signature = replay.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        replay.__name__ = replay.__qualname__ = wiring.name
+        replay.__doc__ = f"The graph {wiring.name}."
+        super().__init__(replay, device=device)
+
+    def node_results(self, use: Use, outputs: int | None) -> Any:
+        """The structure of what a call as a node returns: that of the outputs."""
+        if use.wiring is not None:
+            use.wiring.check_cycle(use)
+        self.bind(use.args, use.kwargs)
+        if self.wiring.settled is None:
+            if outputs is None:
+                raise GraphError(
+                    f"{self.__name__}: it is used as a node before its outputs are set",
+                    place=use.loc,
+                    hint=f"call set_outputs(…) first, or say how many there will be: {self.__name__}.node(outputs=1)",
+                )
+            return several(outputs)
+        has = len(list(spots(self.wiring.outputs)))
+        if outputs is not None and outputs != has:
+            raise wrong_count(use, outputs, f"{has} result{'s' * (has != 1)}")
+        return self.wiring.outputs
 
 
 class Graph(FusedFunction):
@@ -46,19 +85,16 @@ class Graph(FusedFunction):
         1
     """
 
+    __slots__ = ()
+    tracer: WiringTracer  # pyright: ignore[reportIncompatibleVariableOverride]
+
     def __init__(self, inputs: Sequence[str], name: str = "graph", device: Device | None = None):
-        names = _checked(inputs, name)
-        wiring = Wiring(name, names)
+        self._trace_by(WiringTracer(Wiring(name, _checked(inputs, name)), device))
 
-        def replay(*args: Any, **kwargs: Any) -> Any:
-            return wiring.replay(signature.bind(*args, **kwargs).arguments)
-
-        parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
-        signature = replay.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        replay.__name__ = replay.__qualname__ = name
-        replay.__doc__ = f"The graph {name}."
-        super().__init__(replay, device=device)
-        self.wiring = wiring
+    @property
+    def wiring(self) -> Wiring:
+        """What is recorded of it."""
+        return self.tracer.wiring
 
     def get_inputs(self) -> tuple[GraphValue, ...]:
         """The values that stand for its inputs, in order."""
@@ -72,43 +108,22 @@ class Graph(FusedFunction):
         """
         self.wiring.finish(outputs[0] if len(outputs) == 1 else outputs)
 
-    def __call__(self, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
-        """Runs the graph.
-
-        Args:
-            args: its inputs, by position or by name.
-            _result: as for a Slang function; a tuple for several results.
-
-        Raises:
-            ArgumentError: for missing, unknown or doubled inputs.
-            GraphError: if no outputs are set.
-            FusepyError: whatever a node raises, with the line in which that node was called.
-        """
-        return super().__call__(*args, _result=_result, **kwargs)
-
     def _chart(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Chart:
         """With arguments how a call like this one runs, without as the graph was built."""
         return super()._chart(args, kwargs) if args or kwargs else wiring_chart(self.wiring)
 
-    def _built(self) -> Chart:
-        return wiring_chart(self.wiring)
+    def to_html(self, path: str | os.PathLike[str], *args: Any, _measure: bool = True, **kwargs: Any) -> None:
+        """Writes a page of the graph: as it was built, or with arguments how a call like this one runs."""
+        if args or kwargs:
+            super().to_html(path, *args, _measure=_measure, **kwargs)
+        else:
+            Path(path).write_text(page_of_chart(self._chart((), {})), encoding="utf-8")
 
-    def _node_results(self, use: Use, outputs: int | None) -> Any:
-        if use.wiring is not None:
-            use.wiring.check_cycle(use)
-        self._bind(use.args, use.kwargs)
-        if self.wiring.settled is None:
-            if outputs is None:
-                raise GraphError(
-                    f"{self.__name__}: it is used as a node before its outputs are set",
-                    place=use.loc,
-                    hint=f"call set_outputs(…) first, or say how many there will be: {self.__name__}.node(outputs=1)",
-                )
-            return several(outputs)
-        has = len(list(spots(self.wiring.outputs)))
-        if outputs is not None and outputs != has:
-            raise wrong_count(use, outputs, f"{has} result{'s' * (has != 1)}")
-        return self.wiring.outputs
+    def lower(self, *args: Any, _result: Any = None, **kwargs: Any) -> Lowered:
+        """What a call like this one runs; see `FusedFunction.lower`."""
+        lowered = super().lower(*args, _result=_result, **kwargs)
+        lowered.built = wiring_chart(self.wiring)
+        return lowered
 
     def __repr__(self) -> str:
         return f"<graph {self.__name__}({', '.join(self.wiring.names)})>"

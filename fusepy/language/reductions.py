@@ -235,7 +235,7 @@ def _record(trace: Trace, x: Any, way: _Way) -> Traced:
     check_elements(way.name, value, loc)
     attrs: dict[str, Attr] = {"kind": way.kind}
     if way.function is not None:
-        module, function = way.function._named_in(trace)  # pyright: ignore[reportPrivateUsage]
+        module, function = way.function.named_in(trace)
         attrs.update(module=module, function=function, identity=way.identity)
     if is_spread(value):
         raise ShapeError(

@@ -16,8 +16,9 @@ from fusepy.backend.sources.slangpy_modules import module_parts
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
 from fusepy.functions.function import Function
-from fusepy.functions.loaded import Loaded
 from fusepy.functions.nodes import Node, Use, several, wrong_count
+from fusepy.functions.slang_tracer import Loaded
+from fusepy.inspect.lowered import QUESTIONS
 from fusepy.ir.names import check_function_name, check_identifier, split_path
 from fusepy.ir.oracle import THIS
 from fusepy.ir.types import Kind, Type
@@ -326,7 +327,18 @@ class SlangType:
         """A method of the type, called with the object first (``m.Ray.at(rays, t)``) unless it is static, or a type inside it."""
         if name.startswith("_"):
             raise AttributeError(name)
-        return self.module[f"{self.type.name}::{name}"]
+        try:
+            return self.module[f"{self.type.name}::{name}"]
+        except UnknownNameError:
+            if name not in QUESTIONS:
+                raise
+        if self.type.kind is not Kind.NAMED:
+            raise ArgumentError(
+                f"{self.type} is made inside of kernels, and has none of its own",
+                place=user_line(),
+                hint=f"ask a fused function that makes one: fp.fuse(lambda x: m.{self.type}(x)).{name}(x)",
+            )
+        return getattr(self._constructor(), name)
 
     def __dir__(self) -> list[str]:
         return sorted([*self.module._symbols["members"].get(self.type.name, ()), *super().__dir__()])  # pyright: ignore[reportPrivateUsage]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fusepy.errors import GraphError, UnknownNameError, did_you_mean
-from fusepy.functions.caller import Caller
+from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.nodes import Node
 from fusepy.location import user_line
 from fusepy.modules.module import as_module
@@ -54,7 +54,7 @@ class NodeLibrary(Mapping[str, Node]):
         Raises:
             GraphError: if the name is taken, or `node` is neither a node nor a function.
         """
-        if not isinstance(node, (Node, Caller)):
+        if not isinstance(node, (Node, DeviceFunction)):
             raise GraphError(
                 "NodeLibrary.add() takes a node",
                 place=user_line(),

@@ -17,22 +17,23 @@ import numpy as np
 from fusepy.arguments.fields import ACCESSORS, TYPE
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
-from fusepy.functions.caller import Caller
+from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.function import Function
+from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.ir.argmap import UNSAID
 from fusepy.modules.module import Module, SlangType, as_module
 from fusepy.program.sized import follows, sized
 
-_TAKE_ARGUMENTS = frozenset(("call", "ir", "source", "explain", "resolve"))
+_TAKE_ARGUMENTS = frozenset(("call", "resolve"))
 
 
-class BoundFunction:
+class BoundFunction(Inspectable):
     """A method of a Slang type with the object that it is called on: a `Function` whose first argument is given.
 
     It is called, declared and configured as the function is, `declare` without a word about the object.
     """
 
-    def __init__(self, function: Caller, this: Any):
+    def __init__(self, function: DeviceFunction, this: Any):
         self._function = function
         self._this = this
         self.__name__ = function.__name__
@@ -53,19 +54,23 @@ class BoundFunction:
         """`declare` as slangpy spells it; see `Function.map`."""
         return BoundFunction(self._function.map(None, *specs, **named), self._this)
 
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """What a call like this one runs; see `Function.lower`."""
+        return self._function.lower(self._this, *args, **kwargs)
+
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._function, name)
         if name in _TAKE_ARGUMENTS:
             return partial(found, self._this)
         if name == "append_to":
             return lambda encoder, *args, **kwargs: found(encoder, self._this, *args, **kwargs)  # pyright: ignore
-        if isinstance(found, Caller):
+        if isinstance(found, DeviceFunction):
             return BoundFunction(found, self._this)
         return partial(self._configured, found) if callable(found) else found
 
     def _configured(self, configure: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         made = configure(*args, **kwargs)
-        return BoundFunction(made, self._this) if isinstance(made, Caller) else made
+        return BoundFunction(made, self._this) if isinstance(made, DeviceFunction) else made
 
     def __repr__(self) -> str:
         return f"<Slang method {self.__name__} of a {type(self._this).__name__}>"

@@ -651,6 +651,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: dispatched(points(m), tensor(X)),
         7 * np.arange(3, dtype=F32),
     ),
+    "what a raw dispatch runs": (
+        lambda m: points(m).fill.threads(3).source(),
+        "a call of a plain function shows what it runs: fill.source(…)",
+        lambda m: len(m.twice.source(N)) > 0,
+        True,
+    ),
+    "what makes a vector": (
+        lambda m: m.float3.source(X),
+        "fp.fuse(lambda x: m.float3(x)).source(x)",
+        lambda m: len(fp.fuse(lambda x: m.float3(x)).source(X)) > 0,
+        True,
+    ),
     "a pointer to numbers of another type": (
         lambda m: points(m).fill.dispatch(3, p=tensor(np.zeros(3)), n=3),
         "Tensor.from_numpy(device, array.astype(np.float32))",

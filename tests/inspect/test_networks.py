@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 
 import fusepy as fp
-from tests.functions import ramp
+from tests.support.slang_functions import ramp
 
 SOURCE = """
 import fusepy;

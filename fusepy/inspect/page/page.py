@@ -24,13 +24,9 @@ def page(anatomy: Anatomy, built: Chart | None = None) -> str:
     name = escape(anatomy.name)
     longest = max((k.seconds for k in anatomy.kernels if k.seconds is not None), default=0.0)
     opened = len(anatomy.kernels) <= MOST_OPEN
-    parts = [
-        "<!doctype html>",
-        f'<html lang="en"><head><meta charset="utf-8"><title>{name}</title>',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">',
-        f"<style>{_file('page.css')}</style></head><body>{ARROW}<main>",
-        f"<header><h1>{name}</h1><p>{escape(_totals(anatomy))}</p></header>",
+    return _document(
+        name,
+        _totals(anatomy),
         _section("overview", "Kernels and what flows between them", _overview(anatomy)),
         _section("built", "The graph as it was built", _figure(built, "nodes of the graph")) if built is not None else "",
         _section("arguments", "Arguments", f"<pre>{escape(chr(10).join(anatomy.explanation.inputs))}</pre>"),
@@ -40,9 +36,27 @@ def page(anatomy: Anatomy, built: Chart | None = None) -> str:
         *(_kernel(kernel, longest, opened) for kernel in anatomy.kernels),
         "</section>",
         _section("reasons", "Reasons", _list(anatomy.reasons)) if anatomy.reasons else "",
-        f"</main><script>{_file('page.js')}</script></body></html>",
+        f"<script>{_file('page.js')}</script>",
+    )
+
+
+def page_of_chart(chart: Chart) -> str:
+    """The text of a page that shows the nodes of a graph as the user has put them together."""
+    nodes = sum(box.kind == "node" for box in chart.boxes)
+    built = _section("built", "The graph as it was built", _figure(chart, "nodes of the graph"))
+    return _document(escape(chart.name), f"{nodes} node{'s' * (nodes != 1)}", built)
+
+
+def _document(name: str, summary: str, *parts: str) -> str:
+    head = [
+        "<!doctype html>",
+        f'<html lang="en"><head><meta charset="utf-8"><title>{name}</title>',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">',
+        f"<style>{_file('page.css')}</style></head><body>{ARROW}<main>",
+        f"<header><h1>{name}</h1><p>{escape(summary)}</p></header>",
     ]
-    return "\n".join(part for part in parts if part) + "\n"
+    return "\n".join(part for part in [*head, *parts, "</main></body></html>"] if part) + "\n"
 
 
 def _file(name: str) -> str:

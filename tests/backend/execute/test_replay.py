@@ -58,7 +58,7 @@ def branched(x: Any) -> tuple[Any, Any, Any]:
 
 
 def schedule_of(function: Any) -> Schedule:
-    (program,) = function._programs.values()
+    (program,) = function.programs.values()
     assert isinstance(program.plan, Schedule)
     return program.plan
 

@@ -99,7 +99,7 @@ def lib(device: Any) -> Any:
 
 def schedule_of(function: Any, *args: Any) -> Schedule:
     function(*args)
-    (program,) = function._programs.values()
+    (program,) = function.programs.values()
     assert isinstance(program.plan, Schedule)
     return program.plan
 
@@ -202,7 +202,7 @@ def test_later_calls_take_new_numbers_coordinates_and_memory(lib: Any, device: A
         found = f(fp.grid((8,), offset=(offset,)), fp.Tensor.from_numpy(device, a), gain)
         expected = np.roll(a * np.float32(gain), -1)[offset : offset + 8] + np.float32(gain)
         np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-6)
-    program = next(iter(f._programs.values()))
+    program = next(iter(f.programs.values()))
     assert len(program.plan._replays) == 1
 
 

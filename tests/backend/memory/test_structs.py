@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.functions.caller import Caller
+from fusepy.functions import call as calls
 from fusepy.modules.reload import forget_programs
 from tests.support.slang_functions import F32, same
 
@@ -97,11 +97,11 @@ def test_ranks_of_structs_under_one_key_are_compiled_once_each(
 
     check()
     with monkeypatch.context() as now:
-        now.setattr(Caller, "_compile", None)
+        now.setattr(calls, "compile_call", None)
         check()
-    first = next(p for p in call._programs.values() if p.others)
+    first = next(p for p in call.programs.values() if p.others)
     forget_programs(device, [first.sources[0].closure])  # as a reload does
-    assert (first.others, call._programs) == ({}, {})
+    assert (first.others, call.programs) == ({}, {})
     check()
 
 

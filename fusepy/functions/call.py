@@ -1,0 +1,211 @@
+"""Calls of functions: the key of the arguments, the program under it, and running or lowering that."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, cast
+
+from fusepy.arguments.key import KEYS, signature
+from fusepy.arguments.mapping import Mapped, unmapped
+from fusepy.arguments.nested import flat, too_deep
+from fusepy.backend.device.recorder import is_encoder, misplaced
+from fusepy.backend.execute.texture_results import Into, into
+from fusepy.backend.marshals.result_kinds import container_named
+from fusepy.backend.memory.pending import PENDING, RECORDER
+from fusepy.backend.memory.recast import TrailingMismatch
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import CompileError, FusepyError, ShapeError
+from fusepy.functions.tracer import Callee
+from fusepy.inspect.cache_miss import nearest
+from fusepy.inspect.lowered import Lowered, Placed
+from fusepy.ir.argmap import UNSAID
+from fusepy.location import at_line, user_line
+from fusepy.program.bound import SetUpProgram
+from fusepy.program.bound import run as run_program
+from fusepy.program.no_extents import NoExtents
+from fusepy.program.program import Program
+from fusepy.program.sized import SizedByResult
+from fusepy.trace.recording import Recording
+
+
+def run(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
+    """The path of every call that runs now. Sizes are checked by the program, everything else is in the key."""
+    if callee.config.structs:
+        args, kwargs = callee.config.as_structs(callee.tracer.parameter_names(), args, kwargs)
+    keys = KEYS
+    try:
+        key: Hashable = tuple([a.key if a.__class__ is Tensor else keys[a.__class__](a) for a in args])
+    except (KeyError, FusepyError, RecursionError):  # the first argument of its class, or one that has no key
+        key = tuple([_key(callee, a, i) for i, a in enumerate(args)])
+    if kwargs:
+        key = (key, tuple((k, _key(callee, v, 0, k)) for k, v in kwargs.items()))
+        args = (*args, *kwargs.values())
+    asked = result
+    if result is not None and result.__class__ is not Tensor:
+        returns, result = destinations(result, args)
+        key = (key, returns)
+    else:
+        returns = None
+    try:
+        program = callee.programs.get(key)
+        if program is None:
+            program = _compiled(callee, key, args, kwargs, returns)
+        else:
+            program.device.counters.plan_hits += 1
+        if program.open:
+            return run(callee, *cast("SizedByResult", program).sized(args, result), asked)
+        recorder = RECORDER.get()
+        if recorder is not None:
+            return recorder(callee, program, args, kwargs, asked)
+        if PENDING and (result is not None or program.writes):
+            program.before(args, result)
+        try:
+            if callee.setup is None:
+                return program(flat(args) if program.nested else args, result)
+            return run_program(callee.setup, callee, program, args, kwargs, result)
+        except TrailingMismatch:
+            # another trailing extent than the one that Slang's answer was made for: ask again, which may raise
+            return _run_other(callee, program, args, kwargs, returns, result)
+    except CompileError:  # remembered, and raised again from other lines
+        raise
+    except FusepyError as error:
+        raise error.at(user_line()) from None
+
+
+def key_of(callee: Callee, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
+    """The key of a call without ``_result``."""
+    key: Hashable = tuple([_key(callee, a, i) for i, a in enumerate(args)])
+    return (key, tuple((k, _key(callee, v, 0, k)) for k, v in kwargs.items())) if kwargs else key
+
+
+def _key(callee: Callee, value: Any, position: int, name: str = "") -> Hashable:
+    """The key of one argument; where it has none, the error says which argument that is."""
+    try:
+        return signature(value)
+    except (FusepyError, RecursionError) as error:
+        if is_encoder(value):
+            raise misplaced(value, callee.__name__).at(user_line()) from None
+        names = callee.tracer.parameter_names()
+        name = name or (names[position] if position < len(names) else f"#{position}")
+        if isinstance(error, RecursionError):
+            raise too_deep(callee.__name__, value, name).at(user_line()) from None
+        error.what = f"{callee.__name__}: argument '{name}{error.below}': {error.what}"
+        raise error.at(user_line()) from None
+
+
+def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, Any]:
+    """``_result=`` as the container that it names, or the destinations that it is; textures among these decide about code."""
+    if isinstance(result, (str, type)):
+        return container_named(result), None
+    if isinstance(result, Tensor):  # one that `lazy` has made
+        return None, result.compute()
+    several = isinstance(result, (tuple, list))
+    given: Sequence[Any] = cast("Sequence[Any]", result) if several else [result]
+    maps = [r.map if isinstance(r, Mapped) else UNSAID for r in given]
+    plain = tuple(map(unmapped, given)) if several else unmapped(result)
+    return into(plain, list(map(unmapped, flat(args))), maps), plain
+
+
+def compile_call(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program:
+    """The program of a call; `args` have the values of `kwargs` at their end."""
+    recording = callee.tracer.record(args[: len(args) - len(kwargs)], kwargs, callee.config)
+    return compile_recording(callee, recording, returns)
+
+
+def compile_recording(callee: Callee, recording: Recording, returns: str | Into | None) -> Program:
+    """The program of a traced call."""
+    config = callee.config
+    settings = (returns or config.returns, config.strict_broadcasting, config.options)
+    if recording.trace.setup is None:
+        return Program(recording, *settings)
+    program = SetUpProgram(recording, *settings)
+    program.caller = callee
+    return program
+
+
+def _compiled(
+    callee: Callee, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None
+) -> Program:
+    """The program of a call whose key is new."""
+    try:
+        program = compile_call(callee, args, kwargs, returns)
+    except NoExtents as cause:
+        program = cast("Program", SizedByResult(cause, tuple(kwargs)))
+    program.device.counters.plan_misses += 1
+    callee.programs.hold(key, program)
+    return program
+
+
+def _run_other(
+    callee: Callee, first: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None, result: Any
+) -> Any:
+    """Runs a call by another program under the same key than the first one, which was made for other extents."""
+
+    def run_by(program: Program) -> Any:
+        if callee.setup is None:
+            return program(flat(args) if program.nested else args, result)
+        return run_program(callee.setup, callee, program, args, kwargs, result)
+
+    for program in list(first.others.values()):
+        try:
+            return run_by(program)
+        except TrailingMismatch:
+            continue
+    try:
+        program = compile_call(callee, args, kwargs, returns)
+        found = run_by(program)
+    except TrailingMismatch as mismatch:
+        raise ShapeError(
+            f"{callee.__name__}: an argument's trailing axes do not hold the type that it is cast to",
+            saw=mismatch.saw,
+            expected=mismatch.expected,
+            hint="reshape the array so that its last axes are the components, or vcast to another type",
+        ) from None
+    program.device.counters.plan_misses += 1
+    callee.programs.hold_other(first, program)
+    return found
+
+
+def bound(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Callee, tuple[Any, ...], Mapping[str, Any]]:
+    """The function with its static arguments filled in, and the others as they are recorded."""
+    static, args, kwargs = callee.tracer.bind(args, kwargs)
+    if not static:
+        return callee, args, kwargs
+    # the type is part of the key, since 1 == 1.0 == True
+    key = tuple([(name, cast("Any", type(value)), value) for name, value in static.items()])
+    tracer = callee.tracer.with_static(static)
+    return callee.variant(callee.setup, tracer=tracer, programs=callee.programs.variant(key)), args, kwargs
+
+
+def lower(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Lowered:
+    """A call as it would run: traced, and looked up among the programs that are there."""
+    positional = callee.tracer.positional
+    if positional is not None and (len(args) != positional or kwargs):
+        callee, args, kwargs = bound(callee, args, kwargs)
+    if callee.config.structs:
+        args, kwargs = callee.config.as_structs(callee.tracer.parameter_names(), args, kwargs)
+    key, returns = key_of(callee, args, kwargs), None
+    values = (*args, *kwargs.values())
+    if result is not None and result.__class__ is not Tensor:
+        returns, result = destinations(result, values)
+        key = (key, returns)
+
+    line = user_line()
+
+    def compiled(recording: Recording) -> Placed:
+        with at_line(line):  # it is asked for in some other line
+            try:
+                return Placed(compile_recording(callee, recording, returns), args, kwargs)
+            except NoExtents as cause:
+                given, named = SizedByResult(cause, tuple(kwargs)).sized(values, result)
+                return Placed(compile_call(callee, (*given, *named.values()), named, returns), given, named)
+
+    try:
+        recording = callee.tracer.record(args, kwargs, callee.config)
+    except FusepyError as error:
+        raise error.at(line) from None
+    cache = "a program for such arguments is there"
+    if key not in callee.programs:
+        classes = [type(unmapped(v)).__name__ for v in flat(values)]
+        cache = nearest(recording.graph, classes, [p.recording for p in callee.programs.values() if not p.open])
+    return Lowered(callee, callee.setup, recording, compiled, cache)

@@ -1,0 +1,259 @@
+"""Configuring a function: how arguments are mapped, what is set, how it is compiled. These are methods of `DeviceFunction`.
+
+Each returns another function and leaves the given one as it was. Those that change no program (`set`, `hook`) share the compiled
+programs of the given one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from fusepy.arguments.mapping import is_struct, plain_spec, spec_of
+from fusepy.backend.marshals.result_kinds import container_named
+from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.functions.options import by_name, call_group, conformance_list, constant_list, thread_group
+from fusepy.functions.tracer import Callee
+from fusepy.trace.setup import NO_SETUP, CallContext, Setup, given, hook_of, merged, no_global
+
+F = TypeVar("F", bound=Callee)
+_OPTIONS = ("numthreads",)
+
+# ---- arguments and results ------------------------------------------------------------------------------------------
+
+
+def declare(function: F, /, *specs: Any, **named: Any) -> F:
+    """This function with its arguments mapped and typed in advance.
+
+    Args:
+        specs: per argument a `vmapping` (typing is inferred), a type such as ``m.float3`` (mapping is inferred), or
+            ``None`` for one value that all threads see; by position or name.
+
+    Raises:
+        ArgumentError: for anything else, and for names that the function does not have.
+    """
+    if named:
+        names = function.tracer.parameter_names()
+        for name in named:
+            if name not in names:
+                raise ArgumentError(f"{function.__name__}() has no parameter {name!r}", hint=did_you_mean(name, names))
+    return _with_config(
+        function,
+        specs=tuple([spec_of(spec) for spec in specs]),
+        named_specs={name: spec_of(spec) for name, spec in named.items()},
+        structs={place: spec for place, spec in (*enumerate(specs), *named.items()) if is_struct(spec)},
+    )
+
+
+def map(function: F, /, *specs: Any, **named: Any) -> F:
+    """`declare` as slangpy spells it: with plain dimensions as well, and ``None`` for what is left to be inferred.
+
+    Args:
+        specs: per argument dimensions such as ``(0, 1)``, a `vmapping`, a type or its name, or ``None``.
+
+    Raises:
+        ArgumentError, ShapeError: for anything else, and for names that the function does not have.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_map", "float f(float a, float b) { return a * b; }")
+        >>> m.f.map((0,), b=(1,))([1.0, 2.0], b=[10.0, 20.0])
+        [[10.0, 20.0], [20.0, 40.0]]
+    """
+    return declare(function, *[plain_spec(spec) for spec in specs], **{name: plain_spec(spec) for name, spec in named.items()})
+
+
+def return_type(function: F, /, container: Any) -> F:
+    """This function with its results in this container, a word or a class.
+
+    Args:
+        container: ``"tensor"``, ``"numpy"``, ``"list"``, ``"scalar"``, ``"torch"``, ``"slangpy"`` or ``"texture"``.
+    """
+    return _with_config(function, returns=container_named(container))
+
+
+def strict_broadcasting(function: F, /, strict: bool = True) -> F:
+    """This function accepting only identical shapes beside values without batch axes."""
+    return _with_config(function, strict_broadcasting=strict)
+
+
+def strict(function: F, /, strict: bool = True) -> F:
+    """This function refusing NumPy arrays of ``float64`` and ``int64`` where Slang takes smaller types only.
+
+    Others are converted as they are uploaded, with a `PrecisionWarning` for each line that does so.
+
+    Example:
+        >>> import numpy as np
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_strict", "float twice(float x) { return 2 * x; }")
+        >>> m.twice.strict()(np.ones(3))
+        Traceback (most recent call last):
+        ...
+        fusepy.errors.NoMatchError: ...
+    """
+    return _with_config(function, strict=strict)
+
+
+# ---- globals: no new program ----------------------------------------------------------------------------------------
+
+
+def set(function: F, /, *values: Any, **named: Any) -> F:
+    """This function with values for globals of its module: uniforms, textures, samplers, buffers, parameter blocks.
+
+    Snapshots are taken of lists, dicts and arrays; Tensors, buffers and textures are bound, and their contents read on every
+    call. Dicts (or objects) stand for structs and are merged with what was set before. Setting compiles nothing.
+
+    Args:
+        values: one dict of values by name; ``named`` the same by keyword. A callable is a hook whose result is set.
+
+    Raises:
+        UnknownNameError: if the module has no such global; names the nearest.
+        UnsupportedArgumentError, RangeError, ShapeError: here or in the call, if a value does not fit its type.
+
+    Example:
+        >>> import fusepy as fp
+        >>> source = "uniform float gain; float lift(float x) { return x * gain; }"
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_set", source)
+        >>> lift = m.lift.set(gain=2)
+        >>> lift([1.0, 2.0]), lift.set(gain=3)([1.0, 2.0])
+        ([2.0, 4.0], [3.0, 6.0])
+    """
+    asked: dict[str, Any] = named
+    plain = not values
+    for value in named.values():
+        if value.__class__ is not float:  # which is its own snapshot
+            plain = False
+    if not plain:
+        if len(values) == 1 and callable(values[0]) and not isinstance(values[0], Mapping):
+            ask: Callable[[Any], Any] = values[0]
+
+            def run(context: CallContext) -> None:
+                context.set(ask(context.function))
+
+            return hook(function, run)
+        asked = given(function.__name__, values, named)
+    known = function.tracer.global_names()
+    if known is not None:
+        for name in asked:
+            if name not in known:
+                raise no_global(name, known, function.__name__)
+    before = function.setup
+    if before is None:
+        return function.variant(Setup(asked))
+    return function.variant(Setup(merged(before.values, asked), before.hooks, before.encoder))
+
+
+def hook(function: F, /, hook: Any, method: Any = None) -> F:
+    """This function with a callback before each call, which may `set` globals for it.
+
+    Args:
+        hook: called with a `CallContext`; or an object, with `method` of its class (``hook(scene, Scene.bind)``).
+
+    Raises:
+        ArgumentError: if it cannot be called like that.
+
+    Example:
+        >>> import fusepy as fp
+        >>> source = "uniform float time; float wave(float x) { return x + time; }"
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_hooked", source)
+        >>> class Clock:
+        ...     now = 0.0
+        ...     def bind(self, context):
+        ...         self.now += 1.0
+        ...         context.set(time=self.now)
+        >>> wave = m.wave.hook(Clock(), Clock.bind)
+        >>> wave(10.0), wave(10.0)
+        (11.0, 12.0)
+    """
+    before = function.setup or NO_SETUP
+    return function.variant(Setup(before.values, (*before.hooks, hook_of(hook, method)), before.encoder))
+
+
+# ---- options: programs of their own ---------------------------------------------------------------------------------
+
+
+def options(function: F, options: Mapping[str, Any] | None = None, /, **named: Any) -> F:
+    """This function compiled differently.
+
+    Args:
+        options: options by name; ``named`` the same by keyword.
+        numthreads: the thread group as ``[x]``, ``[x, y]`` or ``[x, y, z]``. Two or three numbers make groups that are tiles
+            of the grid, x along its last dimension, so that threads of a group are neighbours on the screen.
+            Kernels that reduce or scan have groups of their own, which their sizes ask for; `explain` says where that is so.
+
+    Raises:
+        ArgumentError: for an unknown option, or a group that the device cannot run.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_opt", "int f(int2 p) { return p.x + 10 * p.y; }")
+        >>> m.f.options(numthreads=[8, 8])(fp.grid((2, 3))).to_numpy().tolist()
+        [[0, 1, 2], [10, 11, 12]]
+    """
+    asked = by_name(options, named, f"{function.__name__}.options()", 'options({"numthreads": [16, 16]})')
+    for name in asked:
+        if name not in _OPTIONS:
+            raise ArgumentError(f"{function.__name__}: there is no option {name!r}", hint=did_you_mean(str(name), _OPTIONS))
+    if not asked:
+        return function
+    return _with_options(
+        function, numthreads=thread_group(asked["numthreads"], function.__name__, function.tracer.device), group_rank=0
+    )
+
+
+def call_group_shape(function: F, /, shape: Any) -> F:
+    """This function with thread groups that are tiles of this shape, slowest dimension first, as slangpy says it.
+
+    Raises:
+        ArgumentError: for a group that the device cannot run; in the call, if the grid has fewer dimensions.
+    """
+    sizes = call_group(shape, function.__name__)
+    group = thread_group(sizes, function.__name__, function.tracer.device)
+    rank = max((i + 1 for i, n in enumerate(sizes) if n > 1), default=0)
+    return _with_options(function, numthreads=group, group_rank=rank)
+
+
+def constants(function: F, /, constants: Mapping[str, Any] | None = None, **named: Any) -> F:
+    """This function with values for link-time constants (``extern static const int N;``), which become part of its program.
+
+    Args:
+        constants: bool, int or float by name, or a sequence for a vector; ``named`` the same by keyword.
+
+    Raises:
+        UnknownNameError: if the module declares no such constant; names the nearest.
+        UnsupportedArgumentError, RangeError: if a value does not fit its type.
+
+    Example:
+        >>> import fusepy as fp
+        >>> source = "extern static const int N = 1; int times(int x) { return x * N; }"
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_const", source)
+        >>> m.times(5), m.times.constants({"N": 3})(5)
+        (5, 15)
+    """
+    asked = by_name(constants, named, f"{function.__name__}.constants()", 'constants({"N": 3})')
+    listed = constant_list(asked, function.tracer.constant_types(), function.__name__)
+    kept = {c[1]: c for c in (*function.config.options.constants, *listed)}
+    return _with_options(function, constants=tuple(kept[name] for name in sorted(kept)))
+
+
+def type_conformances(function: F, /, conformances: Any) -> F:
+    """This function linked with types that values of an interface may have at run time.
+
+    Args:
+        conformances: ``{"IShape": ["Circle", "Box"]}``, where a type's place is its id, or a sequence of
+            ``(interface, type)`` or ``(interface, type, id)``, or of slangpy's ``TypeConformance``.
+
+    Raises:
+        ArgumentError: for anything else; CompileError in the call, if a type does not exist or does not conform.
+    """
+    listed = conformance_list(conformances, function.__name__)
+    return _with_options(function, conformances=tuple(dict.fromkeys([*function.config.options.conformances, *listed])))
+
+
+def _with_config(function: F, **changes: Any) -> F:
+    return function.variant(function.setup, replace(function.config, **changes))
+
+
+def _with_options(function: F, **changes: Any) -> F:
+    return _with_config(function, options=replace(function.config.options, **changes))

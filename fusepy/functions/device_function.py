@@ -1,0 +1,159 @@
+"""`DeviceFunction`: a function that runs on the device, be it Slang's or a fused one."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from fusepy.backend.device.recorder import check_encoder
+from fusepy.backend.emit.options import NO_OPTIONS
+from fusepy.errors import ArgumentError
+from fusepy.functions import configure
+from fusepy.functions.call import bound, lower, run
+from fusepy.functions.config import DEFAULT, Config
+from fusepy.functions.nodes import Node, Use
+from fusepy.functions.programs import ProgramTable
+from fusepy.functions.tracer import Tracer
+from fusepy.inspect.lowered import Inspectable, Lowered
+from fusepy.location import user_line
+from fusepy.trace.setup import NO_SETUP, Setup
+from fusepy.trace.trace import current_trace
+
+Self = TypeVar("Self", bound="DeviceFunction")
+
+
+class DeviceFunction(Inspectable):
+    """A function that runs on the device, compiled for each kind of arguments. It never changes once it is made.
+
+    Attributes:
+        tracer: makes graphs of it.
+        config: what its programs depend on beside the arguments.
+        setup: the globals and hooks that are set, which go along with each call; ``None`` without any.
+        programs: those compiled so far. Functions that differ in their setup alone share them.
+    """
+
+    # `__dict__` has what Python's own tools read (`__name__`, `__doc__`, `__wrapped__`), the same for all that is configured
+    __slots__ = ("__dict__", "__weakref__", "config", "programs", "setup", "tracer")
+    __name__: str
+    tracer: Tracer
+    config: Config
+    setup: Setup | None
+    programs: ProgramTable
+
+    def __init__(self, tracer: Tracer):
+        self.tracer = tracer
+        self.config = DEFAULT
+        self.setup = None
+        self.programs = ProgramTable()
+        self.__name__ = tracer.__name__
+
+    def variant(
+        self: Self,
+        setup: Setup | None,
+        config: Config | None = None,
+        tracer: Tracer | None = None,
+        programs: ProgramTable | None = None,
+    ) -> Self:
+        """This function with other parts; another configuration begins without programs."""
+        made = object.__new__(self.__class__)
+        made.__dict__ = self.__dict__
+        made.setup = setup
+        made.config = self.config if config is None else config
+        made.tracer = self.tracer if tracer is None else tracer
+        made.programs = programs if programs is not None else self.programs if config is None else ProgramTable()
+        return made
+
+    # each returns another function, and leaves this one as it was
+    set = configure.set
+    hook = configure.hook
+    options = configure.options
+    call_group_shape = configure.call_group_shape
+    constants = configure.constants
+    type_conformances = typeconformance = configure.type_conformances
+    declare = configure.declare
+    map = configure.map
+    return_type = configure.return_type
+    strict_broadcasting = configure.strict_broadcasting
+    strict = configure.strict
+
+    def __call__(self, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
+        """Runs the function, or records the call inside a fused one. It is compiled for the first arguments of their kind.
+
+        Args:
+            _result: a tensor or array to write the result to, a tuple of them for several results, or the container to return:
+                ``"tensor"``, ``"numpy"``, ``"list"``.
+
+        Raises:
+            ArgumentError, ResolveError, ShapeError, RangeError: if the arguments do not fit.
+            TraceError: if Python code needs the number behind a traced value.
+            CompileError: if Slang rejects the module or the generated kernel.
+        """
+        trace = current_trace()
+        if trace is not None:
+            if self.setup is not None or self.config.options is not NO_OPTIONS:
+                trace.adopt(self.setup, self.config.options, self.__name__)
+            return self.tracer.call(trace, args, kwargs, self.config)
+        positional = self.tracer.positional
+        if positional is not None and (len(args) != positional or kwargs):
+            callee, args, named = bound(self, args, kwargs)
+            return run(callee, args, named, _result)
+        return run(self, args, kwargs, _result)
+
+    _run = run
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as calling the object."""
+        return self(*args, **kwargs)
+
+    def append_to(self, encoder: Any, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
+        """Records a call into your slangpy command encoder, which you submit; results are Tensors.
+
+        Barriers stand before and after it. Arrays among the arguments are uploaded at once. Memory that the recorded work uses is
+        kept as long as `encoder` is: hold on to it until you have submitted its command buffer.
+
+        Args:
+            encoder: a ``slangpy.CommandEncoder`` of the same device, outside of any pass.
+            _result: Tensors to write to.
+
+        Raises:
+            ArgumentError: if `encoder` is no command encoder, or finished, or a result would have to go to an array.
+
+        Example:
+            >>> import fusepy as fp
+            >>> m = fp.Module.load_from_source(fp.default_device(), "doc_append", "float twice(float x) { return 2 * x; }")
+            >>> encoder = m.device.sgl.create_command_encoder()
+            >>> result = m.twice.append_to(encoder, [1.0, 2.0])
+            >>> _ = m.device.sgl.submit_command_buffer(encoder.finish())
+            >>> result.to_numpy()
+            array([2., 4.], dtype=float32)
+        """
+        check_encoder(encoder, self.__name__)
+        if current_trace() is not None:
+            raise ArgumentError(
+                f"{self.__name__}.append_to() inside a fused function", place=user_line(), hint="append the fused function itself"
+            )
+        before = self.setup or NO_SETUP
+        setup, programs = Setup(before.values, before.hooks, encoder), self.programs.variant("append_to")
+        return self.variant(setup, self.config.of_tensors, programs=programs)(*args, _result=_result, **kwargs)
+
+    def lower(self, *args: Any, _result: Any = None, **kwargs: Any) -> Lowered:
+        """What a call like this one runs, to be read as IR, as Slang, as reasons or as a page. Nothing is run.
+
+        Raises:
+            FusepyError: what the call would raise when it is traced.
+        """
+        return lower(self, args, kwargs, _result)
+
+    def node(self, outputs: int | None = None) -> Node:
+        """This function as a node of a `Graph`: called with values of the graph, it records the call.
+
+        Args:
+            outputs: how many results it has. A Slang function and a graph tell it themselves; for a fused function it is 1
+                unless it is said, and that one may be a structure, whose parts are taken by index.
+
+        Raises:
+            GraphError: for anything but a number.
+        """
+        return Node(self, outputs)
+
+    def _node_results(self, use: Use, outputs: int | None) -> Any:
+        return self.tracer.node_results(use, outputs)

@@ -1,0 +1,162 @@
+"""`PythonTracer`: a Python function becomes a graph by being called with traced values."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusepy.arguments.mapping import unmapped
+from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.recorder import is_encoder, misplaced
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import ArgumentError, FusepyError, did_you_mean
+from fusepy.functions.config import Config
+from fusepy.functions.nodes import Use, several
+from fusepy.functions.unrolled import warn_unrolled
+from fusepy.ir.resolve.refusals import none_error
+from fusepy.trace.recording import Recording
+from fusepy.trace.structs import returned
+from fusepy.trace.structure import flatten
+from fusepy.trace.trace import Trace, entered, user_line
+from fusepy.trace.traced import Traced, misused
+
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class PythonTracer:
+    """A Python function, and the values of its static arguments where they are known."""
+
+    def __init__(self, function: Callable[..., Any], static: Sequence[str] = (), device: Device | None = None):
+        self.__name__ = " ".join(str(getattr(function, "__name__", "fused")).split())  # a name is one line
+        self.function = function
+        self.device = device
+        self.static = frozenset(static)
+        self.values: Mapping[str, Any] = {}
+        self.signature = _signature(function, self.__name__)
+        names = self.parameter_names()
+        for name in static:
+            if name not in names:
+                raise ArgumentError(f"static: {self.__name__}() has no parameter {name!r}", hint=did_you_mean(name, names))
+        plain = all(p.kind in _BY_PLACE and p.default is p.empty for p in self.signature.parameters.values())
+        self.positional: int | None = len(names) if plain and not static else -1
+
+    def with_static(self, static: Mapping[str, Any]) -> PythonTracer:
+        """The tracer with values for its static arguments."""
+        made = object.__new__(self.__class__)
+        made.__dict__.update(self.__dict__, values=static)
+        return made
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[()], dict[str, Any]]:
+        """The static arguments, and the others, all by name; defaults are applied.
+
+        Raises:
+            ArgumentError: for too many, missing, unknown or doubled arguments, and static ones that cannot be hashed.
+        """
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            for value in filter(is_encoder, args):
+                raise misplaced(value, self.__name__).at(user_line()) from None
+            names = self.parameter_names()
+            unknown = [k for k in kwargs if k not in names]
+            what = f"{self.__name__}() has no parameter {unknown[0]!r}" if unknown else f"{self.__name__}(): {error}"
+            hint = did_you_mean(unknown[0], names) if unknown else f"its parameters: {', '.join(names)}"
+            raise ArgumentError(what, place=user_line(), hint=hint) from None
+        bound.apply_defaults()
+        static: dict[str, Any] = {}
+        dynamic: dict[str, Any] = {}
+        for name, value in bound.arguments.items():
+            if self.signature.parameters[name].kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+                raise ArgumentError(f"{self.__name__}() takes *args or **kwargs", hint="name the parameters of a fused function")
+            (static if name in self.static else dynamic)[name] = value
+        for name, value in static.items():
+            try:
+                hash(value)
+            except TypeError:
+                raise ArgumentError(
+                    f"{self.__name__}(): the static argument {name!r} cannot be hashed",
+                    saw=type(value).__name__,
+                    hint="pass a number, string or tuple; a static argument is part of the program's identity",
+                ) from None
+        return static, (), dynamic
+
+    def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
+        """Calls the function inside of a trace, of which it becomes a part."""
+        with entered(self, self.__name__):
+            return self.function(*args, **kwargs)
+
+    def record(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Recording:
+        """Traces the function for arguments like these."""
+        names = [n for n in self.signature.parameters if n not in self.values]
+        dynamic = {**dict(zip(names, args)), **kwargs}
+        with naming(self.__name__):
+            leaves = [leaf for name, value in dynamic.items() for _, leaf in leaves_of(value, name)]
+        trace = Trace(self.__name__, self._device_of(leaves))
+        trace.strict = config.strict
+        with trace.recording(), entered(self, self.__name__):
+            passed: dict[str, Any] = {}
+            for position, name in enumerate(self.signature.parameters):
+                if name in dynamic:
+                    if dynamic[name] is None:
+                        raise none_error(f"{self.__name__}: argument {name!r}", user_line())
+                    passed[name] = trace.argument(name, dynamic[name], config.spec(position, name))
+            result = self._traced(passed)
+            found: list[Any] = []
+            rebuild = flatten(result, found, self.__name__, lambda v: id(v) in trace.named)
+            outputs = [Traced(trace, returned(trace, v, self.__name__), None) for v in found]
+            graph = trace.finish(outputs)
+        warn_unrolled(graph)
+        order = [*args, *kwargs.values()]
+        counts = [len(flat([value])) for value in order]
+        starts = [sum(counts[:i]) for i in range(len(order))]
+        inputs = {n: range(s, s + count) for n, s, count in zip([*names[: len(args)], *kwargs], starts, counts)}
+        positions = [i for n in passed for i in inputs[n]]
+        return Recording(graph, trace, flat(order), positions, rebuild, nested=any(map(is_nested, order)))
+
+    def _traced(self, passed: Mapping[str, Any]) -> Any:
+        """What the Python function gives back for traced arguments."""
+        named = {**passed, **self.values}
+        first = [named.pop(n) for n, p in self.signature.parameters.items() if p.kind is p.POSITIONAL_ONLY]
+        try:
+            return self.function(*first, **named)
+        except (TypeError, ValueError, AttributeError) as error:
+            found = None if isinstance(error, FusepyError) else misused(error)
+            if found is None:
+                raise
+            raise found from error
+
+    def _device_of(self, leaves: Sequence[Any]) -> Device | None:
+        """The given device, else that of the first tensor among the arguments; ``None`` leaves it to the modules called."""
+        tensors = map(unmapped, leaves)
+        return self.device or next((t.device for t in tensors if isinstance(t, Tensor)), None)
+
+    def node_results(self, use: Use, outputs: int | None) -> Any:
+        """The structure of what a call as a node returns: one result, unless another number is said."""
+        self.bind(use.args, use.kwargs)
+        return several(1 if outputs is None else outputs)
+
+    def parameter_names(self) -> list[str]:
+        return list(self.signature.parameters)
+
+    def global_names(self) -> None:
+        """Known only when the function has been traced."""
+
+    def constant_types(self) -> None:
+        """Known only when the function has been traced."""
+
+
+def _signature(function: Callable[..., Any], name: str) -> inspect.Signature:
+    try:
+        if isinstance(function, np.ufunc):  # its signature has options of NumPy's
+            raise TypeError
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"fuse() cannot tell the parameters of {name}()",
+            saw=repr(function)[:60],
+            hint="wrap it: fuse(lambda x: f(x))",
+        ) from None

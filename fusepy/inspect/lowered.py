@@ -1,0 +1,169 @@
+"""`Lowered`: a call that is traced and compiled, but not run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fusepy.arguments.nested import flat
+from fusepy.inspect.anatomy import anatomy
+from fusepy.inspect.chart import Chart
+from fusepy.inspect.dot import dot
+from fusepy.inspect.explain import Explanation, explain, graph_after, kernel_source
+from fusepy.inspect.measure import seconds_per_kernel
+from fusepy.inspect.networks import network
+from fusepy.inspect.page.page import page
+from fusepy.program.program import Program
+from fusepy.trace.recording import Recording
+from fusepy.trace.setup import Setup
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The program of a call, and what the call passes to it: by position, and by name."""
+
+    program: Program
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+
+    @property
+    def leaves(self) -> list[Any]:
+        """All arguments in order, nested ones as their leaves."""
+        return list(flat((*self.args, *self.kwargs.values())))
+
+
+class Lowered:
+    """What one call runs, to be read: made by the ``lower`` method of functions, from the arguments of a call.
+
+    The call is traced when this is made, and its kernels are planned when one first asks for them. Nothing is run, but for
+    kernels that `to_html` measures, on memory of their own.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_lower", "float twice(float x) { return 2 * x; }")
+        >>> lowered = fp.fuse(lambda x: m.twice(x) + 1).lower([1.0, 2.0])
+        >>> lowered.explain().kernels, "twice" in lowered.source(), "slang.call" in lowered.ir()
+        (1, True, True)
+    """
+
+    def __init__(
+        self, function: Any, setup: Setup | None, recording: Recording, compile: Callable[[Recording], Placed], cache: str
+    ):
+        self._function = function
+        self._setup = setup
+        self._recording = recording
+        self._compile = compile
+        self._cache = cache
+        self._placed: Placed | None = None
+        self.built: Chart | None = None  # what the user has put together, where that is more than code
+
+    @property
+    def placed(self) -> Placed:
+        """The program that runs it, and its arguments."""
+        if self._placed is None:
+            found = self._compile(self._recording)
+            fitting = found.program.fitting(found.program.shapes(found.leaves))
+            self._placed = Placed(fitting, found.args, found.kwargs)
+        return self._placed
+
+    def ir(self, after: str | None = None) -> str:
+        """The textual IR as traced, or after the pass of this name.
+
+        Raises:
+            ArgumentError: for an unknown pass.
+        """
+        return str(graph_after(self._recording, after))
+
+    def source(self) -> str:
+        """The Slang of its kernels."""
+        return kernel_source(self.placed.program, self.placed.leaves)
+
+    def explain(self) -> Explanation:
+        """Its kernels, and why each node went where it did."""
+        return explain(self.placed.program, self.placed.leaves, self._cache)
+
+    @property
+    def chart(self) -> Chart:
+        """Its kernels and nodes as boxes."""
+        return anatomy(self.placed.program, self.placed.leaves).chart
+
+    def to_dot(self) -> str:
+        """Its kernels as clusters of nodes, in the language of Graphviz."""
+        return dot(self.chart)
+
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """The same as a `networkx.DiGraph` with the attributes of `inspect.networks.network`."""
+        return network(self.chart)
+
+    def to_html(self, path: str | os.PathLike[str], *, measure: bool = True) -> None:
+        """Writes a page with its kernels, nodes, mappings, reasons, Slang, bytes and times. The page loads nothing.
+
+        Args:
+            path: where to write it.
+            measure: run the kernels several times, unless the call writes to its arguments.
+        """
+        program, args, kwargs = self.placed.program, self.placed.args, self.placed.kwargs
+        seconds, why = [], "not measured"
+        if measure:
+            seconds, why = seconds_per_kernel(self._function, self._setup, program, args, kwargs)
+        text = page(anatomy(program, self.placed.leaves, seconds, why), self.built)
+        Path(path).write_text(text, encoding="utf-8")
+
+
+# what a function can be asked about a call
+QUESTIONS = ("lower", "ir", "source", "explain", "to_dot", "to_networkx", "to_html")
+
+
+class Inspectable:
+    """Whatever is called like a function, and can be asked about a call by the arguments of that call."""
+
+    __slots__ = ()
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """What a call like this one runs."""
+        raise NotImplementedError
+
+    def ir(self, *args: Any, after: str | None = None, **kwargs: Any) -> str:
+        """The textual IR of a call like this one, as traced, or after the pass named ``after``.
+
+        Raises:
+            ArgumentError: for an unknown pass.
+        """
+        return self.lower(*args, **kwargs).ir(after)
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The Slang that a call like this one runs."""
+        return self.lower(*args, **kwargs).source()
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """How a call like this one runs: its kernels, and why each node went where it did."""
+        return self.lower(*args, **kwargs).explain()
+
+    def to_dot(self, *args: Any, **kwargs: Any) -> str:
+        """How a call like this one runs, in the language of Graphviz: its kernels are clusters of nodes."""
+        return dot(self._chart(args, kwargs))
+
+    def to_networkx(self, *args: Any, **kwargs: Any) -> nx.DiGraph[str]:
+        """How a call like this one runs, as a `networkx.DiGraph` with the attributes of `inspect.networks.network`."""
+        return network(self._chart(args, kwargs))
+
+    def _chart(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Chart:
+        return self.lower(*args, **kwargs).chart
+
+    def to_html(self, path: str | os.PathLike[str], *args: Any, _measure: bool = True, **kwargs: Any) -> None:
+        """Writes a page that shows how a call like this one runs: kernels, nodes, mappings, reasons, Slang, bytes and times.
+
+        The page is one file that loads nothing. Its kernels are run several times to measure them, on memory of their own; a call
+        that would write to its arguments is not run.
+
+        Args:
+            path: where to write it.
+            _measure: run the kernels at all.
+        """
+        self.lower(*args, **kwargs).to_html(path, measure=_measure)
