@@ -141,7 +141,8 @@ def compare(f: Callable[..., Any]) -> Meaning:
         scalar = promote(a, b)
         comp, ((x, ex), (y, ey)) = aligned(convert(a, scalar), convert(b, scalar))
         if is_float(scalar):
-            near = (ex + ey > 0) & ~(np.abs(x - y) > ex + ey)
+            with np.errstate(invalid="ignore"):  # of two infinities
+                near = (ex + ey > 0) & ~(np.abs(x - y) > ex + ey)
         else:
             near = (ex + ey) > 0
         return make("bool", comp, f(x, y), near, all_weak(a, b))

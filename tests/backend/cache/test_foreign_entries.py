@@ -111,7 +111,8 @@ def bound(path: Path) -> None:
     here = os.getcwd()
     os.chdir(path.parent)  # names of sockets are short
     try:
-        socket.socket(socket.AF_UNIX).bind(path.name)
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
     finally:
         os.chdir(here)
 
