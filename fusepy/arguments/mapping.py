@@ -8,8 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.backend.memory.element import Element
-from fusepy.backend.memory.structs import as_structs
-from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.structs import as_structs, holds_numbers, holds_structs
 from fusepy.errors import ArgumentError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_dims
 from fusepy.ir.types import Kind, Type
@@ -114,9 +113,7 @@ def vmap(value: Any, dims: int | Sequence[int]) -> Any:
         >>> vmap([1.0, 2.0], (0,))
         [1.0, 2.0] vmap(d0)
     """
-    checked = check_dims(
-        tuple(dims) if isinstance(dims, (Sequence, np.ndarray)) and not isinstance(dims, (str, bytes)) else (dims,)
-    )
+    checked = check_dims(_listed(dims))
     inner, map = _unwrap(value)
     if map.dims is not None:
         raise ShapeError("a value is mapped twice", saw=f"{map} and {checked}", hint="write one vmap")
@@ -149,7 +146,7 @@ def vcast(value: Any, type: Any) -> Any:
     inner, map = _unwrap(value)
     if map.type is not None:
         raise ShapeError("a value is cast twice", saw=f"{map.type} and {wanted}", hint="write one vcast")
-    if wanted.kind is Kind.NAMED and isinstance(inner, (Tensor, np.ndarray, list)):
+    if wanted.kind is Kind.NAMED and holds_structs(inner):
         element = getattr(type, "element", None)
         if not isinstance(element, Element):
             raise ArgumentError(
@@ -176,10 +173,14 @@ def vmapping(*dims: int | Sequence[int]) -> ArgMap:
         >>> print(vmapping(0, 1))
         vmap(d0,d1)
     """
-    flat: list[object] = []
-    for dim in dims:
-        flat.extend(dim if isinstance(dim, (Sequence, np.ndarray)) else [dim])
-    return ArgMap(check_dims(tuple(flat), "vmapping"))
+    return ArgMap(check_dims(tuple(d for dim in dims for d in _listed(dim)), "vmapping"))
+
+
+def _listed(dims: Any) -> tuple[Any, ...]:
+    """Dimensions, of which one may be given by itself."""
+    if isinstance(dims, (Sequence, np.ndarray)) and not isinstance(dims, (str, bytes)):
+        return tuple(cast("Sequence[Any]", dims))
+    return (dims,)
 
 
 def spec_of(spec: Any) -> ArgMap | None:
@@ -205,19 +206,7 @@ def is_struct(spec: Any) -> bool:
 
 def cast_numbers(value: Any, struct: Any) -> Any:
     """An array of numbers as elements of a struct; anything else as it is."""
-    if isinstance(value, Tensor):
-        numbers = value.dtype.kind is not Kind.NAMED
-    elif isinstance(value, np.ndarray):
-        numbers = cast("np.ndarray[Any, Any]", value).dtype.names is None
-    else:
-        numbers = isinstance(value, list) and is_numbers(cast("list[Any]", value))
-    return vcast(cast("Any", value), struct) if numbers else cast("Any", value)
-
-
-def is_numbers(value: list[Any]) -> bool:
-    """Whether a list, or the first of the lists in it, holds numbers."""
-    first = value[0] if value else None
-    return is_numbers(cast("list[Any]", first)) if isinstance(first, list) else isinstance(first, (int, float))
+    return vcast(value, struct) if holds_numbers(value) else value
 
 
 def plain_spec(spec: Any) -> Any:

@@ -84,10 +84,8 @@ def _now(caller: Putting, args: Sequence[Any], kwargs: Mapping[str, Any], result
     """Runs a call that cannot be put off."""
     token = RECORDER.set(None)
     try:
-        for leaf in flat(args):
-            inner = unmapped(leaf)
-            if isinstance(inner, Tensor):
-                inner.compute()
+        leaves = flat(args)
+        _compute(leaves, range(len(leaves)))
         return caller._run(tuple(args[: len(args) - len(kwargs)]), kwargs, result)  # pyright: ignore[reportPrivateUsage]
     finally:
         RECORDER.reset(token)

@@ -12,7 +12,7 @@ from fusepy.arguments.mapping import unmapped
 from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced
-from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.marshals.registry import device_of
 from fusepy.errors import ArgumentError, FusepyError, did_you_mean
 from fusepy.functions.config import Config
 from fusepy.functions.nodes import Use, several
@@ -131,8 +131,7 @@ class PythonTracer:
 
     def _device_of(self, leaves: Sequence[Any]) -> Device | None:
         """The given device, else that of the first tensor among the arguments; ``None`` leaves it to the modules called."""
-        tensors = map(unmapped, leaves)
-        return self.device or next((t.device for t in tensors if isinstance(t, Tensor)), None)
+        return self.device or device_of(map(unmapped, leaves))
 
     def node_results(self, use: Use, outputs: int | None) -> Any:
         """The structure of what a call as a node returns: one result, unless another number is said."""

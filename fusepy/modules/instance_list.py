@@ -9,7 +9,8 @@ import numpy as np
 
 from fusepy.arguments.fields import ACCESSORS, TYPE
 from fusepy.arguments.nested import leaves_of
-from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.backend.marshals.result_kinds import is_writable
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.functions.fused import fuse
 from fusepy.ir.types import Type
@@ -60,7 +61,7 @@ class InstanceList:
         Raises:
             ArgumentError: if no field is a tensor or an array, which could be written to.
         """
-        paths: dict[str, Any] = {p: v for p, v in leaves_of(self, "this") if isinstance(v, (Tensor, np.ndarray))}
+        paths: dict[str, Any] = {p: v for p, v in leaves_of(self, "this") if is_writable(v)}
         if not paths:
             raise ArgumentError(
                 f"construct() of a list of {self._struct.type} without arrays", hint="set its fields to tensors first"
@@ -80,8 +81,10 @@ class InstanceList:
         type: Type | None = self._struct.type
         for name in names:
             type = None if type is None else _fields_of(self._struct, type).get(name)
-        apart = type is not None and (not isinstance(value, Tensor) or value.element.scalar)
-        return value.shape[: len(value.shape) - len(type.shape)] if type is not None and apart else value.shape
+        kind = kind_of_value(value)
+        shape = kind.extents(value)
+        apart = 0 if type is None else len(type.shape) - len(kind.describe(value).type.shape)
+        return shape[: len(shape) - apart]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

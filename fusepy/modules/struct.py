@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, cast, get_args, get_origin
 
-import numpy as np
-
 from fusepy.arguments.fields import ACCESSORS, TYPE
+from fusepy.backend.marshals.result_kinds import is_writable
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
 from fusepy.functions.device_function import DeviceFunction
@@ -252,7 +251,7 @@ class InstanceTensor(Tensor):
     def construct(self, *args: Any, **kwargs: Any) -> InstanceTensor:
         """Sets every element to what the struct's constructor makes of these arguments, and returns the tensor."""
         whole = Tensor.viewed(self, self.element, self.shape, self.strides)
-        if any(isinstance(v, (Tensor, np.ndarray)) or follows(v) for v in (*args, *kwargs.values())):
+        if any(is_writable(v) or follows(v) for v in (*args, *kwargs.values())):  # arrays and tensors
             self.slang(*args, **kwargs, _result=whole)
         else:  # single values, or lists of one for each: the same object everywhere
             whole.copy_from(constructed(self.slang, self.shape, args, kwargs))

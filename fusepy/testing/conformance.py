@@ -273,7 +273,7 @@ def _stored(told: Description, wanted: Type) -> Type:
 
 def numbers(value: Any) -> Array:
     """A result as an array."""
-    return value.to_numpy() if isinstance(value, Tensor) else np.asarray(value)
+    return np.asarray(value)
 
 
 def _timed(run: Callable[[], object]) -> float:
@@ -284,8 +284,6 @@ def _timed(run: Callable[[], object]) -> float:
 
 def _frozen(value: Any) -> bytes | str:
     """Something that changes with a value."""
-    if isinstance(value, Tensor):
-        return value.to_numpy().tobytes()
     try:
         return pickle.dumps(value)
     except (TypeError, AttributeError, pickle.PicklingError):

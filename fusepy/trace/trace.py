@@ -199,8 +199,9 @@ class Trace:
             raise misplaced(value)
         number = cast("Any", value.item() if isinstance(value, np.generic) else value)
         if isinstance(number, (bool, int, float)):
-            plain = type(number) in (bool, int, float)  # and not a subclass, such as a member of an IntEnum
-            return self.constant(number if plain else int(number) if isinstance(number, int) else float(number))
+            # a member of an IntEnum is the number that it stands for
+            plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float
+            return self.constant(plain(number))
         return self.capture(cast("Any", value), name)
 
     def behind(self, value: Value) -> tuple[Trace, Value] | None:

@@ -8,9 +8,8 @@ from typing import Any
 
 from fusepy.arguments.mapping import Mapped
 from fusepy.arguments.nested import Tree
+from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.marshals.result_kinds import is_writable
-from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.memory.texture import is_texture
 from fusepy.errors import ArgumentError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import OUT, Param, parts
@@ -57,9 +56,9 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
     declared = declared if tree is None else ArgMap(declared.dims)  # its type is that of the whole
     for k, (path, leaf) in enumerate(slot.leaves):
         inner, said = (leaf.value, leaf.map) if isinstance(leaf, Mapped) else (leaf, declared)
-        if is_writable(inner) or is_texture(inner):
+        if is_writable(inner):
             part = result if tree is None else _part(trace, result, path)
-            if isinstance(inner, Tensor) and inner.grads is not None and is_pair(part):
+            if is_pair(part) and kind_of_value(inner).describe(inner).container == "Pair":
                 dims = ArgMap(said.dims)
                 outputs.append(Output(trace.record("member", [part], {"name": "p"}), slot.start + k, said=dims))
                 outputs.append(Output(trace.record("member", [part], {"name": "d"}), slot.start + k, grad=True, said=dims))

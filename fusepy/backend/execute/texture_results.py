@@ -11,9 +11,10 @@ import slangpy as spy
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.sinks import sink_type
+from fusepy.backend.marshals.registry import texture_kind
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.marshals.texture_cuda import check_stored, check_texture
-from fusepy.backend.memory.texture import TextureKind, create, format_for, is_texture, kind_for, kind_of
+from fusepy.backend.memory.texture import TextureKind, create, format_for, kind_for, kind_of
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.containers import TEXTURES
@@ -36,10 +37,11 @@ class Into:
 def into(result: Any, args: Sequence[Any], maps: Sequence[ArgMap]) -> Into | None:
     """What ``_result=`` says beside being memory; ``None`` where there is no texture in it, and nothing under `vmap`."""
     given: Sequence[Any] = cast("Sequence[Any]", result) if isinstance(result, (tuple, list)) else [result]
-    if not any(map(is_texture, given)) and all(m is UNSAID for m in maps):
+    kinds = tuple(map(texture_kind, given))
+    if not any(kinds) and all(m is UNSAID for m in maps):
         return None
-    shared = [next((i for i, a in enumerate(args) if a is r), None) if is_texture(r) else None for r in given]
-    return Into(tuple(kind_of(r) if is_texture(r) else None for r in given), tuple(shared), tuple(maps))
+    shared = (next((i for i, a in enumerate(args) if a is r), None) if kind else None for kind, r in zip(kinds, given))
+    return Into(kinds, tuple(shared), tuple(maps))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from fusepy.backend.kernels.plain import plain_of
 from fusepy.backend.kernels.resource_slot import ResourceSlot
 from fusepy.backend.kernels.slots import Binding, PlainSlot, Slot
 from fusepy.backend.kernels.values import check_fields
-from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.whole import FAMILIES
 
@@ -27,7 +26,7 @@ class _StructSlot(Slot):
 
     def write(self, value: Any, path: str, binding: Binding) -> None:
         if not isinstance(value, dict):
-            array = isinstance(value, Tensor) and self.name.partition("<")[0] in FAMILIES["slangpy"]
+            array = self.name.partition("<")[0] in FAMILIES["slangpy"]
             raise UnsupportedArgumentError(
                 f"{path} cannot be set to this",
                 saw=type(value).__name__,

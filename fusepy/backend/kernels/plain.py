@@ -9,9 +9,8 @@ from typing import Any, cast
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.kernels.values import RESOURCES, HostArray, check_fields, freeze, shown
+from fusepy.backend.kernels.values import KEPT, RESOURCES, HostArray, as_tensor, check_fields, freeze, shown
 from fusepy.backend.kernels.whole_arrays import Places, WholeData
-from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import InvalidNameError, RangeError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, Type
@@ -74,10 +73,11 @@ class Plain:
     def _check_pointed(self, value: Any, path: str) -> None:
         """Raises where Slang would read the numbers of a tensor or array as numbers of another type."""
         want = None if self.pointee is None else self.pointee.scalar
-        have = value.dtype.scalar if isinstance(value, Tensor) else None
+        tensor = as_tensor(value)
+        have = None if tensor is None else tensor.dtype.scalar
         held = value.array.dtype if isinstance(value, HostArray) else have and have.dtype
         if want is not None and want.dtype is not None and held is not None and held != want.dtype:
-            saw = f"Tensor<{value.dtype}>{list(value.shape)}" if isinstance(value, Tensor) else repr(value)
+            saw = repr(value) if tensor is None else f"Tensor<{tensor.dtype}>{list(tensor.shape)}"
             raise UnsupportedArgumentError(
                 f"{path} cannot be set to this",
                 saw=saw,
@@ -89,7 +89,7 @@ class Plain:
         if self.name in ("vector<uint,2>", "uint2") and isinstance(value, RESOURCES):
             view[...] = np.array([places.address(value, path)], np.uint64).view(np.uint32)  # a descriptor handle
             return
-        if isinstance(value, (Tensor, dict, *RESOURCES)):
+        if isinstance(value, (dict, *KEPT)):
             raise _wrong(path, cast("Any", value), self.name, "give a number" if not self.shape else "give its components")
         if value.__class__ is float and not self.shape and self.dtype.kind == "f":  # the usual one, ten times as fast
             view[...] = value

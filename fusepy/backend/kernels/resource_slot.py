@@ -8,7 +8,7 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.kernels.slots import Binding, Slot, Staged
-from fusepy.backend.kernels.values import HostArray
+from fusepy.backend.kernels.values import HostArray, in_memory
 from fusepy.backend.marshals.texture_cuda import check_global, check_texture, check_written
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import kind_of
@@ -97,9 +97,11 @@ class ResourceSlot(Slot):
             if self.writable:
                 self.refuse(path, "an array", "a Tensor or a buffer, since the function may write to it")
             array = value if isinstance(value, HostArray) else HostArray(np.array(value, self.host_dtype(path)))
-            value = array.tensor(binding.device, None)
-        self.check(isinstance(value, Tensor), value, path, "give a Tensor or a buffer")
-        return self.stage(value, path, binding)
+            value = array
+        tensor = in_memory(value, binding.device)
+        self.check(tensor is not None, value, path, "give a Tensor or a buffer")
+        assert tensor is not None
+        return self.stage(tensor, path, binding)
 
     def host_dtype(self, path: str) -> np.dtype[Any]:
         found = Type.parse(self.item).dtype if self.item else np.dtype(np.uint32)

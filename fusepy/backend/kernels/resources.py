@@ -43,14 +43,14 @@ class Resources:
         self._cursors: list[spy.ShaderCursor] = []
         self._last: list[Any] = []
         self._copies: dict[int, spy.Buffer] = {}
-        self._tensors = False
+        self._tensors: set[int] = set()  # the fields that hold one now
 
     def attach(self, cursor: spy.ShaderCursor) -> None:
         """Starts over with a root object that holds nothing yet, behind `cursor`."""
         self._cursors = [cursor[f.name] for f in self._fields]
         self._last = [None] * len(self._fields)
         self._copies = {}
-        self._tensors = False
+        self._tensors = set()
 
     def bind(self, device: Device, sink: Sink, values: Sequence[Any]) -> None:
         """Makes the next dispatch use these resources.
@@ -65,30 +65,34 @@ class Resources:
         for field, value in zip(self._fields, values):
             self._check(device, field, value)
         self._check_conflicts(values)
-        self._tensors = any(isinstance(v, Tensor) for v in values)
+        copied, tensors = self._tensors, {i for i, v in enumerate(values) if isinstance(v, Tensor)}
         for i, value in enumerate(bound(device, self._fields, values, self._kernel, self._labels)):
-            if isinstance(value, Tensor):
-                self._bind_tensor(device, sink, i, value)
+            if i in tensors:
+                self._bind_tensor(device, sink, i, value, i in copied)
             elif value is not last[i]:
                 self._cursors[i].write(value)
-        self._last = list(values)
+        self._last, self._tensors = list(values), tensors
 
     def finish(self, sink: Sink) -> None:
         """What has to follow the dispatch: tensors that were written come back, and all work goes to the device.
 
         Whoever made a texture or buffer may read or overwrite it at any time, without asking fusepy, so nothing may wait.
         """
-        submit = any(not isinstance(v, (Tensor, spy.Sampler)) for v in self._last)
-        for i, copy in self._copies.items() if self._tensors else ():
-            value = self._last[i]
-            if isinstance(value, Tensor) and self._fields[i].type.startswith("RW"):
+        submit = any(i not in self._tensors and not isinstance(v, spy.Sampler) for i, v in enumerate(self._last))
+        for i in self._tensors:
+            value, copy = self._last[i], self._copies[i]
+            if self._fields[i].type.startswith("RW"):
                 sink.copy(memory_of(value), value.offset, copy, 0, copy.size)
                 submit = True  # only a dispatch looks whether the device is shared
         if submit:
             sink.flush()
 
-    def _bind_tensor(self, device: Device, sink: Sink, i: int, tensor: Tensor) -> None:
-        """A tensor lies somewhere inside a large buffer, and sgl binds whole ones: it is copied into one of its own."""
+    def _bind_tensor(self, device: Device, sink: Sink, i: int, tensor: Tensor, copied: bool) -> None:
+        """A tensor lies somewhere inside a large buffer, and sgl binds whole ones: it is copied into one of its own.
+
+        Args:
+            copied: whether that one is bound already.
+        """
         size = tensor.size * tensor.element.nbytes
         if not tensor.linear:
             raise self._misfit(self._fields[i], f"strides {tensor.strides}", "a contiguous tensor", "copy the view first")
@@ -102,7 +106,7 @@ class Resources:
             usage |= spy.BufferUsage.copy_source | spy.BufferUsage.copy_destination
             copy = self._copies[i] = device.raw.create_buffer(size=size, usage=usage, struct_size=tensor.element.nbytes)
             self._cursors[i].write(copy)
-        elif self._last[i].__class__ is not Tensor:
+        elif not copied:
             self._cursors[i].write(copy)
         sink.copy(copy, 0, memory_of(tensor), tensor.offset, size)
 

@@ -12,7 +12,7 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.kernels.plain import Plain
-from fusepy.backend.kernels.values import HostArray, Listed, shown
+from fusepy.backend.kernels.values import HostArray, Listed, in_memory, shown
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
@@ -57,11 +57,10 @@ class Binding:
 
     def address(self, value: Any, path: str) -> int:
         """The device address behind a pointer, or the descriptor handle of a resource."""
-        if isinstance(value, Tensor):
-            self.check(value, path)
-            return value.address
-        if isinstance(value, HostArray):
-            return value.tensor(self.device, None).address
+        tensor = in_memory(value, self.device)
+        if tensor is not None:
+            self.check(tensor, path)
+            return tensor.address
         self.meet(value)
         if isinstance(value, spy.Buffer):
             return value.device_address
@@ -83,19 +82,18 @@ class Binding:
 
     def array(self, value: Any, element: Type, written: bool, path: str) -> Tensor:
         """A tensor as it lies; an array or list in device memory, which lives as long as what was set."""
-        if isinstance(value, Tensor):
-            self.check_device(value, path)
-            return value
-        listed = isinstance(value, Listed) and element.dtype is not None
-        if not (listed or isinstance(value, HostArray)) or written:
+        listed = isinstance(value, Listed) and element.dtype is not None and not written
+        given = value.host(element, path) if listed else value
+        tensor = None if written and isinstance(given, HostArray) else in_memory(given, self.device)
+        if tensor is None:
             raise UnsupportedArgumentError(
                 f"{path} cannot be set to this",
                 saw=shown(value),
                 expected=f"a Tensor of {element}" + ("" if written else ", or an array"),
                 hint="copy it to the device: Tensor.from_numpy(device, array)",
             )
-        held = value.host(element, path) if isinstance(value, Listed) else value
-        return held.tensor(self.device, None)
+        self.check_device(tensor, path)
+        return tensor
 
     def meet(self, value: Any) -> None:
         """Notes a resource of the user's own."""

@@ -13,9 +13,8 @@ from typing import Any, cast
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.memory.host_arrays import as_array
+from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.torch import is_torch
 from fusepy.errors import ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Type
@@ -23,6 +22,7 @@ from fusepy.symbolic import Symbolic
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RESOURCES = (spy.Texture, spy.TextureView, spy.Buffer, spy.Sampler, spy.AccelerationStructure)
+KEPT = (Tensor, *RESOURCES)  # by reference: their contents are read when a kernel runs
 
 
 class Members(dict[str, Any]):
@@ -53,6 +53,19 @@ class HostArray:
 
     def __repr__(self) -> str:
         return f"{self.array.dtype}{list(self.array.shape)}"
+
+
+_PLAIN = (float, int, bool, HostArray, *KEPT)
+
+
+def in_memory(value: Any, device: Any) -> Tensor | None:
+    """The tensor that was set, or an array that was in device memory; ``None`` for anything else."""
+    return value.tensor(device, None) if isinstance(value, HostArray) else as_tensor(value)
+
+
+def as_tensor(value: Any) -> Tensor | None:
+    """The tensor that was set; ``None`` for anything else."""
+    return value if isinstance(value, Tensor) else None
 
 
 class Listed(tuple[Any, ...]):
@@ -87,7 +100,7 @@ def freeze(value: Any, path: str) -> Any:
     Raises:
         UnsupportedArgumentError: for what no global can hold; `path` names it.
     """
-    if value.__class__ in (float, int, bool):
+    if isinstance(value, _PLAIN):
         return value
     if value is None or isinstance(value, (str, bytes)):
         raise UnsupportedArgumentError(
@@ -97,13 +110,12 @@ def freeze(value: Any, path: str) -> Any:
         )
     if isinstance(value, Symbolic):
         raise UnsupportedArgumentError(f"{path} cannot be set to a traced value", hint="pass it as an argument of the function")
-    if isinstance(value, (bool, int, float, Tensor, HostArray, *RESOURCES)):
-        return value
     if isinstance(value, np.generic):
         return cast("Any", value.item())
-    if isinstance(value, np.ndarray) or is_torch(cast("type[Any]", type(value))):
+    kind = kind_of_class(value.__class__)
+    if kind is not None and kind.array is not None:
         try:
-            given = as_array(value)
+            given = kind.array(value)
         except FusepyError as error:
             error.what = f"{path}: {error.what}"
             raise

@@ -27,7 +27,7 @@ class TensorMarshal:
     """`Tensor`: passed as it lies."""
 
     returns, precedence, put_off = "tensor", 10, True
-    extents = attrgetter("shape")
+    extents, device = attrgetter("shape"), attrgetter("device")
 
     def key(self, value: Tensor) -> Hashable:
         return value.key
@@ -111,6 +111,9 @@ class MaskedMarshal:
         raise mask_error(value)
 
     def place(self, value: Any, type: Type, device: Device) -> Tensor:
+        raise mask_error(value)
+
+    def array(self, value: Any) -> Array:
         raise mask_error(value)
 
     def memory(self, value: Any, device: Device, element: Element) -> Array:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.backend.memory.element import Element
     from fusepy.backend.memory.tensor import Tensor
+    from fusepy.backend.memory.texture import TextureKind
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -118,6 +119,8 @@ class ValueKind:
         extents: extents along the batch axes.
         memory: for values that results can be written to: the tensor or array that is their memory, as elements of a type.
         array: for values that lie on the host: their numbers as an array, without a copy.
+        device: for values that lie on a device: that device.
+        texture: for textures, into which results can go as well: what of one decides about code.
         stream: where another framework works on the value in an order of its own: that work, which a call waits for, and which
             in turn finds the call done.
         direct: whether the value itself is what kernels take, so that `place` need not run on every call.
@@ -132,12 +135,14 @@ class ValueKind:
     extents: Callable[[Any], tuple[int, ...]] = _shape
     memory: Callable[[Any, Device, Element], Tensor | Array] | None = None
     array: Callable[[Any], Array] | None = None
+    device: Callable[[Any], Device] | None = None
+    texture: Callable[[Any], TextureKind] | None = None
     stream: Callable[[Any], Stream | None] | None = None
     direct: Callable[[Any, Type], bool] = _not_direct
 
 
 _OF_RESULTS = ("precedence", "make", "named", "number", "put_off")
-_OF_VALUES = ("extents", "memory", "array", "stream", "direct")
+_OF_VALUES = ("extents", "memory", "array", "device", "texture", "stream", "direct")
 
 
 def kind_of_marshal(marshal: Marshal, results: dict[str, ResultKind], taken: Container[str] = ()) -> ValueKind:

@@ -12,6 +12,7 @@ import numpy as np
 import slangpy as spy
 from slangpy.slangpy import Shape as SlangpyShape
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Access
 from fusepy.backend.marshals.array import ListMarshal, MaskedMarshal, NumPyMarshal, TensorMarshal, TupleMarshal
 from fusepy.backend.marshals.base import Marshal, ResultKind, ValueKind, kind_of_marshal
@@ -34,6 +35,7 @@ from fusepy.backend.marshals.thread import CallIdAccess, GeneratorMarshal, RandF
 from fusepy.backend.marshals.torch import TorchMarshal
 from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.texture import TextureKind
 from fusepy.backend.torch import is_torch
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE, TEXTURES
@@ -166,6 +168,18 @@ def extents_of(value: Any) -> tuple[int, ...]:
     """The shape that an argument, or what was placed for it, has on the device."""
     found = _found.get(value.__class__) or kind_of_class(value.__class__)
     return np.shape(value) if found is None else found.extents(value)
+
+
+def device_of(values: Iterable[Any]) -> Device | None:
+    """The device of the first value that lies on one."""
+    kinds = ((kind_of_class(v.__class__), v) for v in values)
+    return next((kind.device(v) for kind, v in kinds if kind is not None and kind.device is not None), None)
+
+
+def texture_kind(value: Any) -> TextureKind | None:
+    """What of a texture decides about code; ``None`` for what is no texture."""
+    kind = kind_of_class(value.__class__)
+    return None if kind is None or kind.texture is None else kind.texture(value)
 
 
 def waits(values: Iterable[Any]) -> bool:

@@ -55,9 +55,9 @@ def leading(values: Iterable[Any]) -> ResultKind:
 
 
 def is_writable(value: Any) -> bool:
-    """Whether results can be written to a value: to `out` and `inout` arguments, and where ``_result=`` gives it."""
+    """Whether results can go into a value: into `out` and `inout` arguments, and what ``_result=`` gives."""
     kind = kind_of_class(value.__class__)
-    return kind is not None and kind.memory is not None
+    return kind is not None and (kind.memory is not None or kind.texture is not None)
 
 
 def destination(given: Any, device: Device, name: str, element: Element) -> Tensor | Array:

@@ -11,7 +11,7 @@ from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.marshals.texture_cuda import POINT, check_taken, check_texture
-from fusepy.backend.memory.texture import AnyTexture, kind_of
+from fusepy.backend.memory.texture import AnyTexture, TextureKind, kind_of
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
@@ -33,6 +33,9 @@ class TextureMarshal:
 
     def extents(self, value: AnyTexture) -> tuple[int, ...]:
         return kind_of(value).shape(value)
+
+    def texture(self, value: AnyTexture) -> TextureKind:
+        return kind_of(value)
 
     def place(self, value: AnyTexture, type: Type, device: Device) -> Bound:
         check_device(value, "texture", device)

@@ -12,6 +12,7 @@ from fusepy.backend.marshals.base import Array, Description, Stream
 from fusepy.backend.marshals.foreign import wait_for
 from fusepy.backend.memory.element import Element, scalar_type
 from fusepy.backend.memory.foreign_memory import from_cuda
+from fusepy.backend.memory.host_arrays import as_array
 from fusepy.backend.memory.sharing import host_array
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.torch import check_gradient, check_numbers, is_torch, need_torch
@@ -52,14 +53,15 @@ class TorchMarshal:
         return Description(scalar_type(_numpy_dtype(value)), telling(tuple(value.shape)), "Tensor")
 
     def place(self, value: Any, type: Type, device: Device) -> Tensor:
-        check_gradient(value)  # one that was captured may have got it since
         if value.device.type == "cpu":
             return self._numpy.place(self.array(value), type, device)
+        check_gradient(value)  # one that was captured may have got it since
         check_features(type, device)
         return self._shared(value.detach(), device)
 
     def array(self, value: Any) -> Array:
-        return value.detach().resolve_neg().numpy()
+        check_gradient(value)
+        return as_array(value.detach().resolve_neg())
 
     def stream(self, value: Any) -> Stream | None:
         return need_torch().cuda.current_stream(value.device) if value.device.type == "cuda" else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.narrowing import DEFAULTS, is_narrower
 from fusepy.ir.ranges import as_narrower
 from fusepy.ir.strides import contiguous_strides
+from fusepy.ir.types import Kind
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Made = TypeVar("Made", bound=Storage)
@@ -40,6 +41,21 @@ def as_structs(value: Any, element: Element) -> Any:
     if array.dtype in _DEFAULTS and not np.may_share_memory(made, array):
         made.flags.writeable = False  # what is written to a converted copy would be lost
     return made
+
+
+def holds_structs(value: Any) -> bool:
+    """Whether `as_structs` takes a value."""
+    return isinstance(value, (Storage, np.ndarray, list))
+
+
+def holds_numbers(value: Any) -> bool:
+    """Whether a value is an array, list or tensor of numbers."""
+    if isinstance(value, Storage):
+        return value.dtype.kind is not Kind.NAMED
+    if isinstance(value, np.ndarray):
+        return cast("Array", value).dtype.names is None
+    first = cast("list[Any]", value)[0] if isinstance(value, list) and value else None
+    return holds_numbers(first) if isinstance(first, list) else isinstance(first, (int, float))
 
 
 _DEFAULTS = tuple(type.dtype for type in DEFAULTS)
