@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fusepy.arguments.mapping import Mapped, unmapped
 from fusepy.backend.marshals.array import check_narrower
 from fusepy.backend.marshals.constant import array_components
-from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.backend.marshals.registry import host_array, kind_of_value
 from fusepy.errors import FusepyError, PrecisionWarning
 from fusepy.ir.graph import Graph, Value
 from fusepy.ir.ops.exponents import given_exponents
@@ -35,7 +35,7 @@ def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequ
     inner = unmapped(value)
     type = wanted.type
     kind = kind_of_value(inner)
-    array = kind.array
+    put = kind.place
     uniform = wanted.container == "Uniform"
     # what kernels convert by themselves, and what is packed into the parameter block; the marshal of arrays checks the rest
     checked = [narrow for narrow in narrows if narrow is not type.scalar or uniform]
@@ -43,11 +43,13 @@ def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequ
     def place(value: Any) -> Any:
         given = unmapped(value)
         try:
-            if array is None:
-                return kind.place(given, type, device)
-            for narrow in checked:
-                check_narrower(array(given), narrow)
-            return array_components(array(given), type, device) if uniform else kind.place(given, type, device)
+            numbers = host_array(given) if checked or uniform else None
+            if numbers is not None:
+                for narrow in checked:
+                    check_narrower(numbers, narrow)
+                if uniform:
+                    return array_components(numbers, type, device)
+            return put(given, type, device)
         except FusepyError as error:
             error.what = f"{what}: {error.what}"
             raise

@@ -119,8 +119,8 @@ def freeze(value: Any, path: str) -> Any:
         except FusepyError as error:
             error.what = f"{path}: {error.what}"
             raise
-        if given.dtype.kind not in "biuf":
-            raise UnsupportedArgumentError(f"{path} cannot be set to an array of {given.dtype}", hint="give an array of numbers")
+        if given is None or given.dtype.kind not in "biuf":
+            raise UnsupportedArgumentError(f"{path} cannot be set to an array of {value.dtype}", hint="give numbers on the host")
         return HostArray(given)
     if isinstance(value, Mapping):
         return {str(k): freeze(v, f"{path}.{k}") for k, v in cast("Mapping[Any, Any]", value).items()}

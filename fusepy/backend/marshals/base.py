@@ -118,7 +118,7 @@ class ValueKind:
         named: whether its class is a name for `returns`.
         extents: extents along the batch axes.
         memory: for values that results can be written to: the tensor or array that is their memory, as elements of a type.
-        array: for values that lie on the host: their numbers as an array, without a copy.
+        array: for kinds that lie on the host: the numbers as an array, without a copy; ``None`` for a value that lies elsewhere.
         device: for values that lie on a device: that device.
         texture: for textures, into which results can go as well: what of one decides about code.
         stream: where another framework works on the value in an order of its own: that work, which a call waits for, and which
@@ -134,7 +134,7 @@ class ValueKind:
     place: Callable[[Any, Type, Device], Any]
     extents: Callable[[Any], tuple[int, ...]] = _shape
     memory: Callable[[Any, Device, Element], Tensor | Array] | None = None
-    array: Callable[[Any], Array] | None = None
+    array: Callable[[Any], Array | None] | None = None
     device: Callable[[Any], Device] | None = None
     texture: Callable[[Any], TextureKind] | None = None
     stream: Callable[[Any], Stream | None] | None = None

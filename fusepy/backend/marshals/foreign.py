@@ -153,8 +153,8 @@ class DLPackMarshal:
         wait_for(self.stream(value))
         return from_cuda(Tensor, device, value)
 
-    def array(self, value: Any) -> Array:
-        return host_view_of(value)
+    def array(self, value: Any) -> Array | None:
+        return host_view_of(value) if self.on_host(value) else None
 
     def stream(self, value: Any) -> Stream | None:
         """JAX's computation of an array, or the current stream of its package, as CuPy has one."""

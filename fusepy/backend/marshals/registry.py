@@ -15,7 +15,7 @@ from slangpy.slangpy import Shape as SlangpyShape
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Access
 from fusepy.backend.marshals.array import ListMarshal, MaskedMarshal, NumPyMarshal, TensorMarshal, TupleMarshal
-from fusepy.backend.marshals.base import Marshal, ResultKind, ValueKind, kind_of_marshal
+from fusepy.backend.marshals.base import Array, Marshal, ResultKind, ValueKind, kind_of_marshal
 from fusepy.backend.marshals.foreign import CudaMarshal, DLPackMarshal, SlangpyMarshal
 from fusepy.backend.marshals.generators import CallId, Grid, Linspace, RandFloat, Shape, ThreadId, WangHash
 from fusepy.backend.marshals.grid import GridAccess, GridMarshal, LinspaceAccess, LinspaceMarshal, RangeMarshal, ShapeMarshal
@@ -168,6 +168,12 @@ def extents_of(value: Any) -> tuple[int, ...]:
     """The shape that an argument, or what was placed for it, has on the device."""
     found = _found.get(value.__class__) or kind_of_class(value.__class__)
     return np.shape(value) if found is None else found.extents(value)
+
+
+def host_array(value: Any) -> Array | None:
+    """The numbers of a value that lies on the host, without a copy; ``None`` for any other."""
+    kind = kind_of_class(value.__class__)
+    return None if kind is None or kind.array is None else kind.array(value)
 
 
 def device_of(values: Iterable[Any]) -> Device | None:

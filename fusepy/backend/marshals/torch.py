@@ -54,12 +54,15 @@ class TorchMarshal:
 
     def place(self, value: Any, type: Type, device: Device) -> Tensor:
         if value.device.type == "cpu":
-            return self._numpy.place(self.array(value), type, device)
+            return self._numpy.place(self._array(value), type, device)
         check_gradient(value)  # one that was captured may have got it since
         check_features(type, device)
         return self._shared(value.detach(), device)
 
-    def array(self, value: Any) -> Array:
+    def array(self, value: Any) -> Array | None:
+        return self._array(value) if value.device.type == "cpu" else None
+
+    def _array(self, value: Any) -> Array:
         check_gradient(value)
         return as_array(value.detach().resolve_neg())
 
@@ -94,7 +97,11 @@ class TorchMarshal:
         self.describe(value)
         if not value.is_inference():
             need_torch().autograd.graph.increment_version(value)  # or backward() would use what is written for what was saved
-        return self.array(value) if value.device.type == "cpu" else self._shared(value, device)
+        if value.is_neg():  # what NumPy sees of it is a copy
+            raise UnsupportedArgumentError(
+                "a lazily negated torch tensor cannot be written", saw="is_neg()", hint="t.resolve_neg()"
+            )
+        return self._array(value) if value.device.type == "cpu" else self._shared(value, device)
 
     def _shared(self, value: Any, device: Device) -> Tensor:
         """The memory of a tensor on another device than the CPU.
