@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.rules.test_layering import FILES
+from tests.rules.tree import TREES
 
 ANSWERED = ("backend/marshals/", "backend/memory/")
 CLASSES = {"Tensor", "ndarray"}
@@ -38,8 +38,7 @@ def asked(tree: ast.AST) -> Iterator[int]:
 
 
 def test_kinds_answer_for_their_values() -> None:
-    trees = {path: ast.parse(file.read_text(encoding="utf-8")) for path, file in FILES.items() if not path.startswith(ANSWERED)}
-    lines = [f"{path}:{line}" for path, tree in trees.items() for line in asked(tree)]
+    lines = [f"{path}:{line}" for path, tree in TREES.items() if not path.startswith(ANSWERED) for line in asked(tree)]
     assert len(lines) <= MOST, "\n".join(lines)
 
 
