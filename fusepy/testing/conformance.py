@@ -18,7 +18,7 @@ from fusepy.arguments.mapping import type_of, vcast, vmap, vmapping
 from fusepy.backend.device.open import default_device
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.generators import Grid
-from fusepy.backend.marshals.registry import ACCESSES, KINDS, RESULTS, Marshal
+from fusepy.backend.marshals.registry import ACCESSES, KINDS, RESULTS, Marshal, host_array
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
 from fusepy.functions.fused import fuse
@@ -273,7 +273,8 @@ def _stored(told: Description, wanted: Type) -> Type:
 
 def numbers(value: Any) -> Array:
     """A result as an array."""
-    return np.asarray(value)
+    held = host_array(value)
+    return np.asarray(value) if held is None else held
 
 
 def _timed(run: Callable[[], object]) -> float:

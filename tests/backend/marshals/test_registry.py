@@ -113,8 +113,8 @@ def test_results_are_written_to_a_users_kind(m: Any) -> None:
     assert m.half_of(x, _result=whole) is whole
     same(whole.numbers, (ramp(4) + 0.25) / 2)
     m.parts(x, whole, rest)
-    same(whole.numbers, ramp(4))
-    same(rest.numbers, np.full(4, 0.25, F32))
+    same(whole.numbers, F32([0, 0, 0, 1]))
+    same(rest.numbers, F32([0.25, 0.5, 0.75, 0]))
     m.grow(x)
     same(x.numbers, ramp(4) + 1.25)
     with pytest.raises(fp.ShapeError, match="_result does not fit the result"):
