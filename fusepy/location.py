@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Generator
@@ -17,7 +18,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _APPLICATION = os.path.join(_PACKAGE, "cli", "")  # the demo uses the library as anybody would
 _NUMPY = os.path.join(os.path.dirname(os.path.abspath(np.__file__)), "")  # its functions call the methods of traced values
 _PYTHON = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
-_NOT_THE_USER = (_PACKAGE, _NUMPY, contextlib.__file__, "<frozen")
+_NOT_THE_USER = (_PACKAGE, _NUMPY, contextlib.__file__, functools.__file__, "<frozen")
 _users: dict[str, bool] = {}  # whether a file is the user's, since this is asked for every recorded call
 _said: ContextVar[tuple[FrameType, str] | None] = ContextVar("fusepy_line", default=None)
 

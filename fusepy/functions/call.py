@@ -17,7 +17,7 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import CompileError, FusepyError, ShapeError
 from fusepy.functions.tracer import Callee
 from fusepy.inspect.cache_miss import nearest
-from fusepy.inspect.lowered import Lowered, Placed
+from fusepy.inspect.lowered import Lowered
 from fusepy.ir.argmap import UNSAID
 from fusepy.location import at_line, user_line
 from fusepy.program.bound import SetUpProgram
@@ -192,13 +192,13 @@ def lower(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any], resu
 
     line = user_line()
 
-    def compiled(recording: Recording) -> Placed:
+    def compiled() -> tuple[Program, Sequence[Any], Mapping[str, Any]]:
         with at_line(line):  # it is asked for in some other line
             try:
-                return Placed(compile_recording(callee, recording, returns), args, kwargs)
+                return compile_recording(callee, recording, returns), args, kwargs
             except NoExtents as cause:
                 given, named = SizedByResult(cause, tuple(kwargs)).sized(values, result)
-                return Placed(compile_call(callee, (*given, *named.values()), named, returns), given, named)
+                return compile_call(callee, (*given, *named.values()), named, returns), given, named
 
     try:
         recording = callee.tracer.record(args, kwargs, callee.config)
@@ -208,4 +208,4 @@ def lower(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any], resu
     if key not in callee.programs:
         classes = [type(unmapped(v)).__name__ for v in flat(values)]
         cache = nearest(recording.graph, classes, [p.recording for p in callee.programs.values() if not p.open])
-    return Lowered(callee, callee.setup, recording, compiled, cache)
+    return Lowered(callee, callee.setup, recording, cache, compiled)

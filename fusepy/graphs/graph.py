@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,9 +122,7 @@ class Graph(FusedFunction):
 
     def lower(self, *args: Any, _result: Any = None, **kwargs: Any) -> Lowered:
         """What a call like this one runs; see `FusedFunction.lower`."""
-        lowered = super().lower(*args, _result=_result, **kwargs)
-        lowered.built = wiring_chart(self.wiring)
-        return lowered
+        return replace(super().lower(*args, _result=_result, **kwargs), built=wiring_chart(self.wiring))
 
     def __repr__(self) -> str:
         return f"<graph {self.__name__}({', '.join(self.wiring.names)})>"

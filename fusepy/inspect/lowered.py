@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,20 +25,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-@dataclass(frozen=True)
-class Placed:
-    """The program of a call, and what the call passes to it: by position, and by name."""
-
-    program: Program
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
-
-    @property
-    def leaves(self) -> list[Any]:
-        """All arguments in order, nested ones as their leaves."""
-        return list(flat((*self.args, *self.kwargs.values())))
-
-
+@dataclass(frozen=True, repr=False, eq=False)
 class Lowered:
     """What one call runs, to be read: made by the ``lower`` method of functions, from the arguments of a call.
 
@@ -52,25 +40,28 @@ class Lowered:
         (1, True, True)
     """
 
-    def __init__(
-        self, function: Any, setup: Setup | None, recording: Recording, compile: Callable[[Recording], Placed], cache: str
-    ):
-        self._function = function
-        self._setup = setup
-        self._recording = recording
-        self._compile = compile
-        self._cache = cache
-        self._placed: Placed | None = None
-        self.built: Chart | None = None  # what the user has put together, where that is more than code
+    function: Any  # what hooks are told of
+    setup: Setup | None
+    recording: Recording
+    cache: str
+    compile: Callable[[], tuple[Program, Sequence[Any], Mapping[str, Any]]]  # with the arguments by position and by name
+    built: Chart | None = None  # what the user has put together, where that is more than code
 
-    @property
-    def placed(self) -> Placed:
-        """The program that runs it, and its arguments."""
-        if self._placed is None:
-            found = self._compile(self._recording)
-            fitting = found.program.fitting(found.program.shapes(found.leaves))
-            self._placed = Placed(fitting, found.args, found.kwargs)
-        return self._placed
+    @cached_property
+    def program(self) -> Program:
+        """The program that runs the call."""
+        program = self._compiled[0]
+        return program.fitting(program.shapes(self.leaves))
+
+    @cached_property
+    def leaves(self) -> Sequence[Any]:
+        """Its arguments in order, nested ones as their leaves."""
+        _, args, kwargs = self._compiled
+        return flat((*args, *kwargs.values()))
+
+    @cached_property
+    def _compiled(self) -> tuple[Program, Sequence[Any], Mapping[str, Any]]:
+        return self.compile()
 
     def ir(self, after: str | None = None) -> str:
         """The textual IR as traced, or after the pass of this name.
@@ -78,20 +69,20 @@ class Lowered:
         Raises:
             ArgumentError: for an unknown pass.
         """
-        return str(graph_after(self._recording, after))
+        return str(graph_after(self.recording, after))
 
     def source(self) -> str:
         """The Slang of its kernels."""
-        return kernel_source(self.placed.program, self.placed.leaves)
+        return kernel_source(self.program, self.leaves)
 
     def explain(self) -> Explanation:
         """Its kernels, and why each node went where it did."""
-        return explain(self.placed.program, self.placed.leaves, self._cache)
+        return explain(self.program, self.leaves, self.cache)
 
     @property
     def chart(self) -> Chart:
         """Its kernels and nodes as boxes."""
-        return anatomy(self.placed.program, self.placed.leaves).chart
+        return anatomy(self.program, self.leaves).chart
 
     def to_dot(self) -> str:
         """Its kernels as clusters of nodes, in the language of Graphviz."""
@@ -108,12 +99,12 @@ class Lowered:
             path: where to write it.
             measure: run the kernels several times, unless the call writes to its arguments.
         """
-        program, args, kwargs = self.placed.program, self.placed.args, self.placed.kwargs
-        seconds, why = [], "not measured"
-        if measure:
-            seconds, why = seconds_per_kernel(self._function, self._setup, program, args, kwargs)
-        text = page(anatomy(program, self.placed.leaves, seconds, why), self.built)
-        Path(path).write_text(text, encoding="utf-8")
+        _, args, kwargs = self._compiled
+        times = seconds_per_kernel(self.function, self.setup, self.program, args, kwargs) if measure else ((), "not measured")
+        Path(path).write_text(page(anatomy(self.program, self.leaves, *times), self.built), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        return f"<lowered call of {self.recording.graph.name}>"
 
 
 # what a function can be asked about a call

@@ -113,7 +113,7 @@ REFUSED: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
     "a word that names no container": lambda m: lambda f: f(X, 1.0, _result="nump"),
     "an unknown name": lambda m: lambda f: f(X, 1.0, foo=2),
     "no argument": lambda m: lambda f: f(),
-    "an argument of no kind": lambda m: lambda f: f(X, object()),
+    "an argument of no kind": lambda m: lambda f: f(X, 1j),
     "an encoder": lambda m: lambda f: f(m.device.sgl.create_command_encoder(), 1.0),
     "no extents": lambda m: lambda f: f(fp.rand_float(0, 1), 1.0),
 }

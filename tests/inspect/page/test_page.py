@@ -221,7 +221,7 @@ def test_measured_times_follow_the_work(m: Any, device: Any) -> None:
     small, large = ramp(1 << 10), ramp(1 << (17 if device.target.kind == "software" else 24))  # a GPU runs 2^17 side by side
 
     def seconds(x: Any) -> float:
-        program = m.slow.lower(x).placed.program
+        program = m.slow.lower(x).program
         before = fp.stats().dispatches
         (found,), why = seconds_per_kernel(m.slow, None, program, (x,), {})
         assert why == ""
