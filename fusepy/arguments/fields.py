@@ -1,4 +1,4 @@
-"""Which Python values have fields, and what reads them: dicts, dataclasses, named tuples, and objects with attributes or slots.
+"""Fields of arguments: of mappings, dataclasses, named tuples, objects with attributes or slots, and of lists that hold such.
 
 A value without fields is a leaf. A field named ``_type`` is none: it names the struct that the value is to become.
 """
@@ -6,9 +6,9 @@ A value without fields is a leaf. A field named ``_type`` is none: it names the 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,44 +16,32 @@ from fusepy.arguments.mapping import Mapped
 from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.torch import is_torch
-from fusepy.symbolic import Symbolic
+from fusepy.ir.argmap import ArgMap
+from fusepy.pytree import ENTRIES, ITEMS, Container, Parts, attributes, container_of, reader
+from fusepy.symbolic import Symbolic, axes_of
 
-Fields = Mapping[str, Any]
 TYPE = "_type"
-
-
-def of_dict(value: dict[Any, Any]) -> Fields:
-    """Every entry of a dict is a field."""
-    return value
-
-
-def _of_attributes(value: Any) -> Fields:
-    """What an object holds itself: no methods, nothing private, and the struct's name where it gives one."""
-    return {name: held for name, held in value.__dict__.items() if name[0] != "_" or name == TYPE}
-
-
-def _of_names(names: Sequence[str]) -> Callable[[Any], Fields]:
-    return lambda value: {name: getattr(value, name) for name in names}
-
-
-def _of_slots(names: Sequence[str]) -> Callable[[Any], Fields]:
-    return lambda value: {name: getattr(value, name) for name in names if hasattr(value, name)}
-
-
-def _under_name(accessor: Callable[[Any], Fields], name: str) -> Callable[[Any], Fields]:
-    """The fields of objects whose class says which struct they are: ``_type = "Ray"``."""
-    return lambda value: {TYPE: name, **accessor(value)}
-
-
-def of_items(value: Sequence[Any]) -> Fields:
-    """The items of a list that stands for an array of fixed size, or for a vector, under their numbers."""
-    return {str(i): item for i, item in enumerate(value)}
-
-
-ITEMS = 64  # a list of more is numbers
-
-
+FIELDS: dict[type, Container | None] = {dict: ENTRIES}  # by class; ``None`` for those of leaves, as far as they are known
+ITEMS_AT_MOST = 64  # a list of more is numbers
 LEVELS = 8  # of lists in lists; one that contains itself has more
+_OPAQUE = (str, bytes, type, ModuleType, np.ndarray, np.generic, BaseException, Mapped, Symbolic)
+
+
+def fields_of(value: Any) -> Container | None:
+    """The fields of a value, under its `vmap`; ``None`` for a leaf."""
+    cls = value.__class__
+    if cls is list or cls is tuple:
+        return ITEMS if has_leaves(value) else None
+    if cls is Mapped:
+        return None if fields_of(value.value) is None else MAPPED
+    if cls in FIELDS:
+        return FIELDS[cls]
+    if isinstance(value, _OPAQUE):
+        return None
+    found = _of_class(value, cls)
+    if found is not None or kind_of_class(cls) is not None:  # an object may get its first attribute later
+        FIELDS[cls] = found
+    return found
 
 
 def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
@@ -61,7 +49,7 @@ def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
 
     Other lists are values: numbers, and arrays of one shape, which are stacked.
     """
-    if len(value) > ITEMS or level > LEVELS:
+    if len(value) > ITEMS_AT_MOST or level > LEVELS:
         return False
     arrays = numbers = False
     for item in value:
@@ -78,47 +66,63 @@ def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
     return arrays and numbers
 
 
-ACCESSORS: dict[type, Callable[[Any], Fields]] = {dict: of_dict}
-_OPAQUE = (str, bytes, type, ModuleType, np.ndarray, np.generic, BaseException, Mapped, Symbolic)
+# ---- what is under `vmap` --------------------------------------------------------------------------------------------
 
 
-def fields_of(value: Any) -> Callable[[Any], Fields] | None:
-    """What reads the fields of a value's class; ``None`` if the class has none, and its values are leaves."""
-    cls = value.__class__
-    if cls is list or cls is tuple:
-        return of_items if has_leaves(value) else None
-    found = ACCESSORS.get(cls)
-    if found is None:
-        found = _accessor(value, cls)
-        if found is not None:
-            named = getattr(cls, TYPE, None)
-            ACCESSORS[cls] = found = found if named is None else _under_name(found, named)
-    return found
+def _mapped_fields(value: Mapped) -> Parts:
+    """The fields of a nested value, each under its `vmap`, and the struct that its `vcast` names."""
+    inner, map = value.value, value.map
+    container = cast("Container", fields_of(inner))
+    fields = {k: v if k == TYPE else _spread(v, map) for k, v in container.parts(inner).items()}
+    return fields if map.type is None else {**fields, TYPE: map.type}
 
 
-def _taken(value: Any) -> bool:
-    """Whether values of this class are arguments of a kind, and so leaves."""
-    return kind_of_class(value.__class__) is not None
+def _spread(field: Any, map: ArgMap) -> Any:
+    """A field under what was said about the whole: its axes run along these dimensions.
+
+    The own words of a leaf come first, and a list is left alone, since it may well be a vector: say `vmap` for that leaf.
+    """
+    if map.dims is None:
+        return field
+    if fields_of(field) is None and not (axes_of(field) if isinstance(field, Symbolic) else len(getattr(field, "shape", ()))):
+        return field
+    return Mapped(field, ArgMap(map.dims))
 
 
-def _accessor(value: Any, cls: type) -> Callable[[Any], Fields] | None:
-    if isinstance(value, Mapping):
-        return of_dict
-    if isinstance(value, tuple):
-        names = getattr(cls, "_fields", None)
-        return _of_names(names) if names else None
-    if dataclasses.is_dataclass(value) and not _taken(value):
-        return _of_names([f.name for f in dataclasses.fields(value) if not f.name.startswith("_")])
-    if isinstance(value, _OPAQUE) or callable(value) or _taken(value):
+MAPPED = Container(_mapped_fields, lambda like, parts: cast("Container", fields_of(like.value)).rebuild(like.value, parts))
+
+
+# ---- classes ---------------------------------------------------------------------------------------------------------
+
+
+def _of_class(value: Any, cls: type[Any]) -> Container | None:
+    """The fields of all values of a class; those of one that says which struct it is, ``_type = "Ray"``, with that name."""
+    found = container_of(value)
+    if found is ITEMS or (found is None and callable(value)):
         return None
-    if not hasattr(value, "__dict__"):
-        slots = _slots(cls)
-        return _of_slots(slots) if slots else None
-    return _of_attributes if _of_attributes(value) else None
+    if found is not ENTRIES and not hasattr(cls, "_fields") and kind_of_class(cls) is not None:
+        return None
+    if dataclasses.is_dataclass(cls):
+        found = attributes(reader([f.name for f in dataclasses.fields(cls) if not f.name.startswith("_")]))
+    elif found is None:
+        found = attributes(_of_attributes if hasattr(value, "__dict__") else _of_slots(cls))
+        if not found.parts(value):
+            return None
+    named = getattr(cls, TYPE, None)
+    return found if named is None else dataclasses.replace(found, parts=_under_name(found.parts, named))
 
 
-def _slots(cls: type) -> list[str]:
-    """The public names that a class and its bases keep in ``__slots__``."""
+def _under_name(read: Callable[[Any], Parts], name: str) -> Callable[[Any], Parts]:
+    return lambda value: {TYPE: name, **read(value)}
+
+
+def _of_attributes(value: Any) -> Parts:
+    """What an object holds itself: no methods, nothing private, and the struct's name where it gives one."""
+    return {name: held for name, held in value.__dict__.items() if name[0] != "_" or name == TYPE}
+
+
+def _of_slots(cls: type) -> Callable[[Any], Parts]:
+    """Reads the public attributes that a class and its bases keep in ``__slots__``, as far as they are set."""
     kept: list[str | Sequence[str]] = [vars(base).get("__slots__", ()) for base in reversed(cls.__mro__)]
-    names = [name for slots in kept for name in ([slots] if isinstance(slots, str) else slots)]
-    return [name for name in names if not name.startswith("_")]
+    names = [n for slots in kept for n in ([slots] if isinstance(slots, str) else slots) if not n.startswith("_")]
+    return lambda value: {name: getattr(value, name) for name in names if hasattr(value, name)}

@@ -6,14 +6,15 @@ vector or matrix could take in. Kernels know no sizes at all: programs that diff
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from typing import Any
 
-from fusepy.arguments.fields import ACCESSORS, TYPE, fields_of
+from fusepy.arguments.fields import FIELDS, TYPE, fields_of
 from fusepy.arguments.mapping import Mapped
 from fusepy.backend.marshals.registry import KINDS, Marshal, kind_of_value, register_kind
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
+from fusepy.pytree import Container
 from fusepy.symbolic import Symbolic, misplaced
 
 
@@ -26,8 +27,8 @@ def _of_mapped(value: Mapped) -> Hashable:
 
 
 def _of_list(value: Any) -> Hashable:
-    accessor = fields_of(value)
-    return KINDS[value.__class__].key(value) if accessor is None else _of_fields(accessor)(value)
+    container = fields_of(value)
+    return KINDS[value.__class__].key(value) if container is None else _of_fields(container)(value)
 
 
 _OWN: dict[type, Callable[[Any], Hashable]] = {Tensor: _of_tensor, Mapped: _of_mapped, list: _of_list, tuple: _of_list}
@@ -45,21 +46,21 @@ def signature(value: Any) -> Hashable:
     if found is None:
         if isinstance(value, Symbolic):
             raise misplaced(value)
-        accessor = fields_of(value)
-        found = KEYS[cls] = kind_of_value(value).key if accessor is None else _of_fields(accessor)
+        container = fields_of(value)
+        found = KEYS[cls] = kind_of_value(value).key if container is None else _of_fields(container)
     return found(value)
 
 
-def _of_fields(accessor: Callable[[Any], Mapping[str, Any]]) -> Callable[[Any], Hashable]:
+def _of_fields(container: Container) -> Callable[[Any], Hashable]:
     """The key of a nested argument: its field names in order, with the keys of what they hold.
 
     Its class is part of it, since a fused function may call the methods of that class.
     """
-    keys = KEYS
+    keys, fields = KEYS, container.parts
 
     def key(value: Any) -> Hashable:
         parts: list[object] = [value.__class__]
-        for name, leaf in accessor(value).items():
+        for name, leaf in fields(value).items():
             parts.append(name)
             if name == TYPE:
                 parts.append(getattr(leaf, "type", leaf))
@@ -82,6 +83,6 @@ def register(type: type, marshal: Marshal) -> None:
         ArgumentError: for what is no marshal.
     """
     register_kind(type, marshal)
-    for table in (KEYS, ACCESSORS):  # until now its values, and those of derived classes, had other keys, or were nested
+    for table in (KEYS, FIELDS):  # until now its values, and those of derived classes, had other keys, or were nested
         for cls in [c for c in table if issubclass(c, type) and c not in _OWN]:
             del table[cls]

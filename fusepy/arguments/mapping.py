@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ from fusepy.errors import ArgumentError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_dims
 from fusepy.ir.types import Kind, Type
 from fusepy.location import user_line
+from fusepy.pytree import Container, register
 from fusepy.symbolic import Numberless
 
 AS_A_WHOLE = (Kind.ARRAY, Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)  # what a call takes an array as, which is no conversion
@@ -98,6 +99,18 @@ for _name, _method in [*vars(Numberless).items(), *vars(Mapped).items()]:
         and _name not in ("__init__", "__getattr__", "__setattr__", "__repr__", "__hash__")
     ):
         setattr(Taken, _name, _of_value(_name))
+
+
+def _said_again(like: Mapped, parts: Mapping[str, Any]) -> Any:
+    """Another value under what was said about `like`; a traced one records the conversion."""
+    inner, map = parts["value"], like.map
+    if map.type is not None and map.type.kind is Kind.NAMED:  # the call knows the struct
+        return Mapped(inner, map)
+    inner = inner if map.type is None else vcast(inner, map.type)
+    return inner if map.dims is None else vmap(inner, map.dims)
+
+
+register(Mapped, Container(lambda mapped: {"value": mapped.value}, _said_again))
 
 
 def vmap(value: Any, dims: int | Sequence[int]) -> Any:

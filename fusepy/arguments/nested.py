@@ -1,4 +1,4 @@
-"""Nested arguments: dicts and objects with fields, to any depth, as a tree of leaves.
+"""Nested arguments: values with fields, to any depth, as a tree of leaves.
 
 A leaf is what a marshal takes (a number, an array, a tensor), or one under `vmap`/`vcast`. Slang says which struct a tree is to
 become; below that its members are matched to the fields by name. An entry named ``_type`` names the struct.
@@ -6,29 +6,26 @@ become; below that its members are matched to the fields by name. An entry named
 
 from __future__ import annotations
 
-import copy
-import dataclasses
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import NoneType
-from typing import Any, cast
+from typing import Any
 
-from fusepy.arguments.fields import ACCESSORS, TYPE, fields_of, of_dict, of_items
+from fusepy.arguments.fields import FIELDS, TYPE, fields_of
 from fusepy.arguments.mapping import Mapped
 from fusepy.errors import ArgumentError, FusepyError
-from fusepy.ir.argmap import ArgMap
 from fusepy.ir.types import Type
-from fusepy.symbolic import Symbolic, axes_of
+from fusepy.pytree import ENTRIES, ITEMS, Container
 
 DEPTH = 64  # levels of a nested argument; what is deeper contains itself, or makes new objects as it is read
 
 
 def check_finite(value: Any, path: str, above: tuple[int, ...] = ()) -> None:
     """Raises `ArgumentError` for a nested argument that contains itself."""
-    if isinstance(value, Mapped):
-        value = value.value
-    accessor = fields_of(value)
-    if accessor is None:
+    value, _ = bare(value)
+    container = fields_of(value)
+    if container is None:
         return
     if id(value) in above or len(above) > DEPTH:
         raise ArgumentError(
@@ -37,7 +34,7 @@ def check_finite(value: Any, path: str, above: tuple[int, ...] = ()) -> None:
             expected="fields that end in numbers, arrays or tensors",
             hint="leave the reference away, or give it a name that starts with '_', which is not read",
         )
-    for name, inner in accessor(value).items():
+    for name, inner in container.parts(value).items():
         if name != TYPE:
             check_finite(inner, f"{path}.{name}", (*above, id(value)))
 
@@ -48,18 +45,13 @@ def check_finite(value: Any, path: str, above: tuple[int, ...] = ()) -> None:
 def collect(value: Any, leaves: list[Any]) -> None:
     """Appends the leaves of a tree, in order; a leaf is its own tree."""
     cls = value.__class__
-    accessor = ACCESSORS.get(cls)
-    if accessor is None and (cls is list or cls is tuple):
-        accessor = fields_of(value)
-    if accessor is None:
-        if cls is Mapped and is_nested(value):
-            below: list[Any] = []
-            collect(value.value, below)
-            leaves.extend([spread(leaf, value.map) for leaf in below])
-        else:
-            leaves.append(value)
+    container = FIELDS.get(cls)
+    if container is None and (cls is list or cls is tuple or cls is Mapped):
+        container = fields_of(value)
+    if container is None:
+        leaves.append(value)
         return
-    for name, inner in accessor(value).items():
+    for name, inner in container.parts(value).items():
         if name != TYPE:
             collect(inner, leaves)
 
@@ -74,18 +66,7 @@ def flat(values: Sequence[Any]) -> list[Any]:
 
 def is_nested(value: Any) -> bool:
     """Whether a value is a tree of leaves rather than a leaf."""
-    if value.__class__ is Mapped:
-        value = value.value
     return fields_of(value) is not None
-
-
-def spread(leaf: Any, map: ArgMap) -> Any:
-    """A leaf under what was said about the whole tree: its axes run along these dimensions.
-
-    A leaf's own words come first, and a list is left alone, since it may well be a vector: say `vmap` for that leaf.
-    """
-    axes = axes_of(leaf) if isinstance(leaf, Symbolic) else len(getattr(leaf, "shape", ()))
-    return leaf if map.dims is None or not axes else Mapped(leaf, ArgMap(map.dims))
 
 
 # ---- while recording -------------------------------------------------------------------------------------------------
@@ -112,13 +93,21 @@ def naming(function: str) -> Generator[None, None, None]:
         raise
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Tree:
-    """A nested argument taken apart once: the name of its struct, if it gives one, and its fields, leaves or trees again."""
+    """One level of a nested argument.
+
+    Attributes:
+        type: the name of its struct, if it gives one.
+        fields: by name: leaves, or values with fields of their own.
+        container: what makes a value of the same class of other fields, so that its methods work.
+        listed: whether it is a list, whose fields are numbered: an array of fixed size, or a vector.
+    """
 
     type: str | None
-    fields: dict[str, Any]
-    listed: bool = False  # a list, whose fields are numbered: an array of fixed size, or a vector
+    fields: Mapping[str, Any]
+    container: Container
+    listed: bool
 
     @staticmethod
     def of(value: Any, path: str) -> Tree | None:
@@ -127,17 +116,12 @@ class Tree:
         Raises:
             ArgumentError: for field names that are no identifiers, or an empty struct.
         """
-        said: ArgMap | None = None
-        if isinstance(value, Mapped):
-            value, said = value.value, value.map
-        accessor = fields_of(value)
-        if accessor is None:
+        container = fields_of(value)
+        if container is None:
             return None
-        read = dict(accessor(value))
+        read = dict(container.parts(value))
         named = read.pop(TYPE, None)
         named = getattr(named, "type", named)  # the type of a module, or its name
-        if said is not None and said.type is not None:
-            named = said.type
         if not isinstance(named, (str, Type, NoneType)):
             raise ArgumentError(
                 f"{path}: '{TYPE}' names no struct",
@@ -145,18 +129,17 @@ class Tree:
                 expected="the name of a struct, or a type of a module",
                 hint=f"'{TYPE}' is no field; write '{TYPE}': 'Name'",
             )
-        wrong = [k for k in read if accessor is not of_items and not (isinstance(cast("Any", k), str) and k.isidentifier())]
-        if wrong or not (read or (named and accessor is not of_dict)):  # an object is told which fields it misses
+        inner, _ = bare(value)
+        kind = fields_of(inner)
+        wrong = [k for k in read if kind is not ITEMS and not (isinstance(k, str) and k.isidentifier())]
+        if wrong or not (read or (named and kind is not ENTRIES)):  # an object is told which fields it misses
             raise ArgumentError(
-                f"{path} is a {type(value).__name__} that names no field" if not read else f"{path} has a field {wrong[0]!r}",
-                saw=repr(value)[:60],
+                f"{path} is a {type(inner).__name__} that names no field" if not read else f"{path} has a field {wrong[0]!r}",
+                saw=repr(inner)[:60],
                 expected="identifiers as keys",
                 hint="a dict or object stands for a Slang struct: give its fields by name",
             )
-        fields = {k: v if said is None or is_nested(v) else spread(v, said) for k, v in read.items()}
-        if said is not None and said.dims is not None:
-            fields = {k: Mapped(v, ArgMap(said.dims)) if is_nested(v) else v for k, v in fields.items()}
-        return Tree(None if named is None else str(named), fields, accessor is of_items)
+        return Tree(None if named is None else str(named), {str(k): v for k, v in read.items()}, container, kind is ITEMS)
 
     def leaves(self, path: str) -> Iterator[tuple[str, Any]]:
         """Paths and leaves, in the order of `collect`."""
@@ -168,36 +151,16 @@ class Tree:
                 yield from inner.leaves(f"{path}.{name}")
 
 
+def bare(value: Any) -> tuple[Any, Type | None]:
+    """A value without what was said about it, and the type that `vcast` said."""
+    type = None
+    while isinstance(value, Mapped):
+        value, type = value.value, type or value.map.type
+    return value, type
+
+
 def leaves_of(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Paths and leaves of an argument; a leaf is its own."""
     check_finite(value, path)
     tree = Tree.of(value, path)
     return iter([(path, value)]) if tree is None else tree.leaves(path)
-
-
-def rebuilt(value: Any, leaves: Iterator[Any], said: Callable[[Any, Type], None]) -> Any:
-    """A tree like `value` with other leaves, taken in the order of `collect`; of the same class, so that its methods work.
-
-    It is not wrapped: `said` is told of each level that stood under `vcast`, and its type.
-    """
-    if isinstance(value, Mapped) and is_nested(value.value):
-        made = rebuilt(value.value, leaves, said)
-        if value.map.type is not None:
-            said(made, value.map.type)
-        return made
-    accessor = fields_of(value)
-    if accessor is None:
-        return next(leaves)
-    read = accessor(value)
-    fresh = {k: v if k == TYPE else rebuilt(v, leaves, said) for k, v in read.items()}
-    if isinstance(value, Mapping):
-        return fresh
-    if accessor is of_items:
-        return cast("Any", list if isinstance(value, list) else tuple)(fresh.values())
-    if isinstance(value, tuple):
-        return cast("Any", type(cast("Any", value)))(*fresh.values())
-    made = copy.copy(value)
-    for name, inner in fresh.items():
-        if name != TYPE:
-            object.__setattr__(made, name, inner)
-    return made

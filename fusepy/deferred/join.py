@@ -19,8 +19,8 @@ from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import OPS
 from fusepy.location import at_line, line_of
 from fusepy.program.program import Program
+from fusepy.pytree import several
 from fusepy.trace.recording import Recording
-from fusepy.trace.structure import hand_back
 from fusepy.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _joined(device: Device, key: Sequence[int], calls: Sequence[Call], leaves: S
             values[value] = arguments[place] if place >= 0 else results[~place]
         results += _replay(trace, call, graph, values)
     graph = builder.finish([results[n] for n in numbers])
-    return Recording(graph, trace, leaves, list(arguments), hand_back)
+    return Recording(graph, trace, leaves, list(arguments), several(len(graph.outputs)))
 
 
 def _unused(name: str, taken: Sequence[Value]) -> str:

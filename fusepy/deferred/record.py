@@ -20,7 +20,7 @@ from fusepy.deferred.join import run
 from fusepy.location import user_place
 from fusepy.program.delivery import shape_of
 from fusepy.program.placement import warn_narrowed
-from fusepy.trace.structure import hand_back
+from fusepy.pytree import LEAF
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
@@ -192,5 +192,5 @@ def _results(program: Program, call: Call, results: Sequence[Result]) -> Any:
         tensor.pending = (call, len(made))
         call.results.append(weakref.ref(tensor))
         made.append(tensor)
-    rebuild = program.recording.rebuild
-    return made[0] if rebuild is hand_back and len(made) == 1 else rebuild(made)
+    structure = program.recording.structure
+    return made[0] if structure is LEAF else structure.fill(made)

@@ -15,6 +15,7 @@ from fusepy.functions.programs import ProgramTable
 from fusepy.functions.tracer import Tracer
 from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
+from fusepy.pytree import Structure
 from fusepy.trace.setup import NO_SETUP, Setup
 from fusepy.trace.trace import current_trace
 
@@ -155,5 +156,5 @@ class DeviceFunction(Inspectable):
         """
         return Node(self, outputs)
 
-    def _node_results(self, use: Use, outputs: int | None) -> Any:
+    def _node_results(self, use: Use, outputs: int | None) -> Structure:
         return self.tracer.node_results(use, outputs)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from fusepy.errors import GraphError
-from fusepy.functions.skeleton import fill, leaves_like, spots
 from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
+from fusepy.pytree import ITEMS, LEAF, NOTHING, Container, Structure, container_of, flatten, register
 from fusepy.symbolic import Symbolic
 
 Function = Callable[..., Any]
@@ -40,11 +40,11 @@ class Use:
         number: where it stands in the order of recording.
         wiring: the graph that it belongs to; ``None`` where no argument is a value of a graph, and any graph may take it.
         reads: the calls whose results are among its arguments.
-        skeleton: the structure of its results.
+        structure: that of its results.
         results: the values that stand for them.
     """
 
-    __slots__ = ("args", "function", "kwargs", "loc", "name", "number", "reads", "results", "skeleton", "wiring")
+    __slots__ = ("args", "function", "kwargs", "loc", "name", "number", "reads", "results", "structure", "wiring")
 
     def __init__(self, function: Function, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], loc: str | None):
         self.function = function
@@ -53,10 +53,10 @@ class Use:
         self.kwargs = dict(kwargs)
         self.loc = loc
         self.number = next(_serial)
-        given = [leaf for leaf in spots([self.args, self.kwargs]) if isinstance(leaf, GraphValue)]
+        given = graph_values([self.args, self.kwargs])
         self.wiring = self._owner(given)
         self.reads = list(dict.fromkeys(origin for v in given if (origin := origin_of(v)) is not None))
-        self.skeleton: Any = None
+        self.structure: Structure = NOTHING
         self.results: list[GraphValue] = []
 
     def _owner(self, given: Sequence[GraphValue]) -> Recording | None:
@@ -70,28 +70,41 @@ class Use:
             )
         return wirings[0] if wirings else None
 
-    def returning(self, skeleton: Any) -> Any:
-        """What the call returns to the user, who is told `skeleton`: a value for each leaf."""
-        self.skeleton = skeleton
-        self.results = [GraphValue(self.wiring, self, self.name, self.loc) for _ in spots(skeleton)]
-        made: Any = fill(skeleton, iter(self.results))
+    def returning(self, structure: Structure) -> Any:
+        """Values of the graph in this structure, as what the call returns to the user."""
+        self.structure = structure
+        self.results = [GraphValue(self.wiring, self, self.name, self.loc) for _ in range(structure.leaves)]
+        made: Any = structure.fill(self.results)
         return Results(self.name, made) if type(made) is tuple else made  # pyright: ignore[reportUnknownArgumentType]
 
     def replay(self, values: dict[GraphValue, Any]) -> None:
         """Calls the function with what its arguments are in this call of the graph."""
 
-        def now(leaf: Any) -> Any:
-            return values[leaf] if isinstance(leaf, GraphValue) else leaf
+        args = [valued(a, values) for a in self.args]
+        made = self.function(*args, **{k: valued(a, values) for k, a in self.kwargs.items()})
+        values.update(zip(self.results, _in_places(self.structure, made, self.name)))
 
-        def filled(argument: Any) -> Any:
-            """The argument as it is where nothing in it is a value of the graph: arrays of the user's are inputs by identity."""
-            leaves = list(spots(argument))
-            known = not any(isinstance(leaf, GraphValue) for leaf in leaves)
-            return argument if known else fill(argument, map(now, leaves))
 
-        made = self.function(*map(filled, self.args), **{k: filled(v) for k, v in self.kwargs.items()})
-        for value, found in zip(self.results, leaves_like(self.skeleton, made, self.name)):
-            values[value] = found
+def _in_places(structure: Structure, value: Any, name: str) -> Iterator[Any]:
+    """The parts of `value` in the places of the leaves of `structure`.
+
+    Raises:
+        GraphError: if `value` has another structure.
+    """
+    if structure.container is None:
+        yield from [value] * structure.leaves
+        return
+    container = container_of(value)
+    found = None if container is None else container.parts(value)
+    if found is None or tuple(found) != structure.keys:
+        has = "one" if found is None else len(found)
+        raise GraphError(
+            f"{name} was said to have {len(structure.parts)} results, and has {has}",
+            saw=f"a {type(value).__name__}",
+            hint=f"write {name}.node(outputs={1 if found is None else len(found)})",
+        )
+    for key, part in zip(structure.keys, structure.parts):
+        yield from _in_places(part, found[key], name)
 
 
 class GraphValue(Symbolic):
@@ -156,6 +169,19 @@ def origin_of(value: GraphValue) -> Use | None:
     return value._use  # pyright: ignore[reportPrivateUsage]
 
 
+def graph_values(value: Any) -> list[GraphValue]:
+    """The values of graphs among the leaves of an argument or an output."""
+    return [leaf for leaf in flatten(value)[0] if isinstance(leaf, GraphValue)]
+
+
+def valued(value: Any, values: Mapping[GraphValue, Any]) -> Any:
+    """An argument or output in a call of the graph; itself, if no value of the graph is in it: arrays are known by identity."""
+    leaves, structure = flatten(value)
+    if not any(isinstance(leaf, GraphValue) for leaf in leaves):
+        return value
+    return structure.fill([values[leaf] if isinstance(leaf, GraphValue) else leaf for leaf in leaves])
+
+
 def name_of(value: GraphValue) -> str:
     """What an input is called, or the node that returns a value."""
     return value._name  # pyright: ignore[reportPrivateUsage]
@@ -181,6 +207,13 @@ class Results(tuple[object, ...]):
                 hint="take as many as there are",
             )
         return super().__iter__()
+
+
+def _plain(like: Results, parts: Mapping[int, Any]) -> tuple[Any, ...]:
+    return tuple(parts.values())
+
+
+register(Results, Container(ITEMS.parts, _plain))
 
 
 def _unpacked(depth: int) -> int | None:
@@ -230,16 +263,16 @@ class Node(Inspectable):
             GraphError: for values of two graphs, a graph inside of itself, or another number of results than was said.
         """
         use = Use(self.function, self.__name__, args, kwargs, user_line())
-        skeleton = self.function._node_results(use, self.outputs)
+        structure: Structure = self.function._node_results(use, self.outputs)
         if use.wiring is not None:
             use.wiring.add(use)
-        elif skeleton is None:
+        elif structure is NOTHING:
             raise GraphError(
                 f"{self.__name__}: a node that returns nothing must be given a value of the graph",
                 place=use.loc,
                 hint="without one there is no telling which graph it belongs to",
             )
-        return use.returning(skeleton)
+        return use.returning(structure)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """What a call of the function with arguments of its own runs, outside of any graph; see `Function.lower`."""
@@ -247,11 +280,6 @@ class Node(Inspectable):
 
     def __repr__(self) -> str:
         return f"<node {self.__name__}>"
-
-
-def several(count: int) -> Any:
-    """The structure of so many results."""
-    return None if count == 0 else 0 if count == 1 else (0,) * count
 
 
 def wrong_count(use: Use, said: int, has: str) -> GraphError:
@@ -265,7 +293,7 @@ def wrong_count(use: Use, said: int, has: str) -> GraphError:
 
 
 def _apply(function: Function, name: str, *args: Any) -> GraphValue:
-    return Use(function, name, args, {}, user_line()).returning(0)
+    return Use(function, name, args, {}, user_line()).returning(LEAF)
 
 
 _BINARY = {

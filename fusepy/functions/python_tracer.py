@@ -15,12 +15,13 @@ from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.marshals.registry import device_of
 from fusepy.errors import ArgumentError, FusepyError, did_you_mean
 from fusepy.functions.config import Config
-from fusepy.functions.nodes import Use, several
+from fusepy.functions.nodes import Use
 from fusepy.functions.unrolled import warn_unrolled
 from fusepy.ir.resolve.refusals import none_error
+from fusepy.pytree import Structure, several
 from fusepy.trace.recording import Recording
 from fusepy.trace.structs import returned
-from fusepy.trace.structure import flatten
+from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace, entered, user_line
 from fusepy.trace.traced import Traced, misused
 
@@ -105,8 +106,7 @@ class PythonTracer:
                         raise none_error(f"{self.__name__}: argument {name!r}", user_line())
                     passed[name] = trace.argument(name, dynamic[name], config.spec(position, name))
             result = self._traced(passed)
-            found: list[Any] = []
-            rebuild = flatten(result, found, self.__name__, lambda v: id(v) in trace.named)
+            found, structure = flatten_values(result, self.__name__, lambda v: id(v) in trace.named)
             outputs = [Traced(trace, returned(trace, v, self.__name__), None) for v in found]
             graph = trace.finish(outputs)
         warn_unrolled(graph)
@@ -115,7 +115,7 @@ class PythonTracer:
         starts = [sum(counts[:i]) for i in range(len(order))]
         inputs = {n: range(s, s + count) for n, s, count in zip([*names[: len(args)], *kwargs], starts, counts)}
         positions = [i for n in passed for i in inputs[n]]
-        return Recording(graph, trace, flat(order), positions, rebuild, nested=any(map(is_nested, order)))
+        return Recording(graph, trace, flat(order), positions, structure, nested=any(map(is_nested, order)))
 
     def _traced(self, passed: Mapping[str, Any]) -> Any:
         """What the Python function gives back for traced arguments."""
@@ -133,7 +133,7 @@ class PythonTracer:
         """The given device, else that of the first tensor among the arguments; ``None`` leaves it to the modules called."""
         return self.device or device_of(map(unmapped, leaves))
 
-    def node_results(self, use: Use, outputs: int | None) -> Any:
+    def node_results(self, use: Use, outputs: int | None) -> Structure:
         """The structure of what a call as a node returns: one result, unless another number is said."""
         self.bind(use.args, use.kwargs)
         return several(1 if outputs is None else outputs)

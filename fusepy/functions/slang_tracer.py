@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from fusepy.arguments.mapping import Mapped
 from fusepy.arguments.nested import is_nested, leaves_of, naming
@@ -11,15 +11,15 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import GraphError
 from fusepy.functions.config import Config
-from fusepy.functions.nodes import Use, several, wrong_count
+from fusepy.functions.nodes import Use, wrong_count
 from fusepy.functions.options import constants_of
 from fusepy.inspect.resolution import call_answer
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.ir.resolve.offers import fill
+from fusepy.pytree import Structure, several
 from fusepy.trace.arity import result_counts
 from fusepy.trace.recording import Recording
-from fusepy.trace.structure import hand_back
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 from fusepy.trace.writeback import Output, Written, written_back
@@ -94,8 +94,7 @@ class SlangTracer:
             positional = [t for i, t in passed.items() if i < len(args)]
             named = {slots[i].name: t for i, t in passed.items() if i >= len(args)}
             found = trace.call(alias, self.__name__, positional, named, inherit=False, dirs=dirs, strict=config.strict)
-            several = cast("tuple[Traced, ...]", found if isinstance(found, tuple) else (found,))
-            results = [] if found is None else list(several)
+            results: list[Traced] = [] if found is None else [found] if isinstance(found, Traced) else list(found)
             written = [Written(p, given[i], specs[i], leaves[i], starts[i]) for i, p in enumerate(slots)]
             outputs = _outputs(trace, self.__name__, written, len(args), results)
         return Recording(
@@ -103,7 +102,7 @@ class SlangTracer:
             trace,
             [leaf for found in leaves for _, leaf in found],
             [starts[i] + k for i in inputs for k in range(len(leaves[i]))],
-            hand_back,
+            several(sum(o.target is None for o in outputs)),
             [o.target for o in outputs],
             [o.target is None for o in outputs],
             [path for found in leaves for path, _ in found],
@@ -121,7 +120,7 @@ class SlangTracer:
         """The name of the module in a trace."""
         return trace.module(self.loaded.source, self.device)
 
-    def node_results(self, use: Use, outputs: int | None) -> Any:
+    def node_results(self, use: Use, outputs: int | None) -> Structure:
         """The structure of what a call as a node returns."""
         trace, alias = self._trace()
         counts = result_counts(trace.oracle, alias, use)

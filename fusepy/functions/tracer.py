@@ -11,6 +11,7 @@ from fusepy.functions.programs import ProgramTable
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.functions.nodes import Use
+    from fusepy.pytree import Structure
     from fusepy.trace.recording import Recording
     from fusepy.trace.setup import Setup
     from fusepy.trace.trace import Trace
@@ -49,7 +50,7 @@ class Tracer(Protocol):
         """Records a call inside of another function."""
         ...
 
-    def node_results(self, use: Use, outputs: int | None) -> Any:
+    def node_results(self, use: Use, outputs: int | None) -> Structure:
         """The structure of what a call as a node returns."""
         ...
 

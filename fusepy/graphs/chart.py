@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusepy.functions.nodes import GraphValue, Use, name_of, origin_of
-from fusepy.functions.skeleton import spots
+from fusepy.functions.nodes import GraphValue, Use, graph_values, name_of, origin_of
 from fusepy.graphs.wiring import Wiring
 from fusepy.inspect.chart import Box, Chart
+from fusepy.pytree import flatten
 
 
 def wiring_chart(wiring: Wiring) -> Chart:
@@ -17,10 +17,10 @@ def wiring_chart(wiring: Wiring) -> Chart:
     for value in wiring.inputs:
         at[value] = chart.add(Box("argument", (name_of(value),)))
     for use in wiring.order():
-        given = [(at[v], "") for v in spots([use.args, use.kwargs]) if isinstance(v, GraphValue)]
+        given = [(at[v], "") for v in graph_values([use.args, use.kwargs])]
         box = chart.add(Box("node", (use.name, *_constants(use)), use.loc), given)
         at.update(dict.fromkeys(use.results, box))
-    outputs = list(spots(wiring.outputs))
+    outputs = flatten(wiring.outputs)[0]
     for j, value in enumerate(outputs):
         name = "result" if len(outputs) == 1 else f"result {j}"
         if isinstance(value, GraphValue):
@@ -33,7 +33,7 @@ def wiring_chart(wiring: Wiring) -> Chart:
 def _constants(use: Use) -> tuple[str, ...]:
     """The arguments of a call that are known."""
     given = {**{f"#{i}": v for i, v in enumerate(use.args)}, **use.kwargs}
-    known = [f"{name} = {_short(v)}" for name, v in given.items() if not any(isinstance(s, GraphValue) for s in spots([v]))]
+    known = [f"{name} = {_short(v)}" for name, v in given.items() if not graph_values(v)]
     return (", ".join(known),) if known else ()
 
 

@@ -12,15 +12,15 @@ from typing import Any
 from fusepy.backend.device.device import Device
 from fusepy.errors import GraphError
 from fusepy.functions.fused import FusedFunction
-from fusepy.functions.nodes import GraphValue, Use, several, wrong_count
+from fusepy.functions.nodes import GraphValue, Use, wrong_count
 from fusepy.functions.python_tracer import PythonTracer
-from fusepy.functions.skeleton import spots
 from fusepy.graphs.chart import wiring_chart
 from fusepy.graphs.wiring import Wiring
 from fusepy.inspect.chart import Chart
 from fusepy.inspect.lowered import Lowered
 from fusepy.inspect.page.page import page_of_chart
 from fusepy.location import user_line
+from fusepy.pytree import Structure, flatten, several
 
 
 class WiringTracer(PythonTracer):
@@ -38,7 +38,7 @@ class WiringTracer(PythonTracer):
         replay.__doc__ = f"The graph {wiring.name}."
         super().__init__(replay, device=device)
 
-    def node_results(self, use: Use, outputs: int | None) -> Any:
+    def node_results(self, use: Use, outputs: int | None) -> Structure:
         """The structure of what a call as a node returns: that of the outputs."""
         if use.wiring is not None:
             use.wiring.check_cycle(use)
@@ -51,10 +51,11 @@ class WiringTracer(PythonTracer):
                     hint=f"call set_outputs(…) first, or say how many there will be: {self.__name__}.node(outputs=1)",
                 )
             return several(outputs)
-        has = len(list(spots(self.wiring.outputs)))
+        structure = flatten(self.wiring.outputs)[1]
+        has = structure.leaves
         if outputs is not None and outputs != has:
             raise wrong_count(use, outputs, f"{has} result{'s' * (has != 1)}")
-        return self.wiring.outputs
+        return structure
 
 
 class Graph(FusedFunction):

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fusepy.errors import CycleError, GraphError
-from fusepy.functions.nodes import GraphValue, Use, origin_of, wiring_of
-from fusepy.functions.skeleton import fill, spots
+from fusepy.functions.nodes import GraphValue, Use, graph_values, origin_of, valued, wiring_of
 from fusepy.location import at_line, user_line
 
 
@@ -16,7 +15,7 @@ class Wiring:
 
     Attributes:
         calls: the calls of nodes, in order. Operators are found through what uses them.
-        outputs: the structure of what the graph returns, `settled` at this line; ``None`` before.
+        outputs: what the graph returns, `settled` at this line; ``None`` before.
     """
 
     def __init__(self, name: str, inputs: Sequence[str]):
@@ -61,7 +60,7 @@ class Wiring:
                 saw=f"set_outputs() at {self.settled}",
                 hint="return several as set_outputs(a, b), or make another graph",
             )
-        values = [v for v in spots(outputs) if isinstance(v, GraphValue)]
+        values = graph_values(outputs)
         strange = [w for v in values if (w := wiring_of(v)) is not None and w is not self]
         if strange or not values:
             raise GraphError(
@@ -92,7 +91,7 @@ class Wiring:
         if self._order is not None:
             return self._order
         found: dict[Use, None] = {}
-        outputs = [origin_of(v) for v in spots(self.outputs) if isinstance(v, GraphValue)]
+        outputs = map(origin_of, graph_values(self.outputs))
         stack = [*self.calls, *(use for use in outputs if use is not None)]
         while stack:
             use = stack.pop()
@@ -123,8 +122,7 @@ class Wiring:
                     use.replay(values)
                 except GraphError as error:
                     raise error.at(use.loc) from None
-        leaves = (values[v] if isinstance(v, GraphValue) else v for v in spots(self.outputs))
-        return fill(self.outputs, leaves)
+        return valued(self.outputs, values)
 
 
 def _path(use: Use, goal: Wiring, seen: tuple[Wiring, ...]) -> tuple[Wiring, ...] | None:

@@ -17,6 +17,7 @@ from fusepy.functions.fused import FusedFunction
 from fusepy.functions.nodes import GraphValue, Use
 from fusepy.ir.ops import OPS
 from fusepy.location import user_line
+from fusepy.pytree import LEAF
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import BINARY, COMPARISONS, UFUNCS, UNARY, no_array, no_modulus, ufunc_name
 
@@ -49,7 +50,7 @@ def _symbol(op: str) -> str:
 def _operate(op: str, function: Callable[..., Any], *args: Any) -> Any:
     """An operator of which an operand is mapped, a tensor or a generator; with a value of a graph among them it is a node."""
     if any(isinstance(a.value if isinstance(a, Mapped) else a, GraphValue) for a in args):
-        return Use(function, op, args, {}, user_line()).returning(0)
+        return Use(function, op, args, {}, user_line()).returning(LEAF)
     if any(a is None for a in args):
         raise ArgumentError(f"operator {_symbol(op)} with None", place=user_line(), hint="ask `x is None`; operators take values")
     return apply(op, "a b"[: 2 * len(args) - 1], *args)

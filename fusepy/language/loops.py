@@ -18,10 +18,11 @@ from fusepy.ir.ops.control import grid_rank
 from fusepy.ir.ops.promotion import promote
 from fusepy.ir.types import BOOL, INT, Kind, Type
 from fusepy.location import user_line
+from fusepy.pytree import LEAF, Structure
 from fusepy.trace.bodies import BodyTrace, Use
 from fusepy.trace.carries import Carries, adapts, as_type, parameter_names
 from fusepy.trace.structs import check_loose
-from fusepy.trace.structure import flatten, leaf_paths, outline
+from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
 
@@ -61,28 +62,26 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
     _bool(test, "cond: pred", loc)
     given = [trace.captured(v, "operand") if _is_array(v) else v for v in operands]
     branches: list[BodyTrace] = []
-    results: list[Any] = []
+    results: list[tuple[Structure, list[Value]]] = []
     for name, function in (("if_true", if_true), ("if_false", if_false)):
         inner = BodyTrace(trace, "cond", name)
         with inner.recording():
-            result = function(*given)
-            found: list[Any] = []
-            rebuild = flatten(result, found, name)
+            found, structure = flatten_values(function(*given), name)
             values = [inner.output(v, loc) for v in found]
         branches.append(inner)
-        results.append((result, values))
+        results.append((structure, values))
     (a, first), (b, second) = results
-    if outline(a) != outline(b):
+    if a != b:
         raise TraceError(
             "cond: the branches give back different structures",
             place=loc,
-            saw=f"{outline(a)} and {outline(b)}",
+            saw=f"{a} and {b}",
             hint="return the same structure from if_true and if_false",
         )
-    paths = leaf_paths(a, "result")
+    paths = a.paths("result")
     agreed = [_agreed(branches, path, x, y, loc) for path, x, y in zip(paths, first, second)]
     outputs = [[pair[i] for pair in agreed] for i in range(2)]
-    return rebuild(_add(trace, "cond", [test], [said], branches, outputs, {}, loc))
+    return b.fill(_add(trace, "cond", [test], [said], branches, outputs, {}, loc))
 
 
 def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, unroll: bool = False) -> Any:
@@ -130,7 +129,7 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, u
     starts, maps = carries.starts()
     maps = [*(ArgMap(m.dims, index if v.type is not index else None) for v, m in zip(ends, said)), *maps]
     attrs: dict[str, Attr] = {"unroll": True} if unroll else {}
-    return carries.rebuild(_add(trace, "fori_loop", [*ends, *starts], maps, [inner], [outputs], attrs, loc))
+    return carries.structure.fill(_add(trace, "fori_loop", [*ends, *starts], maps, [inner], [outputs], attrs, loc))
 
 
 def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, *, max_steps: int | None = None) -> Any:
@@ -174,7 +173,7 @@ def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
         holds = _bool(tester.output(test(*given), loc), "while_loop: what the test gives back", loc)
     starts, maps = carries.starts()
     attrs: dict[str, Attr] = {} if max_steps is None else {"max_steps": max_steps}
-    return carries.rebuild(_add(trace, "while_loop", starts, maps, [tester, inner], [[holds], outputs], attrs, loc))
+    return carries.structure.fill(_add(trace, "while_loop", starts, maps, [tester, inner], [[holds], outputs], attrs, loc))
 
 
 # ---- recording ------------------------------------------------------------------------------------------------------
@@ -282,11 +281,9 @@ class _Arguments:
     def __init__(self, op: str, values: Mapping[str, Any], init: Any = _NOTHING):
         self.op = op
         self.carries = init is not _NOTHING
-        init = init if self.carries else None
-        found: list[Any] = []
-        self.rebuild = flatten(init, found, op)
+        found, self.structure = flatten_values(init if self.carries else None, op)
         self.plain = dict(values)
-        names = ["init"] if outline(init) == "*" else [f"init_{i}" for i in range(len(found))]
+        names = ["init"] if self.structure is LEAF else [f"init_{i}" for i in range(len(found))]
         self.leaves = dict(zip(names, found))
 
     def run(self, function: Callable[..., Any]) -> Any:
@@ -294,7 +291,7 @@ class _Arguments:
         given = {**self.plain, **self.leaves}
 
         def traced(**named: Any) -> Any:
-            structure = [self.rebuild([named[n] for n in self.leaves])] if self.carries else []
+            structure = [self.structure.fill([named[n] for n in self.leaves])] if self.carries else []
             return function(*(named[n] for n in self.plain), *structure)
 
         traced.__name__ = self.op

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.arguments.fields import ACCESSORS, TYPE
+from fusepy.arguments.fields import FIELDS, TYPE
 from fusepy.arguments.nested import leaves_of
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.marshals.result_kinds import is_writable
@@ -16,6 +16,7 @@ from fusepy.functions.fused import fuse
 from fusepy.ir.types import Type
 from fusepy.modules.module import SlangType
 from fusepy.modules.struct import bound, constructed
+from fusepy.pytree import attributes
 
 
 class InstanceList:
@@ -53,7 +54,7 @@ class InstanceList:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        ACCESSORS[cls] = _fields
+        FIELDS[cls] = attributes(_fields)
 
     def construct(self, *args: Any, **kwargs: Any) -> InstanceList:
         """Sets every object to what the struct's constructor makes of these arguments, and returns the list.
@@ -113,4 +114,4 @@ def _fields(value: InstanceList) -> Mapping[str, Any]:
     return {TYPE: held["_struct"].type.name, **{name: held[name] for name in held["_names"] if name in held}}
 
 
-ACCESSORS[InstanceList] = _fields
+FIELDS[InstanceList] = attributes(_fields)

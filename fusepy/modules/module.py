@@ -16,7 +16,7 @@ from fusepy.backend.sources.slangpy_modules import module_parts
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
 from fusepy.functions.function import Function
-from fusepy.functions.nodes import Node, Use, several, wrong_count
+from fusepy.functions.nodes import Node, Use, wrong_count
 from fusepy.functions.slang_tracer import Loaded
 from fusepy.inspect.lowered import QUESTIONS
 from fusepy.ir.names import check_function_name, check_identifier, split_path
@@ -26,6 +26,7 @@ from fusepy.language.constructors import numbers_as, recorded
 from fusepy.location import user_line
 from fusepy.modules.namespace import Namespace
 from fusepy.modules.reload import forget_programs, reread
+from fusepy.pytree import LEAF, Structure
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
@@ -359,10 +360,10 @@ class SlangType:
         """The constructor as a node of a `Graph`: ``m.Ray.node()(position, direction)``; see `Function.node`."""
         return self._constructor().node(outputs) if self.type.kind is Kind.NAMED else Node(self, outputs)
 
-    def _node_results(self, use: Use, outputs: int | None) -> Any:
+    def _node_results(self, use: Use, outputs: int | None) -> Structure:
         if outputs not in (None, 1):
             raise wrong_count(use, outputs, "1 result")
-        return several(1)
+        return LEAF
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Constructs values of this type: recorded in a trace, else as an array over the arguments' shape.

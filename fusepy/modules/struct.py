@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, cast, get_args, get_origin
 
-from fusepy.arguments.fields import ACCESSORS, TYPE
+from fusepy.arguments.fields import FIELDS, TYPE
 from fusepy.backend.marshals.result_kinds import is_writable
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
@@ -22,6 +22,7 @@ from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.ir.argmap import UNSAID
 from fusepy.modules.module import Module, SlangType, as_module
 from fusepy.program.sized import follows, sized
+from fusepy.pytree import attributes
 
 _TAKE_ARGUMENTS = frozenset(("call", "resolve"))
 
@@ -139,7 +140,7 @@ class Struct:
         cls._methods = tuple(dict.fromkeys((*cls._methods, *methods)))
         for name in methods:
             setattr(cls, name, _Method(name))
-        ACCESSORS[cls] = _fields
+        FIELDS[cls] = attributes(_fields)
 
     def __init__(self, module: Any):
         module = as_module(module)

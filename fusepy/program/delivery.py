@@ -27,6 +27,7 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
 from fusepy.ir.oracle import Oracle
 from fusepy.program.relocation import Detours
+from fusepy.pytree import LEAF
 
 if TYPE_CHECKING:
     from fusepy.trace.recording import Recording
@@ -144,7 +145,8 @@ class Delivery:
             keep = self.recording.keep[j] if self.recording.keep else True
             if keep:
                 handed.append(target if target is not None else self.hand_out(tensor))
-        return self.recording.rebuild(handed)
+        structure = self.recording.structure
+        return handed[0] if structure is LEAF else structure.fill(handed)
 
     def hand_out(self, tensor: Tensor | Bound) -> Any:
         """A result in the container that the call returns."""

@@ -45,8 +45,8 @@ from fusepy.program.no_extents import NoExtents
 from fusepy.program.placement import Place, number_checks, place_of, warn_narrowed
 from fusepy.program.readback import check_recordable
 from fusepy.program.relocation import Detours
+from fusepy.pytree import LEAF
 from fusepy.trace.recording import Recording
-from fusepy.trace.structure import hand_back
 
 
 def names_in(plan: Plan, slot: int) -> list[str]:
@@ -119,8 +119,7 @@ class Program(Delivery):
             and self.outs is None
             and not self.said
             and self.returns == "tensor"
-            and recording.rebuild is hand_back
-            and len(self.elements) == 1
+            and recording.structure is LEAF
             and self.detours is None
             and not self.targets
             and not self.waits
@@ -138,12 +137,7 @@ class Program(Delivery):
 
     def _readback(self) -> Readback | None:
         """The short way for one result without axes that becomes a Python number."""
-        if (
-            self.outs is not None
-            or not isinstance(self.plan, Plan)
-            or self.recording.rebuild is not hand_back
-            or len(self.elements) != 1
-        ):
+        if self.outs is not None or not isinstance(self.plan, Plan) or self.recording.structure is not LEAF:
             return None
         if self.detours is not None:
             return None

@@ -15,7 +15,7 @@ from fusepy.ir.ops.promotion import promote
 from fusepy.ir.types import Kind, Type
 from fusepy.trace.bodies import BodyTrace
 from fusepy.trace.structs import check_axes
-from fusepy.trace.structure import Rebuild, flatten, leaf_paths, outline
+from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace
 
 Index = tuple[str, Type]
@@ -54,10 +54,8 @@ class Carries:
         self.trace = trace
         self.op = op
         self.loc = loc
-        self.outline = outline(init)
-        found: list[Any] = []
-        self.rebuild: Rebuild = flatten(init, found, op)
-        paths = leaf_paths(init, name)
+        found, self.structure = flatten_values(init, op)
+        paths = self.structure.paths(name)
         values = [trace.operand(v, path, loc) for v, path in zip(found, paths)]
         self.leaves = [Leaf(path, v, said, v.type, v.weak) for (v, said), path in zip(values, paths)]
         for leaf in self.leaves:
@@ -101,19 +99,18 @@ class Carries:
         """A trace of a body, and what its function is called with."""
         inner = BodyTrace(self.trace, self.op, name)
         given = [inner.start(*index)] if index is not None else []
-        return inner, [*given, self.rebuild([inner.start(leaf.path, leaf.type, leaf.open) for leaf in self.leaves])]
+        return inner, [*given, self.structure.fill([inner.start(leaf.path, leaf.type, leaf.open) for leaf in self.leaves])]
 
     def outputs(self, inner: BodyTrace, result: Any) -> list[Value]:
-        if outline(result) != self.outline:
+        found, structure = flatten_values(result, self.op)
+        if structure != self.structure:
             raise TraceError(
                 f"{self.op}: the body gives back another structure than it gets",
                 place=self.loc,
-                saw=outline(result),
-                expected=self.outline,
+                saw=structure,
+                expected=self.structure,
                 hint="return what is carried to the next step, in the structure of init",
             )
-        found: list[Any] = []
-        flatten(result, found, self.op)
         return [inner.output(v, self.loc) for v in found]
 
     def settle(self, leaf: Leaf, output: Value) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph
+from fusepy.pytree import Structure
 from fusepy.trace.trace import Trace
 
 NOTHING_SAID: Mapping[int, ArgMap] = MappingProxyType({})
@@ -22,7 +23,7 @@ class Recording:
         arguments: what the caller passed, in order, nested arguments as their leaves.
         nested: whether there are any of these.
         inputs: for each input of the graph the argument behind it; captured values follow.
-        rebuild: makes the caller's structure (a tuple, a dict, …) from a list of results.
+        structure: what the caller gets, with the results as its leaves.
         outs: for each result the argument that it is written to, or ``None``; eager calls with ``out`` and ``inout`` arguments.
         keep: for each result whether it is returned.
         names: what the arguments are called, for messages about those that are written to.
@@ -35,7 +36,7 @@ class Recording:
     trace: Trace
     arguments: Sequence[Any]
     inputs: Sequence[int]
-    rebuild: Callable[[list[Any]], Any]
+    structure: Structure
     outs: Sequence[int | None] = ()
     keep: Sequence[bool] = ()
     names: Sequence[str] = ()

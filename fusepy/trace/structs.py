@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fusepy.arguments.mapping import AS_A_WHOLE, Mapped
-from fusepy.arguments.nested import Tree, check_finite, is_nested, naming
+from fusepy.arguments.nested import Tree, bare, check_finite, is_nested, naming
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import StructView, as_structs
 from fusepy.errors import ArgumentError, FusepyError, ShapeError, UnknownNameError
@@ -48,7 +49,7 @@ def operand(trace: OpenTrace, value: Any, path: str, candidates: Sequence[Type |
         named = trace.named.get(id(value))
         if tree.listed:
             return listed(trace, tree, path, candidates if tree.type is None else [Type.parse(tree.type)])
-        return struct(trace, tree if named is None else Tree(named[1].name, tree.fields), path, candidates)
+        return struct(trace, tree if named is None else replace(tree, type=named[1].name), path, candidates)
     inner, map = (value.value, value.map) if isinstance(value, Mapped) else (value, UNSAID)
     if isinstance(inner, Traced) and map.type is not None and map.type.kind is Kind.NAMED:
         seen = as_struct_input(trace, trace.lift(inner), map.type)
@@ -111,7 +112,7 @@ def listed(trace: OpenTrace, tree: Tree, path: str, candidates: Sequence[Type | 
     """A list of leaves, which is an array of fixed size, a vector, or the rows of a matrix."""
     type = list_type(tree, path, candidates, user_line())
     names = [p.name for p in parts(trace.oracle, type) or ()]
-    return composed(trace, Tree(None, dict(zip(names, tree.fields.values()))), type, path)
+    return composed(trace, replace(tree, fields=dict(zip(names, tree.fields.values()))), type, path)
 
 
 def composed(trace: OpenTrace, tree: Tree, type: Type, path: str) -> tuple[Value, ArgMap]:
@@ -248,15 +249,6 @@ def closed(values: Sequence[Value], maps: Sequence[ArgMap], unsaid: Mapping[int,
     return [ArgMap(tuple(own[d] for d in m.dims or ()), m.type) if i in said else m for i, m in enumerate(maps)]
 
 
-def _said_struct(trace: OpenTrace, given: Any) -> Type | None:
-    """The struct that a nested value was said to be: by `vcast`, or where it or what is mapped was an argument."""
-    inner = given.value if isinstance(given, Mapped) else given
-    if isinstance(given, Mapped) and given.map.type is not None:
-        return given.map.type
-    named = trace.named.get(id(inner))
-    return None if named is None else named[1]
-
-
 def returned(trace: OpenTrace, given: Any, path: str) -> Value:
     """What a traced function gives back, under all that was said about it; a nested value is one whose struct was said.
 
@@ -268,7 +260,9 @@ def returned(trace: OpenTrace, given: Any, path: str) -> Value:
     """
     loc = user_line()
     if is_nested(given) or id(given) in trace.named:
-        type = _said_struct(trace, given)
+        inner, type = bare(given)
+        if type is None and id(inner) in trace.named:  # it was an argument
+            type = trace.named[id(inner)][1]
         if type is None:
             raise ArgumentError(
                 f"{path}() returns fields under vmap that are said to be no struct",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fusepy.arguments.mapping import AS_A_WHOLE, Mapped
-from fusepy.arguments.nested import Tree, check_finite, rebuilt
+from fusepy.arguments.nested import Tree, bare, check_finite, is_nested
 from fusepy.backend.device.open import default_device
 from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.backend.marshals.registry import kind_of_value
@@ -121,9 +121,20 @@ class Trace:
         A nested argument comes back as the same structure of traced leaves, each an input named by its path.
         """
         check_finite(value, name)
+        return self._argument(name, value, map)
+
+    def _argument(self, name: str, value: Any, map: ArgMap | None) -> Any:
+        if map is not None and map.dims is not None and is_nested(value):
+            value, map = Mapped(value, ArgMap(map.dims)), ArgMap(None, map.type)
         tree = Tree.of(value, name)
         if tree is not None:
-            return self._tree(name, value, tree, map)
+            below = UNSAID if map is not None else None
+            parts = {field: self._argument(f"{name}.{field}", v, below) for field, v in tree.fields.items()}
+            made = tree.container.rebuild(value, parts)
+            struct = bare(value)[1] if map is None or map.type is None else map.type
+            if struct is not None:  # remembered, since the fused function gets the argument as the user passed it
+                self.named[id(made)] = (made, struct)
+            return made
         if isinstance(value, Mapped):
             value, map = value.value, value.map
         made = self._input(name, value)
@@ -133,20 +144,6 @@ class Trace:
         if map is not UNSAID:
             self.maps[made] = map
         return Traced(self, made, user_line())
-
-    def _tree(self, name: str, value: Any, tree: Tree, map: ArgMap | None) -> Any:
-        if map is not None and map.dims is not None:
-            value = Mapped(value, ArgMap(map.dims))
-            tree = Tree.of(value, name) or tree
-        leaves = [self.argument(path, leaf, UNSAID if map is not None else None) for path, leaf in tree.leaves(name)]
-        made = rebuilt(value, iter(leaves), self._say)
-        if map is not None and map.type is not None:
-            self._say(made, map.type)
-        return made
-
-    def _say(self, made: Any, type: Type) -> None:
-        """Remembers the struct of a nested argument, which the fused function gets as the user passed it."""
-        self.named[id(made)] = (made, type)
 
     def _input(self, name: str, value: Any) -> Value:
         try:

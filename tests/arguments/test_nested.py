@@ -279,8 +279,12 @@ def test_vmap_of_a_whole_tree(m: Any) -> None:
     )
     one = m.at(fp.vmap({"position": P, "direction": [0, 0, 1]}, (1,)), t)  # a constant has no axis to map
     same(one, P[None] + ramp(3)[:, None, None] * np.array([0, 0, 1], F32))
-    own = {"position": P, "direction": {"x": fp.vmap(ramp(3), (0,)), "y": 0, "z": 0}}  # a leaf's own word comes first
-    same(m.at(fp.vmap(own, (1,)), t)[..., 0], P[None, :, 0] + (ramp(3) * ramp(3))[:, None])
+    x = {"x": ramp(3), "y": 0, "z": 0}
+    for own in ({**x, "x": fp.vmap(x["x"], (0,))}, fp.vmap(x, (0,)), fp.vmap(fp.vcast(x, m.float3), (0,))):  # which comes first
+        found = m.at(fp.vmap({"position": P, "direction": own}, (1,)), t)
+        same(found[..., 0], P[None, :, 0] + (ramp(3) * ramp(3))[:, None])
+    cast = {"position": fp.vcast({"x": P[:, 0], "y": P[:, 1], "z": P[:, 2]}, m.float3), "direction": D}
+    same(m.at(fp.vmap(cast, (1,)), t), expected)
     same(fp.fuse(lambda ray, t: m.at(ray, t))(fp.vmap({"position": P, "direction": D}, (1,)), t), expected)
 
 

@@ -127,6 +127,13 @@ def test_g1_outputs_in_any_structure(m: Any) -> None:
     same(named.high, high)
 
 
+def test_the_results_of_a_node_are_one_argument_of_another(m: Any) -> None:
+    g = fp.Graph(inputs=["x"])
+    parts = m.split.node()(*g.get_inputs())
+    g.set_outputs(fp.fuse(lambda parts: parts[0] + 10 * parts[1]).node()(parts))
+    near(g(np.array([1.5, 2.25], np.float32)), [6, 4.5])
+
+
 def test_operators_members_and_indices_of_values(m: Any) -> None:
     g = fp.Graph(inputs=["c", "n"])
     c, n = g.get_inputs()

@@ -19,7 +19,7 @@ from tests.rules.tree import FILES, TEXTS, TREES, only
 # never.
 ORDER = [
     "errors",
-    "location symbolic",
+    "location pytree symbolic",
     "ir",
     "passes",
     "backend",
