@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.coverage_page import COLLECTED, claims_of
+
 # set at import, before any test module can import fusepy: the cache folder is chosen once per process
 _CACHE = tempfile.mkdtemp(prefix="fusepy-test-cache-")
 os.environ["FUSEPY_CACHE_DIR"] = _CACHE
@@ -19,6 +21,12 @@ os.environ.setdefault("FUSEPY_VERIFY", "each")  # what every pass has made is ve
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("FUSEPY_HYPOTHESIS", "repeatable"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before anything is deselected
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keeps what all tests say of requirements, for `tests.rules.test_coverage_page`."""
+    config.stash[COLLECTED] = [claim for item in items for claim in claims_of(item)], {item.path for item in items}
 
 
 @pytest.fixture(scope="session", autouse=True)

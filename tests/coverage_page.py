@@ -82,6 +82,10 @@ def requirements(path: Path = REQUIREMENTS) -> dict[str, list[Row]]:
 # ---- collecting: the marks, by a pytest that runs nothing -----------------------------------------------------------
 
 
+# in the stash of pytest's configuration: the claims of all tests that this run has collected, and the files of these tests
+COLLECTED = pytest.StashKey[tuple[list[Claim], set[Path]]]()
+
+
 class Collector:
     """A pytest plugin that writes the claims of all collected tests."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,26 +14,70 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
 MOST_LINES = 60
 
+# Runs programs one after the other, each as `python <path>` would but for the device, which is opened once. It prints a
+# line of JSON for each: how many lines the program said, and its traceback if it failed.
+RUN_ALL = """
+import contextlib, io, json, os, runpy, sys, traceback
+for path in sys.argv[1:]:
+    said, failed = io.StringIO(), ""
+    sys.path[0] = os.path.dirname(path)
+    with contextlib.redirect_stdout(said):
+        try:
+            runpy.run_path(path, run_name="__main__")
+        except BaseException:
+            failed = traceback.format_exc()
+    print(json.dumps([path, len(said.getvalue().splitlines()), failed]), flush=True)
+"""
+
+
+def start(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Python in an empty folder, since no example may depend on where it is started."""
+    path_variable = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [sys.executable, "-W", "error::RuntimeWarning", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path_variable, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+    )
+
+
+def refused_on_cuda(error: str) -> bool:
+    """Whether an example has failed for a Texture2D<float3>, which fusepy refuses on CUDA."""
+    return os.environ.get("FUSEPY_DEVICE") == "cuda" and "CUDA has no textures of three components" in error
+
+
+def needs_scikit_image(path: Path) -> bool:
+    return "import photograph" in path.read_text(encoding="utf-8")
+
 
 def test_the_examples_are_numbered_without_gaps():
     assert [int(path.name[:2]) for path in EXAMPLES] == list(range(1, len(EXAMPLES) + 1))
     assert len(EXAMPLES) >= 6
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs(path: Path, tmp_path: Path):
-    if "import photograph" in path.read_text(encoding="utf-8"):
+def test_examples_run(tmp_path: Path):
+    """All in one process, in which the second program and later ones need not import and open a device again."""
+    paths = [str(path) for path in EXAMPLES if not needs_scikit_image(path)]
+    done = start(["-c", RUN_ALL, *paths], tmp_path)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [path for path, _, _ in told] == paths, done.stderr
+    assert {path: failed for path, _, failed in told if failed and not refused_on_cuda(failed)} == {}
+    assert [path for path, lines, failed in told if lines < 3 and not failed] == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path if needs_scikit_image(path) else pytest.param(path, marks=pytest.mark.long) for path in EXAMPLES],
+    ids=lambda path: path.stem,
+)
+def test_an_example_runs_in_a_process_of_its_own(path: Path, tmp_path: Path):
+    if needs_scikit_image(path):
         pytest.importorskip("skimage")  # the extra "demo"
-    path_variable = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-W", "error::RuntimeWarning", str(path)],
-        cwd=tmp_path,  # it must not depend on where it is started
-        env={**os.environ, "PYTHONPATH": path_variable, "PYTHONIOENCODING": "utf-8"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-    )
-    if os.environ.get("FUSEPY_DEVICE") == "cuda" and "CUDA has no textures of three components" in done.stderr:
+    done = start([str(path)], tmp_path)
+    if refused_on_cuda(done.stderr):
         pytest.skip("its texture is a Texture2D<float3>, which fusepy refuses on CUDA")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) >= 3

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.coverage_page import PAGE, Claim, collect, judged, outcomes, page, requirements
+from tests.coverage_page import COLLECTED, PAGE, ROOT, Claim, collect, judged, outcomes, page, requirements
 
 
 @pytest.fixture(scope="module")
-def claims() -> list[Claim]:
-    return collect()
+def claims(request: pytest.FixtureRequest) -> list[Claim]:
+    """The claims of all tests: collecting them again takes long, so it is done only where this run has left some out."""
+    claims, files = request.config.stash[COLLECTED]
+    chosen = any("::" in argument for argument in request.config.args)
+    return claims if files >= {*(ROOT / "tests").rglob("test_*.py")} and not chosen else collect()
 
 
 def test_every_mark_names_a_requirement(claims: list[Claim]) -> None:
