@@ -2,38 +2,54 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests.coverage_page import COLLECTED, claims_of
+from tests.support import child
 
-# set at import, before any test module can import fusepy: the cache folder is chosen once per process
-_CACHE = tempfile.mkdtemp(prefix="fusepy-test-cache-")
-os.environ["FUSEPY_CACHE_DIR"] = _CACHE
+# Set at import, before any test module can open a device. The workers of a run share the folder of the process that starts them.
+if "FUSEPY_TEST_CACHE" not in os.environ:
+    os.environ["FUSEPY_TEST_CACHE"] = tempfile.mkdtemp(prefix="fusepy-test-cache-")
+    atexit.register(shutil.rmtree, os.environ["FUSEPY_TEST_CACHE"], ignore_errors=True)
+os.environ["FUSEPY_CACHE_DIR"] = os.environ["FUSEPY_TEST_CACHE"]
 os.environ.setdefault("FUSEPY_VERIFY", "each")  # what every pass has made is verified, in every test
 
-settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Each test that says how many examples it takes does so by `tests.support.examples`, which knows the profiles by name.
+settings.register_profile(
+    "repeatable", derandomize=True, max_examples=33, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("FUSEPY_HYPOTHESIS", "repeatable"))
 
 
 @pytest.hookimpl(tryfirst=True)  # before anything is deselected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps what all tests say of requirements, for `tests.rules.test_coverage_page`."""
+    """Keeps what all tests say of requirements, for `tests.rules.test_coverage_page`, and marks random tests as such."""
+    for item in items:
+        if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+            item.add_marker(pytest.mark.random)
     config.stash[COLLECTED] = [claim for item in items for claim in claims_of(item)], {item.path for item in items}
 
 
 @pytest.fixture(scope="session", autouse=True)
-def fusepy_cache() -> Iterator[str]:
-    """The folder of this run's disk cache, removed at the end."""
-    yield _CACHE
-    shutil.rmtree(_CACHE, ignore_errors=True)
+def trials_are_forked() -> Iterator[None]:
+    """Kernels that may crash Slang are tried in a fork that has imported fusepy, which takes a tenth of the time."""
+    from fusepy.backend.slang import comparisons
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(comparisons, "subprocess", SimpleNamespace(run=child.start, TimeoutExpired=subprocess.TimeoutExpired))
+        yield
 
 
 @pytest.fixture(scope="session")

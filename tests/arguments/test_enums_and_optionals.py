@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 
 F32 = np.float32
 
@@ -268,7 +269,7 @@ def values(draw: Any) -> tuple[Any, Any]:
 
 @pytest.mark.req("T1", "V13")
 @given(values(), values(), st.lists(st.sampled_from(["after", "shade", "number", "optional"]), min_size=4, max_size=4))
-@settings(max_examples=12)  # of four programs each
+@examples(12)  # of four programs each
 def test_random_programs(m: Any, first: Any, second: Any, steps: list[str]) -> None:
     def program(a: Any, b: Any, x: Any, f: Any) -> Any:
         results = []

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.random_nested import SOURCE, STRUCTS, Change, Program, changed, changes, expected, grid_of, programs
 
 MODULE = fp.Module.load_from_source(fp.default_device(), "nested_random", SOURCE)
@@ -31,7 +32,7 @@ def call(program: Program) -> Any:
 
 
 @pytest.mark.req("T4", "T6", "T7", "T8", "T9", "C14", "V5", "N2")
-@settings(max_examples=60)
+@examples(60)
 @given(program=programs(MODULE))
 def test_a_struct_comes_together_from_any_leaves(program: Program) -> None:
     fields, dtype = STRUCTS[program.struct], getattr(MODULE, program.struct).dtype
@@ -49,7 +50,7 @@ def test_a_struct_comes_together_from_any_leaves(program: Program) -> None:
 
 
 @pytest.mark.req("V5", "C10", "T8")
-@settings(max_examples=40)
+@examples(40)
 @given(change=changes(MODULE))
 def test_leaves_are_written_back(change: Change) -> None:
     result = MODULE.change(change.value, change.t)

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32
 
 SOURCE = """
@@ -117,7 +118,7 @@ def m(device: Any) -> fp.Module:
     return fp.Module.load_from_source(device, "lazy_random", "import fusepy;\n" + SOURCE)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(program=sequences())
 def test_lazy_is_eager(m: fp.Module, program: tuple[list[tuple[int, ...]], list[Step]]) -> None:
     shapes, steps = program

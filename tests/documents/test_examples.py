@@ -20,7 +20,7 @@ RUN_ALL = """
 import contextlib, io, json, os, runpy, sys, traceback
 for path in sys.argv[1:]:
     said, failed = io.StringIO(), ""
-    sys.path[0] = os.path.dirname(path)
+    sys.argv, sys.path[0] = [path], os.path.dirname(path)
     with contextlib.redirect_stdout(said):
         try:
             runpy.run_path(path, run_name="__main__")

@@ -8,8 +8,6 @@ pipelines are not here.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ import slangpy as sgl
 import fusepy as kf
 import fusepy as spy
 from fusepy import NDBuffer, Shape, Tensor, float2, float3, fuse, vcast, vmap, vmapping
+from tests.support import child
 from tests.support.slang_functions import F32, close, ramp, same
 
 BOTH = kf.TextureUsage.shader_resource | kf.TextureUsage.unordered_access
@@ -767,7 +766,7 @@ print(fp.fuse(lambda x: m.sum_of(m.both(x)))(np.arange(4, dtype=np.float32)).tol
 @pytest.mark.req("S6")
 def test_001_new_features_of_slang() -> None:
     """In a process of its own: Slang crashes when it is asked about tuples while a second device is open."""
-    done = subprocess.run([sys.executable, "-c", TUPLES], capture_output=True, text=True, timeout=120)
+    done = child.run(TUPLES)
     assert done.stdout == "[1.0, 4.0, 7.0, 10.0]\n", done.stderr
 
 

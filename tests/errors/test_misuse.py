@@ -8,7 +8,6 @@ import operator
 import os
 import re
 import subprocess
-import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,10 +21,10 @@ import fusepy as fp
 from fusepy.arguments.mapping import Taken
 from fusepy.backend.device.pool import Pool
 from fusepy.trace.traced import Numberless
+from tests.support import child as processes
 from tests.support.slang_functions import F32, ramp, same
 
 HERE = os.path.basename(__file__)
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def misuse(call: Callable[[], Any], error: type[fp.FusepyError], builtin: type[Exception], *named: str) -> fp.FusepyError:
@@ -825,10 +824,8 @@ print(m.add(1, 2), m.luma(np.ones((2, 3), "f4")))
 
 
 def child(program: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program in a process of its own, in the repository."""
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), **env}
-    command = [sys.executable, "-c", textwrap.dedent(program)]
-    run = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    """Runs a program in a process of its own."""
+    run = processes.run(textwrap.dedent(program), **env)
     # slang-rhi prints a line where there is no CUDA driver
     run.stdout = "".join(line for line in run.stdout.splitlines(keepends=True) if not line.startswith("rhi"))
     return run

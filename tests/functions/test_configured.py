@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import slangpy as spy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 
 SOURCE = """
 namespace inner { float half_of(float x) { return x / 2; } }
@@ -83,7 +84,7 @@ def check(f: Any, state: dict[str, Any]) -> None:
 
 
 @pytest.mark.req("F6")
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.tuples(st.integers(0, 7), st.sampled_from(sorted(STEPS)), st.integers(0, 2)), max_size=6), st.booleans())
 def test_chains_never_mutate(steps: list[tuple[int, str, int]], fused: bool) -> None:
     m = fp.Module.load_from_source(fp.default_device(), "objects_test", SOURCE)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, fused
 
 # Each operation: what it takes and gives ("s" one float, "v" a float3), in fusepy and in NumPy. In NumPy a vector has its
@@ -137,7 +138,7 @@ def evaluate(program: Program, inputs: list[Any], table: dict[str, Any]) -> list
     return [found[i] for i in program.results]
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(program=random_programs())
 def test_random_programs(lib: Any, program: Program) -> None:
     ops = operations(lib)

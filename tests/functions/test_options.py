@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import slangpy as spy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 
 SOURCE = """
 float mad(float a, float b) { return a * b + 1; }
@@ -38,7 +39,7 @@ def m(device: Any) -> Any:
 
 
 @pytest.mark.req("F3")
-@settings(max_examples=40)
+@examples(40)
 @given(
     shape=st.lists(st.integers(1, 40), min_size=0, max_size=4),
     group=st.sampled_from([[16, 16], [8, 8, 4], [64], [5, 3], [1, 7], [4, 1, 2], 32]),

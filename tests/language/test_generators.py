@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import slangpy as spy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
 from fusepy.ir.parse import parse_graph
+from tests.support.examples import examples
 
 F32, U32 = np.float32, np.uint32
 
@@ -421,7 +422,7 @@ def computed(steps: list[tuple[str, int, int, int]], x: Any, g: Any, mad: Any, m
 @pytest.mark.req("C16", "V13")
 @pytest.mark.parametrize("kind", list(_KINDS))
 @given(steps=expressions(), rows=st.integers(1, 4), mode=st.sampled_from(["argument", "captured", "declared"]))
-@settings(max_examples=10)  # of four programs each
+@examples(10)  # of four programs each
 def test_random_programs(m: Any, kind: str, steps: Any, rows: int, mode: str) -> None:
     shape = (rows, 5)
     value, small, meaning = _KINDS[kind](shape)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
 from fusepy.ir.interpret import interpret
 from fusepy.ir.parse import parse_graph
+from tests.support.examples import examples
 from tests.support.slang_functions import F32
 
 COUNT = 3  # values that every body has and gives back
@@ -71,7 +72,7 @@ def _with(values: tuple[Any, ...], place: int, value: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("shapes", [((7,), (7,), (7,)), ((2, 3), (3,), (2, 1))], ids=str)
-@settings(max_examples=25)
+@examples(25)
 @given(program=steps(2), seed=st.integers(0, 99))
 def test_kernels_do_what_the_graph_means(shapes: Any, program: list[Step], seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.execute import fold_stages
+from tests.support.examples import examples
 
 KINDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")
 DTYPES = ("float32", "float64", "float16", "int32", "uint32", "int64", "int16", "uint8", "bool")
@@ -98,7 +99,7 @@ def view(tensor: fp.Tensor, layout: str) -> fp.Tensor:
 
 
 @given(cases())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_every_kind_is_numpys(case: tuple[fp.Tensor, Any, bool, str, str]) -> None:
     tensor, axis, keepdims, kind, dtype = case
     found = getattr(fp, kind)(tensor, axis=axis, keepdims=keepdims).to_numpy()

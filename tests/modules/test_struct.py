@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, ramp, same
 
 pytestmark = pytest.mark.req("T12")
@@ -245,7 +246,7 @@ def test_a_tensor_of_instances_has_their_methods(m: Any) -> None:
 
 
 @pytest.mark.req("T13")
-@settings(max_examples=45)
+@examples(45)
 @given(
     st.sampled_from(["array", "tensor", "list", "parts"]),
     st.sampled_from(["array", "list", "number"]),

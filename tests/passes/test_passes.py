@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusepy.errors import ShapeError, VerifyError
@@ -28,6 +28,7 @@ from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import PIPELINE, SEPARATED, VERIFY, Verify, run_pipeline, until
 from fusepy.passes.rewrite import substitute
 from fusepy.passes.split import split_region
+from tests.support.examples import examples
 from tests.support.fake_oracle import FUNCTIONS
 from tests.support.random_graphs import ORACLE, Program, programs
 from tests.support.reference import meaning
@@ -83,7 +84,7 @@ def _same(found: list[Any], expected: list[Any], program: Program) -> None:
 
 
 @pytest.mark.parametrize("step", PIPELINE, ids=lambda p: p.name)
-@settings(max_examples=120)
+@examples(120)
 @given(program=programs())
 def test_each_pass_preserves_meaning(step: Pass, program: Program) -> None:
     graph, args, functions = program
@@ -96,7 +97,7 @@ def test_each_pass_preserves_meaning(step: Pass, program: Program) -> None:
     _same(interpret(result, args, functions), expected, program)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(program=programs())
 def test_the_pipeline_preserves_meaning(program: Program) -> None:
     graph, args, functions = program
@@ -109,14 +110,14 @@ def test_the_pipeline_preserves_meaning(program: Program) -> None:
     assert all(n.op.name in ("region", "expand") for n in result.nodes)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(program=programs())
 def test_a_region_has_a_part_for_each_result(program: Program) -> None:
     fused = run_pipeline(program.graph, ORACLE)
     assert sum(len(split_region(node)) for node in fused.nodes) == sum(len(node.results) for node in fused.nodes)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(program=st.one_of(programs(), programs(12, folds=True), programs(12, folds=True, grids=3)), separate=st.booleans())
 def test_programs_of_several_regions_mean_the_same_whole_and_split(program: Program, separate: bool) -> None:
     """Results of any ranks, kept axes among them, are in one region, or have one each."""
@@ -133,7 +134,7 @@ def test_programs_of_several_regions_mean_the_same_whole_and_split(program: Prog
     _same(interpret(split, args, functions), expected, program)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(program=programs(12, folds=True))
 def test_reasons_tell_of_writes_only_where_something_may_write(program: Program) -> None:
     """Of the random functions only those that take a pointer may write, and none writes an array."""
@@ -176,7 +177,7 @@ def _run_alone(node: Node, arrays: dict[Value, Any], functions: Any) -> list[Any
     return interpret(Graph("one", inputs, [node], node.results), [arrays[v] for v in inputs], functions)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(program=programs())
 def test_passes_settle(program: Program) -> None:
     """A second round of the rewriting passes finds nothing to do, and says so with the same object."""

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, fused
 
 SOURCE = """
@@ -155,7 +156,7 @@ def m(device: Any) -> Any:
     return fp.Module.load_from_source(device, "programs_random", SOURCE)
 
 
-@settings(max_examples=16)
+@examples(16)
 @given(program=programs())
 def test_random_programs_of_several_kernels(m: Any, program: Program) -> None:
     function = fused(len(program.inputs), lambda *inputs: evaluate(program, inputs, lambda step, *v: in_fusepy(m, step, *v)))

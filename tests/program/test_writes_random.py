@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, fused
 
 SOURCE = """
@@ -152,7 +153,7 @@ def m(device: Any) -> Any:
     return fp.Module.load_from_source(device, "writes_random", SOURCE)
 
 
-@settings(max_examples=16)
+@examples(16)
 @given(program=programs())
 def test_writes_and_reads_are_in_order(m: Any, program: Program) -> None:
     arrays = contents(program)

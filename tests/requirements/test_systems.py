@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support import child
 from tests.support.slang_functions import F32, ramp, same
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +74,9 @@ def run(program: str, **environment: str) -> str:
 
 @pytest.mark.req("S3")
 def test_s3_a_second_process_compiles_nothing(tmp_path: Path) -> None:
-    first, second = (json.loads(run(PROGRAM, FUSEPY_CACHE_DIR=str(tmp_path))) for _ in range(2))
+    runs = [child.run(PROGRAM, FUSEPY_CACHE_DIR=str(tmp_path)) for _ in range(2)]
+    assert [r.returncode for r in runs] == [0, 0], runs[0].stderr + runs[1].stderr
+    first, second = (json.loads(r.stdout) for r in runs)
     assert first == [2, 0, 2]
     assert second == [0, 2, 0]
 

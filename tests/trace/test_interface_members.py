@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -151,7 +152,7 @@ def test_it_has_no_layout(m: Any) -> None:
 
 
 @pytest.mark.req("T7", "C5")
-@settings(max_examples=40)
+@examples(40)
 @given(
     round=st.booleans(),
     gain=st.sampled_from([(), (3,), (2, 3), (1, 3), (2, 1)]),

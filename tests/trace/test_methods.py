@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -274,7 +275,7 @@ ENDS = {
 
 
 @pytest.mark.req("T12", "V15")
-@settings(max_examples=45)
+@examples(45)
 @given(st.lists(st.sampled_from(sorted(STEPS)), max_size=4), st.sampled_from(sorted(ENDS)), st.booleans(), st.integers(-2, 3))
 def test_generated_chains_of_methods(m: Any, steps: list[str], end: str, batched: bool, t: int) -> None:
     MODULE[:] = [m]

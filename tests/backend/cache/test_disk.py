@@ -6,7 +6,6 @@ import errno
 import hashlib
 import multiprocessing
 import os
-import subprocess
 import sys
 import tempfile
 import threading
@@ -21,10 +20,10 @@ from hypothesis import strategies as st
 from fusepy.backend.cache import files as cachefile
 from fusepy.backend.cache.disk import DiskCache, Entry, default_folder
 from fusepy.errors import CacheWarning
+from tests.support import child
 
 pytestmark = pytest.mark.req("S3")
 
-ROOT = Path(__file__).parents[3]
 HEADER = {"threads": [32, 1, 1], "name": "tonemap", "exact": True, "rate": 0.5}
 PAYLOAD = {"spirv": bytes(range(256)) * 3, "reflection": b"{}", "empty": b""}
 
@@ -50,9 +49,7 @@ def test_what_is_put_comes_back_in_another_process_too(folder: Path):
         f"from pathlib import Path; from fusepy.backend.cache.disk import DiskCache; e = "
         f"DiskCache(Path({str(folder)!r})).get('key')"
     )
-    out = subprocess.run(
-        [sys.executable, "-c", f"{code}; print(e.header, len(e.payload['spirv']))"], capture_output=True, text=True, cwd=ROOT
-    )
+    out = child.run(f"{code}; print(e.header, len(e.payload['spirv']))")
     assert (out.stdout, out.stderr) == (f"{HEADER} 768\n", "")
 
 
@@ -226,7 +223,7 @@ cache.put_later("late", lambda: time.sleep(0.2) or Entry({{}}, {{"x": (scratch /
 for i in range(50):
     cache.put_async(str(i), {{"i": i}}, {{"x": bytes(100_000)}})
 """
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    out = child.run(code)
     assert (out.returncode, out.stdout, out.stderr) == (0, "", "")
     reader = DiskCache(folder)
     assert [reader.get(str(i)).header for i in range(50)] == [{"i": i} for i in range(50)]
@@ -372,7 +369,9 @@ def work(arguments: tuple[str, int]) -> list[str]:
 
 
 def test_processes_share_a_folder(folder: Path):
-    with multiprocessing.get_context("spawn").Pool(3) as pool:
+    context = multiprocessing.get_context("forkserver" if sys.platform.startswith("linux") else "spawn")
+    context.set_forkserver_preload([__name__])  # imports fusepy once and not in each process
+    with context.Pool(3) as pool:
         assert pool.map(work, [(str(folder), seed) for seed in range(6)], chunksize=1) == [[]] * 6
     assert all(len(path.name) == 64 for path in files_in(folder))
 

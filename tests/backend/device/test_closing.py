@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.support import child
 
 START = """
 import os, sys, threading, time
@@ -106,10 +105,10 @@ print("done")
 )
 
 
-def run(program: str, *arguments: str, seconds: float = 300) -> str:
-    child = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=seconds)
-    assert child.returncode == 0, (child.returncode, child.stdout[-2000:], child.stderr[-6000:])
-    return child.stdout
+def run(program: str, *arguments: str, seconds: int = 300) -> str:
+    done = child.run(program, *arguments, seconds=seconds)
+    assert done.returncode == 0, (done.returncode, done.stdout[-2000:], done.stderr[-6000:])
+    return done.stdout
 
 
 def test_threads_use_a_device_that_another_one_closes() -> None:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
 from fusepy.backend.execute.schedule import Schedule
+from tests.support.examples import examples
 from tests.support.python_calls import python_calls
 
 SOURCE = """
@@ -208,7 +209,7 @@ FIRST = st.tuples(st.sampled_from([0, 1, 1]), st.sampled_from(sorted(VIEWS)))
 LAST = st.tuples(st.sampled_from([0, 1, 2, 2]), st.sampled_from(sorted(VIEWS)))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(X, FIRST, LAST), min_size=1, max_size=6))
 def test_later_calls_do_what_first_ones_do(calls: list[tuple[tuple[int, str], ...]]) -> None:
     """Arguments and results anywhere in one memory: each call gives what NumPy does, or is refused and changes nothing."""

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import slangpy as spy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.python_calls import python_calls
 
 SOURCE = """
@@ -258,7 +259,7 @@ def test_another_value_runs_about_what_another_argument_does(m: Any, device: Any
 
 
 @pytest.mark.req("F17")
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(-100, 100, width=32, allow_subnormal=False)), min_size=1, max_size=12))
 def test_interleaved_functions_keep_their_own_values(frames: list[tuple[int, float]]) -> None:
     m = fp.Module.load_from_source(fp.default_device(), "globals_test", SOURCE)

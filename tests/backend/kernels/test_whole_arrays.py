@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, ramp, same
 from tests.support.whole_arrays import COORDINATES, ELEMENTS, everywhere, numbers, particles, views
 
@@ -71,7 +72,7 @@ def packed_otherwise(device: Any, element: str) -> bool:
 
 
 @pytest.mark.req("F2", "F17")
-@settings(max_examples=3)
+@examples(3)
 @given(data=st.data())
 @pytest.mark.parametrize(("element", "rank"), KINDS)
 def test_a_global_is_any_view(m: Any, device: Any, element: str, rank: int, data: st.DataObject) -> None:

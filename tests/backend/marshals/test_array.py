@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -58,7 +59,7 @@ def _frozen(array: Any) -> Any:
 
 @pytest.mark.req("C13")
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_any_layout_and_dtype_is_read_as_numpy_reads_it(m: Any, layout: str, data: st.DataObject) -> None:
     array = LAYOUTS[layout](data.draw(small(NUMBERS, min_dims=0, min_side=0)))
@@ -68,7 +69,7 @@ def test_any_layout_and_dtype_is_read_as_numpy_reads_it(m: Any, layout: str, dat
 
 
 @pytest.mark.req("C13")
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_two_layouts_meet(m: Any, data: st.DataObject) -> None:
     a = data.draw(small([np.float32], min_dims=1, max_dims=3, min_side=1))
@@ -77,7 +78,7 @@ def test_two_layouts_meet(m: Any, data: st.DataObject) -> None:
     same(m.add(left, right), left + right)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(array=hnp.arrays(np.bool_, hnp.array_shapes(min_dims=0, max_side=4, min_side=0)))
 def test_bools_in_any_layout(m: Any, array: Any) -> None:
     for layout in ("plain", "fortran", "reversed", "broadcast"):
@@ -85,7 +86,7 @@ def test_bools_in_any_layout(m: Any, array: Any) -> None:
 
 
 @pytest.mark.req("C10")
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_arrays_of_any_layout_are_written(m: Any, data: st.DataObject) -> None:
     a = data.draw(small([np.float32], min_dims=1, max_dims=3, min_side=1))

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, ramp, same
 
 GOLDEN = Path(__file__).parent / "golden" / "pair_strided.slang"
@@ -42,7 +43,7 @@ def with_grads(device: Any, p: Any, d: Any, dtype: Any = None) -> Any:
 
 
 @pytest.mark.req("T17")
-@settings(max_examples=50)
+@examples(50)
 @given(data=st.data())
 def test_a_tensor_with_gradients_is_read_as_pairs(device: Any, m: Any, data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3)))

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import slangpy as spy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
 from tests.support import textures as tx
+from tests.support.examples import examples
 
 SOURCE = """
 struct Particle { float3 place; float mass; };
@@ -147,7 +148,7 @@ def test_buffers_fuse(m: Any, device: Any) -> None:
 
 
 @pytest.mark.req("T20", "C8")
-@settings(max_examples=40)
+@examples(40)
 @given(
     size=st.integers(1, 50),
     count=st.integers(1, 20),

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, ramp, same
 from tests.support.whole_arrays import everywhere, numbers, positions, views
 
@@ -52,7 +53,7 @@ def test_only_reflection_tells_whose_tensor_it_is(lib: Any, device: Any) -> None
 
 
 @pytest.mark.req("T20", "C8")
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_reading_scalars(lib: Any, device: Any, data: Any) -> None:
     tensor, array = data.draw(views(device, "float", rank=2))
@@ -62,7 +63,7 @@ def test_reading_scalars(lib: Any, device: Any, data: Any) -> None:
     same(lib.generic(at, array[::-1], _result="numpy"), 2 * array[::-1][places])
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_vectors_wherever_they_lie(lib: Any, device: Any, data: Any) -> None:
     """Blocks start at multiples of 256 bytes, of which 12 is no divisor."""

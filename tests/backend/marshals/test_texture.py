@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import slangpy as spy
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import fusepy as fp
 from tests.support import textures as tx
+from tests.support.examples import examples
 
 SOURCE = """
 float3 tonemap(float3 c, float filmic, float saturation) { return lerp(dot(c, float3(0.25)), c / (c + filmic), saturation); }
@@ -592,7 +593,7 @@ def texel_programs(draw: Any) -> tuple[str, str, tuple[int, ...], str, str, int]
 
 
 @pytest.mark.req("T19", "V1", "C5")
-@settings(max_examples=60)
+@examples(60)
 @given(program=texel_programs())
 def test_random_texel_programs(m: Any, device: Any, program: Any) -> None:
     container, format, shape, other, into, seed = program
@@ -626,7 +627,7 @@ def test_random_texel_programs(m: Any, device: Any, program: Any) -> None:
 
 
 @pytest.mark.req("T19", "C8")
-@settings(max_examples=40)
+@examples(40)
 @given(
     shape=st.tuples(st.integers(1, 9), st.integers(1, 9)),
     format=st.sampled_from(["rgba32_float", "rgba16_float", "rgba8_unorm", "rgba8_snorm"]),

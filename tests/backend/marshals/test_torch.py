@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -60,7 +61,7 @@ def test_torch_is_not_imported_by_fusepy() -> None:
 
 
 @pytest.mark.req("C13")
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_any_torch_tensor_is_read(m: Any, data: st.DataObject) -> None:
     torch = pytest.importorskip("torch")

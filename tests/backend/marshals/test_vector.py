@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import slangpy as spy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 
 F32 = np.float32
 SCALARS = {"bool": np.bool_, "int": np.int32, "uint": np.uint32, "float16_t": np.float16, "float": np.float32}
@@ -174,7 +175,7 @@ def programs(draw: Any) -> tuple[Any, list[Any], list[Any]]:
 
 @pytest.mark.req("T1", "V13")
 @given(programs())
-@settings(max_examples=15)  # of four programs each
+@examples(15)  # of four programs each
 def test_random_programs(m: Any, drawn: Any) -> None:
     program, (*values, third), meanings = drawn
 

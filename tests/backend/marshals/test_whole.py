@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, close, ramp, same
 from tests.support.whole_arrays import ELEMENTS, everywhere, numbers, particles, positions, repeated, shapes, source, views
 
@@ -141,7 +142,7 @@ def test_elements_that_cuda_packs_otherwise_are_refused(table: Any, device: Any,
 
 
 @pytest.mark.req("C8", "T20")
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_reading_is_numpy_indexing(table: Any, device: Any, data: Any) -> None:
     element = data.draw(st.sampled_from(elements(device)))
@@ -153,7 +154,7 @@ def test_reading_is_numpy_indexing(table: Any, device: Any, data: Any) -> None:
 
 
 @pytest.mark.req("C8")
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_writing_is_numpy_assignment(table: Any, device: Any, data: Any) -> None:
     element = data.draw(st.sampled_from(elements(device)))
@@ -177,7 +178,7 @@ def test_writing_is_numpy_assignment(table: Any, device: Any, data: Any) -> None
 
 
 @pytest.mark.req("C8")
-@settings(max_examples=40)
+@examples(40)
 @given(shape=shapes(), data=st.data())
 def test_structs(table: Any, device: Any, shape: tuple[int, ...], data: Any) -> None:
     random = np.random.default_rng(data.draw(st.integers(0, 9)))
@@ -193,14 +194,14 @@ def test_structs(table: Any, device: Any, shape: tuple[int, ...], data: Any) -> 
 
 
 @pytest.mark.req("C8")
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_neighbours(lib: Any, device: Any, data: Any) -> None:
     tensor, array = data.draw(views(device, "float", rank=2))
     close(lib.blur(fp.grid(array.shape), tensor, _result="numpy"), blurred(array), atol=1e-4)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_views_on_the_slang_side(lib: Any, device: Any, data: Any) -> None:
     tensor, array = data.draw(views(device, "float", rank=3))

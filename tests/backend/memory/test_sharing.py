@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import slangpy as spy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -49,7 +50,7 @@ def shared(own: Any) -> None:
 
 
 @pytest.mark.usefixtures("shared")
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_tensors_are_seen_by_dlpack_where_they_lie(own: Any, data: st.DataObject) -> None:
     dtype = data.draw(st.sampled_from([np.float16, np.float32, np.float64, np.int8, np.uint16, np.int32, np.uint64]))
@@ -103,7 +104,7 @@ def test_vectors_and_what_cannot_be_shared(own: Any, m: Any) -> None:
 
 
 @pytest.mark.usefixtures("shared")
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_memory_of_others_becomes_a_tensor(own: Any, m: Any, data: st.DataObject) -> None:
     array = ramp(*data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3)), start=1)
@@ -215,7 +216,7 @@ def slangpy(device: Any, array: Any, dtype: str = "float") -> Any:
 
 
 @pytest.mark.req("C13")
-@settings(max_examples=50)
+@examples(50)
 @given(data=st.data())
 def test_slangpy_tensors_are_read_where_they_lie(own: Any, m: Any, data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3)))

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -42,7 +43,7 @@ def arrays(dtypes: Any = DTYPES, max_dims: int = 4) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.req("T18")
-@settings(max_examples=80)
+@examples(80)
 @given(data=st.data())
 def test_any_index_sees_what_numpy_sees(device: Any, data: st.DataObject) -> None:
     array = data.draw(arrays())
@@ -53,7 +54,7 @@ def test_any_index_sees_what_numpy_sees(device: Any, data: st.DataObject) -> Non
 
 
 @pytest.mark.req("T18")
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_views_of_views_read_and_write_as_numpy_does(device: Any, data: st.DataObject) -> None:
     array = np.arange(120, dtype=data.draw(st.sampled_from([np.float16, np.float32, np.float64, np.uint8]))).reshape(2, 3, 4, 5)
@@ -142,7 +143,7 @@ def test_wrong_views_say_so(device: Any, wrong: Callable[[Any], Any], text: str)
 
 
 @pytest.mark.req("T18")
-@settings(max_examples=60)
+@examples(60)
 @given(array=arrays())
 def test_copies_of_any_view_are_contiguous_and_their_own(device: Any, array: Any) -> None:
     t = fp.Tensor.from_numpy(device, array)

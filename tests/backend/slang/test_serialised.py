@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +16,7 @@ from fusepy.backend.slang import comparisons
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.slang.session import Sessions
 from fusepy.backend.sources.source import ModuleSource
+from tests.support import child
 from tests.support.slang_functions import F32
 
 FILES = {
@@ -46,7 +45,8 @@ def main(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FUSEPY_CACHE_DIR", str(folder / "cache"))
         patch.delenv("FUSEPY_CACHE", raising=False)
-        subprocess.run([sys.executable, "-c", COLD, str(folder / "main.slang")], check=True, timeout=120)
+        cold = child.run(COLD, str(folder / "main.slang"))
+        assert cold.returncode == 0, cold.stderr
         yield folder / "main.slang"
 
 

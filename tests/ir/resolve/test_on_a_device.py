@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support.examples import examples
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -377,7 +378,7 @@ def calls(draw: st.DrawFn) -> tuple[str, str, list[Any], list[str]]:
 
 
 @pytest.mark.req("V1", "V2", "V3", "V4", "V5", "C9")
-@settings(max_examples=120)
+@examples(120)
 @given(calls())
 def test_generated_calls_bind_as_meant_or_ask(m: Any, call: tuple[str, str, list[Any], list[str]]) -> None:
     name, types, arrays, ways = call

@@ -1,0 +1,14 @@
+"""How many examples a random test takes: all of them in ``make test-long``, a third in ``make test``."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+QUICK = os.environ.get("FUSEPY_HYPOTHESIS", "repeatable") == "repeatable"
+
+
+def examples(most: int, **others: object) -> settings:
+    """Settings of a random test. At least 6 examples are taken."""
+    return settings(max_examples=min(most, max(most // 3, 6)) if QUICK else most, **others)  # type: ignore[arg-type]
