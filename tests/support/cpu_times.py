@@ -13,6 +13,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support import child
+
 MOST = 30  # tests in the summary
 _costs: dict[str, tuple[float, int]] = {}
 
@@ -20,7 +22,9 @@ _costs: dict[str, tuple[float, int]] = {}
 def spent() -> tuple[float, int]:
     """CPU seconds and compiled kernels so far."""
     fusepy = sys.modules.get("fusepy")
-    return sum(os.times()[:4]), fusepy.stats().kernels_compiled if fusepy and hasattr(fusepy, "stats") else 0
+    return sum(os.times()[:4]) + sum(child.cpu_seconds), fusepy.stats().kernels_compiled if fusepy and hasattr(
+        fusepy, "stats"
+    ) else 0
 
 
 @pytest.hookimpl(wrapper=True)
@@ -31,14 +35,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         after = spent()
-        _costs[item.nodeid] = (after[0] - seconds, after[1] - kernels)
+        _costs[item.nodeid] = cost = (after[0] - seconds, after[1] - kernels)
+        if (path := os.environ.get("FUSEPY_CPU_TIMES")) is not None:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(f"{cost[0]:.3f}\t{cost[1]}\t{item.nodeid}\n")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     say = terminalreporter.write_line
-    if (path := os.environ.get("FUSEPY_CPU_TIMES")) is not None:
-        with open(path, "a", encoding="utf-8") as file:
-            file.writelines(f"{seconds:.3f}\t{kernels}\t{test}\n" for test, (seconds, kernels) in _costs.items())
     for of in (lambda test: test.rpartition("/")[0], lambda test: test.partition("[")[0]):
         sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0, 0])
         for test, (seconds, kernels) in _costs.items():
