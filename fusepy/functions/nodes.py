@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dis
 import itertools
 import operator
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from fusepy.errors import GraphError
+from fusepy.functions.results import Results
 from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
-from fusepy.pytree import ITEMS, LEAF, NOTHING, Container, Structure, container_of, flatten, register
+from fusepy.pytree import LEAF, NOTHING, Structure, container_of, flatten
 from fusepy.symbolic import Symbolic
 
 Function = Callable[..., Any]
@@ -185,43 +184,6 @@ def valued(value: Any, values: Mapping[GraphValue, Any]) -> Any:
 def name_of(value: GraphValue) -> str:
     """What an input is called, or the node that returns a value."""
     return value._name  # pyright: ignore[reportPrivateUsage]
-
-
-class Results(tuple[object, ...]):
-    """The results of a node with several; says so where another number of them is unpacked."""
-
-    def __new__(cls, name: str, values: Sequence[Any]) -> Results:
-        made = super().__new__(cls, values)
-        made._name = name
-        return made
-
-    _name: str
-
-    def __iter__(self) -> Iterator[Any]:
-        wanted = _unpacked(2)
-        if wanted is not None and wanted != len(self):
-            raise GraphError(
-                f"{self._name} has {len(self)} results, {wanted} are unpacked",
-                place=user_line(),
-                expected=", ".join(["_"] * len(self)) + f" = {self._name}.node()(…)",
-                hint="take as many as there are",
-            )
-        return super().__iter__()
-
-
-def _plain(like: Results, parts: Mapping[int, Any]) -> tuple[Any, ...]:
-    return tuple(parts.values())
-
-
-register(Results, Container(ITEMS.parts, _plain))
-
-
-def _unpacked(depth: int) -> int | None:
-    """Into how many names the caller unpacks; ``None`` where it does something else."""
-    frame = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
-    code = frame.f_code.co_code
-    at = frame.f_lasti
-    return code[at + 1] if 0 <= at < len(code) - 1 and dis.opname[code[at]] == "UNPACK_SEQUENCE" else None
 
 
 class Node(Inspectable):
