@@ -14,7 +14,7 @@ from fusepy.backend.marshals.result_kinds import is_writable
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.functions.fused import fuse
 from fusepy.ir.types import Type
-from fusepy.modules.module import SlangType
+from fusepy.modules.slang_type import SlangType
 from fusepy.modules.struct import bound, constructed
 from fusepy.pytree import attributes
 

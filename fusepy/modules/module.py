@@ -7,28 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from fusepy.backend.device.device import Device, open_devices
-from fusepy.backend.device.open import as_device, default_device
-from fusepy.backend.memory.element import Element
-from fusepy.backend.sources.slangpy_modules import module_parts
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.open import as_device
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
+from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
 from fusepy.functions.function import Function
-from fusepy.functions.nodes import Node, Use, wrong_count
 from fusepy.functions.slang_tracer import Loaded
-from fusepy.inspect.lowered import QUESTIONS
 from fusepy.ir.names import check_function_name, check_identifier, split_path
 from fusepy.ir.oracle import THIS
 from fusepy.ir.types import Kind, Type
-from fusepy.language.constructors import numbers_as, recorded
-from fusepy.location import user_line
 from fusepy.modules.namespace import Namespace
 from fusepy.modules.reload import forget_programs, reread
-from fusepy.pytree import LEAF, Structure
-from fusepy.trace.trace import current_trace
-from fusepy.trace.traced import Traced
+from fusepy.modules.slang_type import SlangType
+from fusepy.modules.sources import source_of_file, source_of_slangpy
 
 _BUILTIN = ("float3", "float", "int", "uint", "half", "double", "bool", "float2", "float4", "int2", "float3x3", "float4x4")
 
@@ -87,9 +78,7 @@ class Module:
             CompileError: if the file does not exist or Slang rejects it.
         """
         opened = as_device(device)
-        found = _find(Path(path), opened.include_paths)
-        text = found.read_text(encoding="utf-8", errors="surrogateescape")
-        source = ModuleSource.make(found.stem, text, str(found), opened.include_paths, **_checked(kwargs))
+        source = source_of_file(opened, Path(path), kwargs)
         return Module(opened, source, strict_broadcasting=strict_broadcasting, strict=strict)
 
     @staticmethod
@@ -133,7 +122,7 @@ class Module:
             >>> fp.Module.from_slangpy(theirs, source=text).twice(4.0), fp.get_function(theirs, "twice")(5.0)
             (8.0, 10.0)
         """
-        return Module(*_of_slangpy(module, source))
+        return Module(*source_of_slangpy(module, source))
 
     def reload(self, source: str | None = None) -> bool:
         """Takes up the module's changed source, and says whether anything has changed.
@@ -295,187 +284,3 @@ class Module:
 
     def __repr__(self) -> str:
         return f"<Slang module {self.name} on {self._device.name}>"
-
-
-class SlangType:
-    """A type as a module sees it: for `vcast`, ``dtype=``, and as a constructor.
-
-    Attributes:
-        type: the Slang type.
-        module: where it was asked for.
-    """
-
-    def __init__(self, module: Module, type: Type):
-        self.module = module
-        self.type = type
-        self.__name__ = type.name
-
-    @property
-    def element(self) -> Element:
-        """Its layout in memory.
-
-        Raises:
-            UnsupportedArgumentError: if it cannot live in memory.
-        """
-        return Element.of(self.type, self.module._oracle)  # pyright: ignore[reportPrivateUsage]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype: structured for a struct, with Slang's own offsets; the components' for a vector."""
-        return self.element.dtype
-
-    def __getattr__(self, name: str) -> Any:
-        """A method of the type, called with the object first (``m.Ray.at(rays, t)``) unless it is static, or a type inside it."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        try:
-            return self.module[f"{self.type.name}::{name}"]
-        except UnknownNameError:
-            if name not in QUESTIONS:
-                raise
-        if self.type.kind is not Kind.NAMED:
-            raise ArgumentError(
-                f"{self.type} is made inside of kernels, and has none of its own",
-                place=user_line(),
-                hint=f"ask a fused function that makes one: fp.fuse(lambda x: m.{self.type}(x)).{name}(x)",
-            )
-        return getattr(self._constructor(), name)
-
-    def __dir__(self) -> list[str]:
-        return sorted([*self.module._symbols["members"].get(self.type.name, ()), *super().__dir__()])  # pyright: ignore[reportPrivateUsage]
-
-    def _constructor(self) -> Function:
-        """The constructors of a struct, as one function."""
-        path, methods = self.type.name, self.module._methods  # pyright: ignore[reportPrivateUsage]
-        if path not in methods:
-            if not self.module._oracle.has_function(self.module.name, path):  # pyright: ignore[reportPrivateUsage]
-                raise UnknownNameError(
-                    f"{path} has no constructor that Slang's reflection shows",
-                    hint="a generic __init does not show; write a static method that returns the object",
-                )
-            methods[path] = (self.module.find_function(path), False)
-        return methods[path][0]
-
-    def node(self, outputs: int | None = None) -> Node:
-        """The constructor as a node of a `Graph`: ``m.Ray.node()(position, direction)``; see `Function.node`."""
-        return self._constructor().node(outputs) if self.type.kind is Kind.NAMED else Node(self, outputs)
-
-    def _node_results(self, use: Use, outputs: int | None) -> Structure:
-        if outputs not in (None, 1):
-            raise wrong_count(use, outputs, "1 result")
-        return LEAF
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Constructs values of this type: recorded in a trace, else as an array over the arguments' shape.
-
-        Raises:
-            ArgumentError: if the arguments do not fit the constructor.
-        """
-        if self.type.kind is Kind.NAMED:
-            return self._constructor()(*args, **kwargs)
-        self.module._check_reachable(self.type.name)  # pyright: ignore[reportPrivateUsage]
-        if kwargs:
-            raise ArgumentError(f"{self.type} takes its components by position", hint=f"write {self.type}(x, y, …)")
-        if current_trace() is not None or any(isinstance(a, Traced) for a in args):
-            return recorded(self.type, args)
-        return numbers_as(self.type, args)
-
-    def as_struct(self) -> SlangType:
-        """The type itself; slangpy's spelling of "this name is a type"."""
-        return self
-
-    def __eq__(self, other: object) -> bool:
-        return other is self.type or (isinstance(other, SlangType) and other.type is self.type)
-
-    def __hash__(self) -> int:
-        return hash(self.type)
-
-    def __repr__(self) -> str:
-        return f"<Slang type {self.type}>"
-
-
-def reload_all(device: Any = None) -> list[Module]:
-    """Reloads every module whose files have changed, on one device or all open ones; all of them, or none.
-
-    Returns:
-        The modules that have changed.
-
-    Raises:
-        CompileError: if Slang rejects one; then no module has changed.
-
-    Example:
-        >>> import fusepy as fp
-        >>> fp.reload_all()
-        []
-    """
-    devices = open_devices() if device is None else [as_device(device)]
-    modules = [m for d in devices for m in d.modules]
-    fresh = [(m, m._reread()) for m in modules]  # pyright: ignore[reportPrivateUsage]
-    return [m for m, source in fresh if m._take(source)]  # pyright: ignore[reportPrivateUsage]
-
-
-def get_function(module: Any, name: str) -> Function:
-    """The function of this name, as ``module.find_function(name)``.
-
-    Args:
-        module: a `Module`, or one that slangpy has loaded.
-
-    Raises:
-        UnknownNameError: if there is none; names the nearest.
-
-    Example:
-        >>> import fusepy as fp
-        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_get", "float add(float a, float b) { return a + b; }")
-        >>> fp.get_function(m, "add")(1, 2)
-        3.0
-    """
-    return as_module(module).find_function(name)
-
-
-def as_module(module: Any) -> Module:
-    """`module` itself; for a ``Module`` or ``SlangModule`` of slangpy's, the one module of fusepy with its source and device.
-
-    Raises:
-        ArgumentError: for anything else.
-    """
-    if isinstance(module, Module):
-        return module
-    made = _of_slangpy(module)
-    for known in made[0].modules:
-        if known._source.closure == made[1].closure and not known._strict:
-            return known
-    return Module(*made)
-
-
-def _of_slangpy(module: Any, source: str | None = None) -> tuple[Device, ModuleSource]:
-    device, name, text, path, options = module_parts(module, source)
-    opened = as_device(device)
-    dirs = [*dict.fromkeys([*opened.include_paths, *options["include_paths"]])]
-    return opened, ModuleSource.make(name, text, path, dirs, options["defines"])
-
-
-def load(path: str | os.PathLike[str], **kwargs: Any) -> Module:
-    """Loads a ``.slang`` file on the default device; see `Module.load_from_file`."""
-    return Module.load_from_file(default_device(), path, **kwargs)
-
-
-def _find(path: Path, include_paths: tuple[str, ...]) -> Path:
-    searched = [path] if path.is_absolute() else [Path.cwd() / path, *(Path(p) / path for p in include_paths)]
-    for candidate in searched:
-        if candidate.is_file():
-            return candidate.resolve()
-    near = [p.name for folder in {c.parent for c in searched} if folder.is_dir() for p in folder.glob("*.slang")]
-    raise CompileError(
-        f"there is no file {str(path)!r}",
-        place=user_line(),
-        saw="paths searched: " + ", ".join(str(p) for p in searched),
-        hint=(did_you_mean(path.name, near) + " " if near else "") + "Folders are added with init_device(include_paths=[…])",
-    )
-
-
-def _checked(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    known = ("defines", "options")
-    for name in kwargs:
-        if name not in known:
-            raise ArgumentError(f"load() has no parameter {name!r}", hint=did_you_mean(name, known))
-    return dict(kwargs)

@@ -9,7 +9,7 @@ from fusepy.errors import GraphError, UnknownNameError, did_you_mean
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.nodes import Node
 from fusepy.location import user_line
-from fusepy.modules.module import as_module
+from fusepy.modules.loading import as_module
 
 
 class NodeLibrary(Mapping[str, Node]):

@@ -20,7 +20,9 @@ from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.function import Function
 from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.ir.argmap import UNSAID
-from fusepy.modules.module import Module, SlangType, as_module
+from fusepy.modules.loading import as_module
+from fusepy.modules.module import Module
+from fusepy.modules.slang_type import SlangType, TypeScope
 from fusepy.program.sized import follows, sized
 from fusepy.pytree import attributes
 
@@ -76,7 +78,7 @@ class BoundFunction(Inspectable):
         return f"<Slang method {self.__name__} of a {type(self._this).__name__}>"
 
 
-def bound(module: Module, type: str, name: str, this: Any) -> Any:
+def bound(module: TypeScope, type: str, name: str, this: Any) -> Any:
     """The method `name` of a Slang type on an object; a static one as it is."""
     function, takes_this = module.method(type, name)
     return BoundFunction(function, this) if takes_this else function

@@ -15,11 +15,13 @@ TWICE = """
 Binding
 Bindings
 Bound
+Callee
 Field
 Given
 Graph
 Layout
 Node
+Placed
 Program
 Recording
 Row

@@ -24,10 +24,8 @@ backend/execute/plan.py
 backend/execute/schedule.py
 backend/kernels/kernel.py
 backend/memory/tensor.py
-functions/caller.py
 language/loops.py
 language/reductions.py
-modules/module.py
 program/program.py
 trace/trace.py
 """.split()  # noqa: SIM905
@@ -41,7 +39,7 @@ backend/kernels/values.py:freeze
 cli/demo.py:_print
 cli/demo.py:run
 deferred/record.py:_called
-functions/caller.py:_run
+functions/call.py:run
 functions/dispatch.py:dispatch
 ir/resolve/questions.py:bindings
 ir/resolve/refusals.py:no_match
@@ -62,8 +60,6 @@ backend/execute/schedule.py:Schedule
 backend/memory/tensor.py:Tensor
 backend/slang/compiler.py:Compiler
 backend/slang/oracle.py:SlangOracle
-functions/caller.py:Caller
-functions/configured.py:Configured
 ir/parse.py:_Reader
 modules/module.py:Module
 program/delivery.py:Delivery

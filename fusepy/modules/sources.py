@@ -1,0 +1,59 @@
+"""Where the source of a module comes from: a file in the include paths, or a module that slangpy has loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.open import as_device
+from fusepy.backend.sources.slangpy_modules import module_parts
+from fusepy.backend.sources.source import ModuleSource
+from fusepy.errors import ArgumentError, CompileError, did_you_mean
+from fusepy.location import user_line
+
+
+def source_of_file(device: Device, path: Path, options: Mapping[str, Any]) -> ModuleSource:
+    """The source in a file: at an absolute path, in the working directory, or in one of the device's include paths.
+
+    Args:
+        options: ``defines`` and ``options`` of `ModuleSource.make`.
+
+    Raises:
+        ArgumentError: for other options.
+        CompileError: if there is no such file.
+    """
+    found = _find(path, device.include_paths)
+    text = found.read_text(encoding="utf-8", errors="surrogateescape")
+    return ModuleSource.make(found.stem, text, str(found), device.include_paths, **_checked(options))
+
+
+def source_of_slangpy(module: Any, source: str | None = None) -> tuple[Device, ModuleSource]:
+    """The device and source of a module of slangpy's; `source` is its text, where slangpy does not keep it."""
+    device, name, text, path, options = module_parts(module, source)
+    opened = as_device(device)
+    dirs = [*dict.fromkeys([*opened.include_paths, *options["include_paths"]])]
+    return opened, ModuleSource.make(name, text, path, dirs, options["defines"])
+
+
+def _find(path: Path, include_paths: tuple[str, ...]) -> Path:
+    searched = [path] if path.is_absolute() else [Path.cwd() / path, *(Path(p) / path for p in include_paths)]
+    for candidate in searched:
+        if candidate.is_file():
+            return candidate.resolve()
+    near = [p.name for folder in {c.parent for c in searched} if folder.is_dir() for p in folder.glob("*.slang")]
+    raise CompileError(
+        f"there is no file {str(path)!r}",
+        place=user_line(),
+        saw="paths searched: " + ", ".join(str(p) for p in searched),
+        hint=(did_you_mean(path.name, near) + " " if near else "") + "Folders are added with init_device(include_paths=[…])",
+    )
+
+
+def _checked(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    known = ("defines", "options")
+    for name in kwargs:
+        if name not in known:
+            raise ArgumentError(f"load() has no parameter {name!r}", hint=did_you_mean(name, known))
+    return dict(kwargs)
