@@ -16,6 +16,7 @@ from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.nodes import GraphValue, Use
 from fusepy.ir.ops import OPS
+from fusepy.language.reductions import any as some
 from fusepy.location import user_line
 from fusepy.pytree import LEAF
 from fusepy.trace.trace import current_trace
@@ -142,8 +143,6 @@ def _copy(self: Tensor) -> Any:
 
 def _contains(self: Tensor, item: Any) -> bool:
     """``x in t``: whether any element is equal to `x`, as NumPy has it."""
-    from fusepy.language.reductions import any as some  # which reduces what functions of this module make
-
     return bool(some(self == item))
 
 

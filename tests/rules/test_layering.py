@@ -59,7 +59,6 @@ IN_FUNCTIONS: set[tuple[str, str]] = {
     ("cli/__init__.py", "cli/doctor.py"),
     ("cli/demo.py", "cli/darkroom.py"),
     ("cli/demo.py", "cli/picture.py"),
-    ("language/elementwise.py", "language/reductions.py"),
 }
 # files that import slangpy elsewhere: slangpy's own names, and what still must go
 SLANGPY: set[str] = {

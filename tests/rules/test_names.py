@@ -32,7 +32,6 @@ Target
 Use
 Written
 _Parser
-_Way
 """.split()  # noqa: SIM905
 
 RELATIVE = ("How", "What", "Where", "Whether", "Which")  # a reader in a hurry wants the noun or verb first

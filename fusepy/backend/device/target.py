@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import slangpy as spy
+
 
 @dataclass(frozen=True)
 class Target:
@@ -18,3 +20,15 @@ class Target:
     @property
     def entry_point_block(self) -> bool:
         return self.kind == "cuda"
+
+
+def is_host_addressable(device: spy.Device) -> bool:
+    """Whether a device address of `device` is a pointer that the host may follow.
+
+    Told by the device's type and adapter name, never by trying: a wrong guess ends the process.
+
+    Example:
+        >>> is_host_addressable(spy.Device(type=spy.DeviceType.cpu, enable_hot_reload=False))
+        True
+    """
+    return device.info.type == spy.DeviceType.cpu or "llvmpipe" in device.info.adapter_name

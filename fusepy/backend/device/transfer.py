@@ -26,6 +26,7 @@ import numpy as np
 import slangpy as spy
 from numpy.typing import NDArray
 
+from fusepy.backend.device.target import is_host_addressable
 from fusepy.backend.device.waiting import wait_for_submission
 from fusepy.backend.lost import Lost
 from fusepy.errors import OutOfDeviceMemory, ShapeError, UnsupportedArgumentError
@@ -39,22 +40,6 @@ MOST_STAGED = 64 << 20  # while the device is busy with earlier work
 SMALL_READBACKS = (256, 16 << 10, 128 << 10)
 
 Bytes = NDArray[np.uint8]
-
-
-def is_host_addressable(device: spy.Device) -> bool:
-    """Whether a device address of `device` is a pointer that the host may follow.
-
-    Told by the device's type and adapter name, never by trying: a wrong guess ends the process.
-
-    Example:
-        >>> is_host_addressable(spy.Device(type=spy.DeviceType.cpu, enable_hot_reload=False))
-        True
-    """
-    return device.info.type == spy.DeviceType.cpu or "llvmpipe" in device.info.adapter_name
-
-
-def _nothing_recorded() -> int | None:
-    return None
 
 
 class Transfer:
@@ -83,7 +68,7 @@ class Transfer:
         self,
         device: spy.Device,
         *,
-        flush: Callable[[], int | None] = _nothing_recorded,
+        flush: Callable[[], int | None] = lambda: None,
         copy: Callable[[spy.Buffer, spy.Buffer, int, int], int] | None = None,
         host_addressable: bool | None = None,
     ):
@@ -128,7 +113,8 @@ class Transfer:
             for start in range(0, data.size, PIECE_BYTES):
                 piece = data[start : start + PIECE_BYTES]
                 staging = self._staging(ring, ahead is not None and not finished(ahead))
-                staging.copy_from_numpy(_writable(piece))  # pyright: ignore[reportUnknownMemberType]
+                taken = piece if piece.flags.writeable else _view(piece.ctypes.data, piece)  # it only reads, and refuses such
+                staging.copy_from_numpy(taken)  # pyright: ignore[reportUnknownMemberType]
                 submission = _submit_copy(self._device, buffer, offset + start, staging, 0, piece.size)
                 ring.append((staging, submission))
 
@@ -289,11 +275,6 @@ def _view(address: int, like: NDArray[Any]) -> NDArray[Any]:
     """The memory at `address` as a C-ordered array like `like`; owns nothing."""
     memory: Any = (ctypes.c_ubyte * like.nbytes).from_address(address)
     return np.ndarray(like.shape, like.dtype, buffer=memory)
-
-
-def _writable(data: Bytes) -> Bytes:
-    """`data` itself or, because `copy_from_numpy` refuses a read-only array though it only reads, its memory without the flag."""
-    return data if data.flags.writeable else _view(data.ctypes.data, data)
 
 
 def _flat_bytes(array: NDArray[Any]) -> Bytes:

@@ -1,0 +1,178 @@
+"""Reductions and scans as nodes: a `Reduction` says what is done to an array, `reduced` does it or records it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.arguments.mapping import Mapped
+from fusepy.backend.memory.host_arrays import as_array
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.functions.function import Function
+from fusepy.functions.fused import FusedFunction
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.containers import is_spread
+from fusepy.ir.graph import Attr, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.folds import Fold
+from fusepy.ir.resolve.hints import python_name
+from fusepy.ir.types import BOOL
+from fusepy.language.axes import Axis, axes_from, integers
+from fusepy.location import user_line
+from fusepy.trace.buffers import check_elements
+from fusepy.trace.trace import Trace, current_trace
+from fusepy.trace.traced import Traced
+
+MISSING = object()  # an argument that was not given
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A kind of reduction or scan, and the axes that it runs along."""
+
+    kind: str
+    axis: tuple[int, ...] | None
+    keepdims: bool = False
+    function: Function | None = None
+    identity: tuple[str, ...] = ()
+    scans: bool = False
+    exclusive: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the function that the user has called."""
+        return "scan" if self.scans else "reduce" if self.kind == "call" else self.kind
+
+
+def reduction(
+    kind: str,
+    axis: Axis,
+    keepdims: bool = False,
+    function: Function | None = None,
+    identity: tuple[str, ...] = (),
+    *,
+    scans: bool = False,
+    exclusive: bool = False,
+) -> Reduction:
+    """What a call of the user's asks for.
+
+    Raises:
+        ArgumentError: for axes that are no integers, or a scan along none or several.
+    """
+    name = Reduction(kind, None, function=function, scans=scans).name
+    if scans and (axis is None or isinstance(axis, Sequence)):
+        raise ArgumentError(f"{name}() runs along one axis", place=user_line(), saw=f"axis={axis!r}", hint="write axis=0")
+    return Reduction(kind, integers(axis, name), bool(keepdims), function, identity, scans, bool(exclusive))
+
+
+@functools.lru_cache(maxsize=256)
+def _eager(way: Reduction) -> FusedFunction:
+    """The fused function behind a call that is not traced."""
+
+    def of(x: Any) -> Any:
+        return reduced(x, way)
+
+    of.__name__ = way.name
+    return FusedFunction(of)
+
+
+def reduced(x: Any, way: Reduction) -> Any:
+    """Reduces `x`: a node where a trace is recorded, else a call of its own."""
+    trace = current_trace()
+    return _eager(way)(x) if trace is None else _record(trace, x, way)
+
+
+def _record(trace: Trace, x: Any, way: Reduction) -> Traced:
+    """Records the node, and the axes of extent 1 that are kept."""
+    loc = user_line()
+    value, said = trace.operand(x, "x", loc)
+    check_elements(way.name, value, loc)
+    attrs: dict[str, Attr] = {"kind": way.kind}
+    if way.function is not None:
+        module, function = way.function.named_in(trace)
+        attrs.update(module=module, function=function, identity=way.identity)
+    if is_spread(value):
+        raise ShapeError(
+            f"{way.name}() of a value without extents of its own", place=loc, hint="add it to an array first, or use fp.grid"
+        )
+    axes = axes_from(way.axis, value.rank, way.name)
+    if not axes:
+        return _of_one(trace, value, way, loc)
+    names = tuple(f"d{a}" for a in axes)
+    dims = said.dims  # of the leading axes, or all
+    own = [ArgMap(tuple(range(value.rank)))]
+    if way.scans:
+        attrs.update(axis=names[0], exclusive=way.exclusive)
+        return _made(trace, "scan", value, own, attrs, dims, loc)
+    left = None if dims is None else tuple(d for i, d in enumerate(dims) if i not in axes)
+    result = _made(trace, "reduce", value, own, {**attrs, "axes": names}, left, loc)
+    if not way.keepdims:
+        return result
+    small = ArgMap(tuple(d for d in range(value.rank) if d not in axes))
+    return _made(trace, "expand", result._value, [small], {"axes": names}, dims, loc)  # pyright: ignore[reportPrivateUsage]
+
+
+def _made(
+    trace: Trace, op: str, value: Value, maps: list[ArgMap], attrs: dict[str, Attr], dims: tuple[int, ...] | None, loc: str | None
+) -> Traced:
+    """One node over the operand's own axes; where these were declared to run along `dims`, so do those of its result."""
+    (result,) = trace.builder.add(OPS[op], [value], maps, attrs, loc)
+    if dims:
+        trace.maps[result] = ArgMap(dims)
+    return Traced(trace, result, loc)
+
+
+def _of_one(trace: Trace, value: Value, way: Reduction, loc: str | None) -> Traced:
+    """A reduction along no axis: the value itself, in the type of the result."""
+    if way.kind in ("argmax", "argmin"):
+        Fold(way.kind).type(value.type, loc)
+        return Traced(trace, trace.constant(0), loc)
+    if way.kind in ("any", "all") and value.type.scalar is not BOOL:
+        return trace.record("ne", [Traced(trace, value, loc), 0])
+    want = value.type if way.kind == "call" else Fold(way.kind).type(value.type, loc)
+    if way.function is not None:
+        Fold("call", function=way.function.__name__, identity=way.identity).start(want)  # raises unless the identity fits
+    if want is value.type:
+        return Traced(trace, value, loc)
+    return Traced(trace, trace.builder.add(OPS["cast"], [value], None, {"type": want.name}, loc)[0], loc)
+
+
+def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function, tuple[str, ...]]:
+    """A Slang function and its identity, as a node has it.
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+    if not isinstance(function, Function):
+        raise ArgumentError(
+            "only a Slang function combines elements",
+            place=user_line(),
+            saw=repr(cast("object", function))[:60],
+            hint="pass a function of a module, m.combine; there are fp.sum, fp.max and the like for common cases",
+        )
+    swapped = x is not MISSING and np.isscalar(x) and not np.isscalar(identity)
+    if swapped or isinstance(identity, (Tensor, Traced, Mapped)):  # as functools.reduce and jax.lax.reduce have it
+        raise ArgumentError(
+            f"{name}(): the identity comes before the array",
+            place=user_line(),
+            saw=f"identity={identity!r:.60}",
+            expected=f"{name}(function, identity, x)",
+            hint=f"write fp.{name}({python_name(function.__name__)}, {repr(x) if swapped else '0.0'}, x), or identity=… and x=…",
+        )
+    try:
+        numbers = as_array(identity).ravel()
+    except ShapeError:  # ragged
+        numbers = np.empty(0)
+    if not numbers.size or numbers.dtype.kind not in "biuf":
+        raise ArgumentError(
+            f"the identity of {function.__name__} is no number",
+            place=user_line(),
+            saw=repr(identity)[:60],
+            hint="give a number, or a list with one per component",
+        )
+    return function, tuple(repr(int(n) if n.dtype.kind == "b" else n.item()) for n in numbers)
