@@ -22,7 +22,6 @@ from fusepy.location import user_line
 from fusepy.modules.namespace import Named
 from fusepy.pytree import LEAF, Structure
 from fusepy.trace.trace import current_trace
-from fusepy.pytree import LEAF, Structure
 from fusepy.trace.traced import Traced
 
 

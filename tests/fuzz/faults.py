@@ -124,7 +124,7 @@ FAULTS: list[Fault] = [
     Fault("negative axes off by one", wrap(module("fusepy.language.fold_nodes"), "axes_from", planting.wrong_axis), ["axis"]),
     Fault("keepdims lost", wrap(module("fusepy.language.reductions"), "reduction", planting.without_keepdims), ["keep"]),
     Fault("the last of equal places", wrap(folds.Accumulator, "functions", planting.best), ["argmax"]),
-    Fault("exclusive scans include", wrap(Fold, "of_attrs", planting.inclusive), ["exclusive"]),
+    Fault("exclusive scans include", wrap(Fold, "of_node", planting.inclusive), ["exclusive"]),
     Fault("scans combine backwards", wrap(folds.Accumulator, "_join", planting.other_way), ["chain"]),
     Fault("cse without attributes", planting.blind, ["fields"]),
     Fault("the last element is left out", edited(emit.RegionKernel, "kernel", ".count", ".count - 1"), ["sub", "spread"]),

@@ -21,7 +21,6 @@ Given
 Graph
 Layout
 Node
-Placed
 Program
 Recording
 Row
