@@ -14,8 +14,6 @@ import numpy as np
 
 from fusepy.arguments.mapping import Mapped
 from fusepy.backend.marshals.registry import kind_of_class
-from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.torch import is_torch
 from fusepy.ir.argmap import ArgMap
 from fusepy.pytree import ENTRIES, ITEMS, Container, Parts, attributes, container_of, reader
 from fusepy.symbolic import Symbolic, axes_of
@@ -56,12 +54,16 @@ def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
         cls = item.__class__
         if cls is float or cls is int or cls is bool:
             numbers = True
-        elif cls is list or cls is tuple:
+            continue
+        if cls is list or cls is tuple:
             if has_leaves(item, level + 1):
                 return True
-        elif isinstance(item, (np.ndarray, np.generic)) or is_torch(cls):
-            arrays, numbers = arrays or bool(item.ndim), numbers or not item.ndim
-        elif isinstance(item, (Mapped, Symbolic, Tensor)) or fields_of(item) is not None:
+            continue
+        kind = kind_of_class(cls)
+        if kind is not None and kind.array is not None:
+            axes = bool(kind.extents(item))
+            arrays, numbers = arrays or axes, numbers or not axes
+        elif isinstance(item, (Mapped, Symbolic)) or (kind is not None and kind.device) or fields_of(item) is not None:
             return True
     return arrays and numbers
 

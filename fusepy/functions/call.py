@@ -13,7 +13,7 @@ from fusepy.backend.execute.texture_results import Into, into
 from fusepy.backend.marshals.result_kinds import container_named
 from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.recast import TrailingMismatch
-from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.tensor import Tensor, computed
 from fusepy.errors import CompileError, FusepyError, ShapeError
 from fusepy.functions.tracer import Callee
 from fusepy.inspect.cache_miss import nearest
@@ -97,8 +97,7 @@ def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, A
     """``_result=`` as the container that it names, or the destinations that it is; textures among these decide about code."""
     if isinstance(result, (str, type)):
         return container_named(result), None
-    if isinstance(result, Tensor):  # one that `lazy` has made
-        return None, result.compute()
+    result = computed(result)
     several = isinstance(result, (tuple, list))
     given: Sequence[Any] = cast("Sequence[Any]", result) if several else [result]
     maps = [r.map if isinstance(r, Mapped) else UNSAID for r in given]

@@ -9,7 +9,7 @@ import numpy as np
 
 from fusepy.arguments.fields import FIELDS, TYPE
 from fusepy.arguments.nested import leaves_of
-from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.backend.marshals.registry import batch_extents, extents_of
 from fusepy.backend.marshals.result_kinds import is_writable
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.functions.fused import fuse
@@ -82,10 +82,7 @@ class InstanceList:
         type: Type | None = self._struct.type
         for name in names:
             type = None if type is None else _fields_of(self._struct, type).get(name)
-        kind = kind_of_value(value)
-        shape = kind.extents(value)
-        apart = 0 if type is None else len(type.shape) - len(kind.describe(value).type.shape)
-        return shape[: len(shape) - apart]
+        return extents_of(value) if type is None else batch_extents(value, len(type.shape))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

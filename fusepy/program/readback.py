@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-import numpy as np
-
+from fusepy.backend.marshals.registry import host_array
 from fusepy.errors import ArgumentError
 
 
@@ -19,10 +18,10 @@ def check_recordable(name: str, written: Sequence[Any], result: Any) -> None:
     """
     wanted: list[Any] = list(cast("Sequence[Any]", result)) if isinstance(result, (tuple, list)) else [result]
     for given in [*written, *wanted]:
-        if isinstance(given, np.ndarray):
+        if host_array(given) is not None:
             raise ArgumentError(
-                f"{name}.append_to(): a result cannot be written to a NumPy array before it is computed",
-                saw=f"an array of shape {np.shape(cast('Any', given))}",
+                f"{name}.append_to(): a result cannot be written to a {type(given).__name__} before it is computed",
+                saw=f"an array of shape {list(given.shape)} on the host",
                 expected="a Tensor",
                 hint="pass a Tensor, and read it after you have submitted the encoder",
             )

@@ -1,20 +1,22 @@
 """Arguments that a kernel sees elsewhere than they lie, because user code takes them as whole arrays.
 
-NumPy arrays that are written are uploaded as any other, and copied back. Arrays of slangpy's Slang module reach memory, on all
-devices but CUDA, by counting elements from the beginning of a buffer: a tensor elsewhere is copied to where such a count leads.
+Arrays of the host that are written are uploaded as any other, and copied back. Arrays of slangpy's Slang module reach memory, on
+all devices but CUDA, by counting elements from the beginning of a buffer: a tensor elsewhere is copied to where such a count leads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fusepy.arguments.mapping import unmapped
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import Operand
+from fusepy.backend.marshals.registry import host_array
+from fusepy.backend.marshals.result_kinds import destination, is_writable
 from fusepy.backend.marshals.whole import counted, written
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.storage import overlap
@@ -46,20 +48,20 @@ class Detours:
         """The detours of a program with these arguments; ``None`` where none can come up.
 
         Raises:
-            UnsupportedArgumentError: for a list that is written, which has no memory of its own.
+            UnsupportedArgumentError: for what is written and has no memory of its own, such as a list.
         """
         arrays: list[_Whole] = []
         for operand, position in zip(operands, positions):
             given = unmapped(values[position])
             found = _Whole(operand.label, position, counted(operand), written(operand.want))
-            if found.written and isinstance(given, (list, tuple)):
+            if found.written and not is_writable(given):
                 raise UnsupportedArgumentError(
-                    f"{function}: argument {operand.label!r} is written, and a list cannot be",
+                    f"{function}: argument {operand.label!r} is written, and a {type(given).__name__} cannot be",
                     saw=repr(values[position])[:60],
                     expected=operand.want.name,
                     hint="pass a Tensor or a NumPy array",
                 )
-            if found.counted or (found.written and isinstance(given, np.ndarray)):
+            if found.counted or (found.written and host_array(given) is not None):
                 arrays.append(found)
         return Detours(function, arrays) if arrays else None
 
@@ -75,10 +77,10 @@ class Detours:
         """
         moved = list(placed)
         for array in self._arrays:
-            given = unmapped(values[array.position])
-            if array.written and isinstance(given, np.ndarray):
-                self._check_host(array, values, results)
             tensor: Tensor = placed[array.position]
+            host = _host(array, values, tensor)
+            if host is not None:
+                self._check_host(array, host, values, results)
             unit = array.counted * tensor.element.nbytes
             if unit and tensor.offset % unit and tensor.size:
                 self._check_device(array, placed, results)
@@ -90,14 +92,13 @@ class Detours:
         for array in self._arrays:
             if not array.written:
                 continue
-            given = unmapped(values[array.position])
-            if isinstance(given, np.ndarray):
-                given[...] = moved[array.position].to_numpy()
+            host = _host(array, values, placed[array.position])
+            if host is not None:
+                host[...] = moved[array.position].to_numpy()
             elif moved[array.position] is not placed[array.position]:
                 _copy(moved[array.position], placed[array.position], sink)
 
-    def _check_host(self, array: _Whole, values: Sequence[Any], results: Sequence[Any]) -> None:
-        given: Array = unmapped(values[array.position])
+    def _check_host(self, array: _Whole, given: Array, values: Sequence[Any], results: Sequence[Any]) -> None:
         if not given.flags.writeable:
             raise ShapeError(
                 f"{self._function}: argument {array.name!r} is read-only, and is written as a whole array",
@@ -105,8 +106,8 @@ class Detours:
                 hint="pass an array that can be written, such as a copy of it",
             )
         others = [unmapped(v) for i, v in enumerate(values) if i != array.position]
-        arrays: list[Array] = [o for o in (*others, *results) if isinstance(o, np.ndarray)]
-        if any(np.may_share_memory(given, other) for other in arrays):
+        arrays = map(host_array, (*others, *results))
+        if any(np.may_share_memory(given, other) for other in arrays if other is not None):
             raise self._shared(array, f"{given.dtype}{list(given.shape)}")
 
     def _check_device(self, array: _Whole, placed: Sequence[Any], results: Sequence[Any]) -> None:
@@ -114,7 +115,7 @@ class Detours:
         tensor: Tensor = placed[array.position]
         rivals = [*results, *(placed if array.written else ())]
         for other in rivals:
-            if isinstance(other, Tensor) and other is not tensor and overlap(other, tensor):
+            if other is not tensor and overlap(other, tensor):
                 raise self._shared(array, f"shape {tensor.shape}")
         if array.written and sum(other is tensor for other in placed) > 1:
             raise self._shared(array, f"shape {tensor.shape}")
@@ -123,6 +124,14 @@ class Detours:
         which = "is written, and shares" if array.written else "is read whole, and shares"
         what = f"{self._function}: argument {array.name!r} {which} memory with another argument or result"
         return ShapeError(what, saw=saw, hint="pass a copy")
+
+
+def _host(array: _Whole, values: Sequence[Any], tensor: Tensor) -> Array | None:
+    """The memory on the host of an argument that is written: what was uploaded as `tensor` is copied back there."""
+    given = unmapped(values[array.position])
+    if not array.written or host_array(given) is None:
+        return None
+    return cast("Array", destination(given, tensor.device, array.name, tensor.element))
 
 
 def _moved(tensor: Tensor, unit: int, sink: Sink) -> Tensor:

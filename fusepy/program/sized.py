@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from fusepy.arguments.mapping import Mapped, unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.marshals.generators import Generator, Grid
+from fusepy.backend.marshals.registry import batch_extents, kind_of_class
 from fusepy.backend.marshals.result_kinds import dimensions
-from fusepy.backend.memory.element import Element
-from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.memory.texture import is_texture, kind_of
 from fusepy.ir.argmap import UNSAID
+from fusepy.ir.containers import MEMORY
 from fusepy.program.no_extents import NoExtents
 
 if TYPE_CHECKING:
@@ -54,20 +51,14 @@ class SizedByResult:
         free = iter(several)
         for j, (place, element) in enumerate(zip(outs, program.elements)):
             target: Any = next(free, None) if place is None else unmapped(leaves[place])
-            if isinstance(target, (Tensor, np.ndarray)):
-                shape = _batch(target, element)
+            kind = kind_of_class(target.__class__)
+            if kind is not None and kind.texture is not None:
+                return kind.extents(target)
+            if kind is not None and kind.memory is not None and kind.describe(target).container in MEMORY:
+                shape = batch_extents(target, len(element.shape))
                 dims = dimensions(program.said.get(j, UNSAID), len(shape), len(shape), program.named(j))
                 return tuple(shape[dims.index(d)] for d in range(len(shape)))
-            if is_texture(target):
-                return kind_of(target).shape(target)
         raise self._cause.error("generators and single values")
-
-
-def _batch(target: Any, element: Element) -> tuple[int, ...]:
-    """The extents of a result without the components of an element."""
-    shape: tuple[int, ...] = target.shape
-    apart = not isinstance(target, Tensor) or (target.element.scalar and not element.scalar)
-    return shape[: len(shape) - len(element.shape)] if apart else shape
 
 
 def follows(value: Any) -> bool:

@@ -14,7 +14,7 @@ from fusepy.arguments.nested import Tree, bare, check_finite, is_nested
 from fusepy.backend.device.open import default_device
 from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.backend.marshals.registry import kind_of_value
-from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.tensor import computed
 from fusepy.errors import (
     ArgumentError,
     FusepyError,
@@ -217,9 +217,7 @@ class Trace:
         """A value of the enclosing scope as an input."""
         found = self._captured.get(id(value))
         if found is None:
-            if isinstance(value, Tensor):  # a program keeps what it has captured, which is to be no recorded call
-                value.compute()
-            found = self._captured[id(value)] = self._input(name, value)
+            found = self._captured[id(value)] = self._input(name, computed(value))  # a program keeps what it has captured
             self.captures.append(value)
             if found.container == BUFFER:
                 self.buffers[found] = value

@@ -69,6 +69,7 @@ class NumPyScalarMarshal:
     """``np.float32(2)`` and its kind: the Python number of the same value. Its key is its own, since it is placed otherwise."""
 
     returns = "scalar"
+    array = staticmethod(np.asarray)
 
     def __init__(self, dtype: Any):
         kind = np.dtype(dtype).kind

@@ -170,6 +170,13 @@ def extents_of(value: Any) -> tuple[int, ...]:
     return np.shape(value) if found is None else found.extents(value)
 
 
+def batch_extents(value: Any, components: int) -> tuple[int, ...]:
+    """The extents of an array or tensor as elements of so many axes, without these where they are axes of it."""
+    kind = kind_of_value(value)
+    shape = kind.extents(value)
+    return shape[: len(shape) - components + len(kind.describe(value).type.shape)]
+
+
 def host_array(value: Any) -> Array | None:
     """The numbers of a value that lies on the host, without a copy; ``None`` for any other."""
     kind = kind_of_class(value.__class__)

@@ -139,12 +139,12 @@ class Storage:
 Storage.plain = Storage
 
 
-def overlap(a: Storage, b: Storage) -> bool:
-    """Whether `a` and `b` have an element in common; for views of other shapes, whether their spans meet.
+def overlap(a: Any, b: Any) -> bool:
+    """Whether `a` and `b` are tensors with an element in common; for views of other shapes, whether their spans meet.
 
     Views that alternate along their first axis, as ``t[::2]`` and ``t[1::2]``, share nothing though their spans do.
     """
-    return a.low < b.high and b.low < a.high and not _alternate(a, b)
+    return isinstance(a, Storage) and isinstance(b, Storage) and a.low < b.high and b.low < a.high and not _alternate(a, b)
 
 
 def _alternate(a: Storage, b: Storage) -> bool:

@@ -367,3 +367,8 @@ class Tensor(Storage):
 
 
 Tensor.plain = Tensor
+
+
+def computed(value: Any) -> Any:
+    """A value that is no recorded call of `fusepy.lazy` any more, where it was one."""
+    return value.compute() if isinstance(value, Tensor) else value

@@ -352,6 +352,9 @@ def test_numpy_arrays_are_written_back(lib: Any) -> None:
     lib.write(fp.grid((2, 6)), 3.0, part)
     assert (whole[::2] == 3).all()
     assert (whole[1::2] == 0).all()
+    theirs = pytest.importorskip("torch").zeros(4, 6)
+    lib.write(fp.grid((2, 6)), 3.0, theirs[::2])
+    same(theirs.numpy(), abs(whole))
 
 
 @pytest.mark.req("C18")
