@@ -1,7 +1,7 @@
 """Arguments that a kernel sees elsewhere than they lie, because user code takes them as whole arrays.
 
 Arrays of the host that are written are uploaded as any other, and copied back. Arrays of slangpy's Slang module reach memory, on
-all devices but CUDA, by counting elements from the beginning of a buffer: a tensor elsewhere is copied to where such a count leads.
+all devices but CUDA, by counting elements from the beginning of a buffer: a tensor that lies elsewhere is copied to such a place.
 """
 
 from __future__ import annotations
