@@ -5,7 +5,7 @@ Each becomes Slang's intrinsic of that meaning, component by component; integers
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from fusepy.language.elementwise import apply as _apply
 
@@ -51,34 +51,27 @@ __all__ = [
 ]
 
 
-def sin(x: Any) -> Any:
-    """Sine of `x`, in radians."""
-    return _apply("sin", "x", x)
+class OfOne(Protocol):
+    """A function of one value."""
+
+    def __call__(self, x: Any) -> Any: ...
 
 
-def cos(x: Any) -> Any:
-    """Cosine of `x`, in radians."""
-    return _apply("cos", "x", x)
+def _of_x(name: str, doc: str) -> OfOne:
+    def function(x: Any) -> Any:
+        return _apply(name, "x", x)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
-def tan(x: Any) -> Any:
-    """Tangent of `x`, in radians."""
-    return _apply("tan", "x", x)
-
-
-def asin(x: Any) -> Any:
-    """Inverse sine, in radians."""
-    return _apply("asin", "x", x)
-
-
-def acos(x: Any) -> Any:
-    """Inverse cosine, in radians."""
-    return _apply("acos", "x", x)
-
-
-def atan(x: Any) -> Any:
-    """Inverse tangent, in radians."""
-    return _apply("atan", "x", x)
+sin = _of_x("sin", "Sine of `x`, in radians.")
+cos = _of_x("cos", "Cosine of `x`, in radians.")
+tan = _of_x("tan", "Tangent of `x`, in radians.")
+asin = _of_x("asin", "Inverse sine, in radians.")
+acos = _of_x("acos", "Inverse cosine, in radians.")
+atan = _of_x("atan", "Inverse tangent, in radians.")
 
 
 def atan2(y: Any, x: Any) -> Any:
@@ -86,54 +79,16 @@ def atan2(y: Any, x: Any) -> Any:
     return _apply("atan2", "y x", y, x)
 
 
-def sinh(x: Any) -> Any:
-    """Hyperbolic sine."""
-    return _apply("sinh", "x", x)
-
-
-def cosh(x: Any) -> Any:
-    """Hyperbolic cosine."""
-    return _apply("cosh", "x", x)
-
-
-def tanh(x: Any) -> Any:
-    """Hyperbolic tangent."""
-    return _apply("tanh", "x", x)
-
-
-def exp(x: Any) -> Any:
-    """e to the power of `x`."""
-    return _apply("exp", "x", x)
-
-
-def exp2(x: Any) -> Any:
-    """2 to the power of `x`."""
-    return _apply("exp2", "x", x)
-
-
-def log(x: Any) -> Any:
-    """Natural logarithm."""
-    return _apply("log", "x", x)
-
-
-def log2(x: Any) -> Any:
-    """Logarithm to base 2."""
-    return _apply("log2", "x", x)
-
-
-def log10(x: Any) -> Any:
-    """Logarithm to base 10."""
-    return _apply("log10", "x", x)
-
-
-def sqrt(x: Any) -> Any:
-    """Square root."""
-    return _apply("sqrt", "x", x)
-
-
-def rsqrt(x: Any) -> Any:
-    """One over the square root."""
-    return _apply("rsqrt", "x", x)
+sinh = _of_x("sinh", "Hyperbolic sine.")
+cosh = _of_x("cosh", "Hyperbolic cosine.")
+tanh = _of_x("tanh", "Hyperbolic tangent.")
+exp = _of_x("exp", "e to the power of `x`.")
+exp2 = _of_x("exp2", "2 to the power of `x`.")
+log = _of_x("log", "Natural logarithm.")
+log2 = _of_x("log2", "Logarithm to base 2.")
+log10 = _of_x("log10", "Logarithm to base 10.")
+sqrt = _of_x("sqrt", "Square root.")
+rsqrt = _of_x("rsqrt", "One over the square root.")
 
 
 def power(x: Any, y: Any) -> Any:
@@ -150,39 +105,13 @@ def power(x: Any, y: Any) -> Any:
     return _apply("pow", "x y", x, y)
 
 
-def floor(x: Any) -> Any:
-    """The largest integer not above `x`, as a float."""
-    return _apply("floor", "x", x)
-
-
-def ceil(x: Any) -> Any:
-    """The smallest integer not below `x`, as a float."""
-    return _apply("ceil", "x", x)
-
-
-def trunc(x: Any) -> Any:
-    """`x` without its fraction."""
-    return _apply("trunc", "x", x)
-
-
-def round(x: Any) -> Any:
-    """The nearest integer as a float, ties to even."""
-    return _apply("round", "x", x)
-
-
-def fract(x: Any) -> Any:
-    """``x - floor(x)``."""
-    return _apply("fract", "x", x)
-
-
-def abs(x: Any) -> Any:
-    """Magnitude."""
-    return _apply("abs", "x", x)
-
-
-def sign(x: Any) -> Any:
-    """-1, 0 or 1, as a float."""
-    return _apply("sign", "x", x)
+floor = _of_x("floor", "The largest integer not above `x`, as a float.")
+ceil = _of_x("ceil", "The smallest integer not below `x`, as a float.")
+trunc = _of_x("trunc", "`x` without its fraction.")
+round = _of_x("round", "The nearest integer as a float, ties to even.")
+fract = _of_x("fract", "``x - floor(x)``.")
+abs = _of_x("abs", "Magnitude.")
+sign = _of_x("sign", "-1, 0 or 1, as a float.")
 
 
 def minimum(x: Any, y: Any) -> Any:
@@ -200,9 +129,7 @@ def clip(x: Any, low: Any, high: Any) -> Any:
     return _apply("clip", "x low high", x, low, high)
 
 
-def saturate(x: Any) -> Any:
-    """`x` between 0 and 1."""
-    return _apply("saturate", "x", x)
+saturate = _of_x("saturate", "`x` between 0 and 1.")
 
 
 def lerp(a: Any, b: Any, t: Any) -> Any:
