@@ -23,7 +23,6 @@ backend/execute/plan.py
 backend/execute/schedule.py
 backend/kernels/kernel.py
 backend/memory/tensor.py
-functions/nodes.py
 language/loops.py
 program/program.py
 trace/trace.py
