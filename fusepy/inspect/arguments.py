@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.backend.emit.operand import Operand
-from fusepy.backend.emit.region import region_operands
+from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value

@@ -11,7 +11,7 @@ from fusepy.ir.containers import CONTAINERS
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS, Op
 from fusepy.ir.ops.folds import Fold
-from fusepy.ir.ops.region import IntoTexture, RegionSpec, ResultSpec
+from fusepy.ir.ops.region import RegionSpec, ResultSpec, StoredInto
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.printer import value_type
 from fusepy.ir.syntax import At, Syntax, Token, Tree, numbers, part, parts, read, syntax_error, tokens
@@ -144,9 +144,9 @@ class _Reader:
         except VerifyError as error:
             raise self.error(at, error.what, error.hint) from None
 
-    def texture(self, tree: Syntax) -> IntoTexture | None:
+    def texture(self, tree: Syntax) -> StoredInto | None:
         syntax = part(tree, "into")
-        return None if syntax is None else IntoTexture(self.type(parts(syntax, "type")[0]), numbers(syntax))
+        return None if syntax is None else StoredInto(self.type(parts(syntax, "type")[0]), numbers(syntax))
 
     def folds(self, tree: Syntax) -> tuple[list[Fold], tuple[int, ...]]:
         """What is combined, and along which dimensions."""

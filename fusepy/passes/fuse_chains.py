@@ -9,7 +9,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import Fold
-from fusepy.ir.ops.region import IntoTexture, RegionSpec, ResultSpec, output_feeds, spec_of, with_spec
+from fusepy.ir.ops.region import RegionSpec, ResultSpec, StoredInto, output_feeds, spec_of, with_spec
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resources import texture_of
 from fusepy.ir.types import Kind, Type
@@ -101,7 +101,7 @@ class _Fuser:
         effects = {n: None for n in part.effects if n in unneeded_effects(graph)}
         region = RegionBuilder(graph, outputs, effects, names=self.names(graph)).region()
         first = len(outputs) - len(sampled)
-        textures = {first + j: IntoTexture(type) for j, (type, _) in enumerate(sampled.values())}
+        textures = {first + j: StoredInto(type) for j, (type, _) in enumerate(sampled.values())}
         stored = first - len(again)
         self.add(with_spec(region, spec_of(region).storing(textures)), outputs[:stored])
         self.repeated.update(zip(again, self.nodes[-1].results[stored:first]))
@@ -205,7 +205,7 @@ class _Fuser:
         type, dims = texture_of(value, wanted), tuple(range(value.rank))
         assert type is not None, wanted
         inner, result = Value(value.type, (), name="texel"), Value(value.type, (None,) * value.rank)
-        spec = RegionSpec((ResultSpec(dims, IntoTexture(type)),))
+        spec = RegionSpec((ResultSpec(dims, StoredInto(type)),))
         body = Graph(self.graph.name, [inner], [], [inner])
         self.nodes.append(Node(OPS["region"], [self.stored[value]], [ArgMap(dims)], [result], {"spec": spec}, None, [body]))
         return result

@@ -13,9 +13,11 @@ from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.options import NO_OPTIONS, Options
-from fusepy.backend.emit.region import KernelSource, emit, region_operands
+from fusepy.backend.emit.region import emit
 from fusepy.backend.emit.shims import used_names
+from fusepy.backend.emit.text import Emission, KernelSource
 from fusepy.backend.execute.fold_plan import FoldsApart, make_plan
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.execute.readback import Readback
@@ -443,11 +445,11 @@ class Program(Delivery):
     def source(self, region: Node, variant: Variant, plain: bool = False) -> KernelSource:
         """The Slang of one region in one variant; where it is `plain`, without the user's names and lines."""
         imports = {a: self.recording.trace.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
-        target, (widest, moved) = self.device.target, self._bytes(region)
+        given = Emission(self.device.target, ACCESSES, imports, self._functions(), self.options, plain)
         try:
             if isinstance(variant, FoldVariant):
-                return emit_fold(region, variant, target, ACCESSES, imports, self._functions(), self.options, plain)
-            return emit(region, variant, target, ACCESSES, imports, widest, self._functions(), self.options, moved, plain)
+                return emit_fold(region, variant, given)
+            return emit(region, variant, given, *self._bytes(region))
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"
             raise

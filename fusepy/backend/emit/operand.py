@@ -25,8 +25,8 @@ class Field:
     ``read`` takes the value from the placed argument of operand ``source``; a ``"number"`` is that argument itself. Where the
     value depends on the call as a whole, ``role`` is ``"out"``, ``"count"``, ``"extent"``, ``"walk"``, ``"stride"``,
     ``"out_base"`` or ``"out_stride"``, ``source`` the operand, result or dimension, and ``axis`` the axis of a stride. Fields
-    of role ``"pointer"`` stand first in the block. A ``"resource"``, and a texture ``"into"`` which a result goes, are not in
-    the block: they are bound by `name`.
+    of role ``"pointer"`` stand first in the block. A ``"resource"``, and a texture that takes the ``"texels"`` of a result, are
+    not in the block: they are bound by `name`.
     """
 
     type: str
@@ -41,20 +41,25 @@ class Field:
         """The type of the member: a half is a word, see `member`."""
         return "uint" if self.type == "half" else self.type
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether it is bound by name."""
+        return self.role in ("resource", "texels")
+
 
 @dataclass(frozen=True)
 class Variant:
     """One way to index: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit.
 
     `tile` is the size of a thread group along the last two or three dimensions, last one first, where the user has asked for it.
-    `rows` kernels get their coordinates from the groups' own, see `backend.emit.rows`.
+    `space` names another index space than that of counted elements, see `backend.emit.region.SPACES`.
     """
 
     linear: bool
     rank: int
     wide: bool = False
     tile: tuple[int, ...] = ()
-    rows: bool = False
+    space: str = ""
 
     @property
     def index(self) -> str:
@@ -62,7 +67,7 @@ class Variant:
 
     def __str__(self) -> str:
         way = "linear" if self.linear else f"strided{self.rank}"
-        way += ("_64" if self.wide else "") + (" by rows" if self.rows else "")
+        way += ("_64" if self.wide else "") + (f" by {self.space}" if self.space else "")
         return way + (f", tiles of {'x'.join(map(str, self.tile))}" if self.tile else "")
 
 

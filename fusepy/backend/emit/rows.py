@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fusepy.backend.emit.coordinates import decoded
 from fusepy.backend.emit.operand import BLOCK, Field, Variant
+from fusepy.backend.emit.space import Work, decoded, extents
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LANES
+from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.ops.control import block
 
 UNROLLED = 4  # elements of a thread that are spelled out where the body is light
@@ -59,61 +60,47 @@ def walk_fields(variant: Variant) -> list[Field]:
     return [Field(type, name, "walk", i) for i, (name, type) in enumerate(types.items())]
 
 
-def row_kernel(
-    entry: str, parameters: str, name: str, variant: Variant, before: Sequence[str], light: bool, element: Sequence[str]
-) -> list[str]:
-    """The entry point: rows one after the other, and along each a thread for every eighth element.
+@dataclass(frozen=True)
+class Rows:
+    """Rows one after the other, and along each a thread for every eighth element."""
 
-    Args:
-        before: lines that stand once, before any element.
-        light: the body is a few operations, so that it may be spelled out for several elements.
-    """
-    index, last = variant.index, variant.rank - 1
-    extent, x = f"{BLOCK}.extent{last}", f"d{last}"
-    row = [f"{index} fz_x = fz_from;"]
-    if light:
-        several = [f"{index} {x} = fz_x + {index}(u * {LANES} + fz_lane);", *element]
-        row += [f"for (; fz_x + {UNROLLED * LANES} <= fz_to; fz_x += {UNROLLED * LANES})", "{"]
-        row += [
-            f"    [unroll] for (uint u = 0; u < {UNROLLED}; ++u)",
-            "    {",
-            *(f"        {line}" for line in several),
-            "    }",
-            "}",
+    variant: Variant
+    lane: str = THREAD_INDEX
+    threads: tuple[int, ...] = (LANES, 1, 1)
+
+    def fields(self, work: Work) -> list[Field]:
+        return [*extents(self.variant), *walk_fields(self.variant)]
+
+    def lines(self, work: Work) -> list[str]:
+        index, last, element = self.variant.index, self.variant.rank - 1, work.element(numbered=True)
+        extent = f"{BLOCK}.extent{last}"
+        return [
+            *work.before(),
+            f"uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;",
+            f"{index} fz_row = {index}(fz_at / {BLOCK}.segments) * {BLOCK}.rows;",
+            f"{index} fz_from = {index}(fz_at % {BLOCK}.segments) * {BLOCK}.segment;",
+            f"{index} fz_to = {extent} - fz_from < {BLOCK}.segment ? {extent} : fz_from + {BLOCK}.segment;",
+            f"{index} fz_rows = {index}({BLOCK}.count) / {extent};",
+            f"{index} fz_end = fz_rows - fz_row < {BLOCK}.rows ? fz_rows : fz_row + {BLOCK}.rows;",
+            *(self._narrow(element) if last else ()),
+            "for (; fz_row < fz_end; ++fz_row)",
+            *block([*decoded(self.variant, "fz_row", range(last)), *self._row(work.light, element)]),
         ]
-    one = [f"{index} {x} = fz_x + {index}(fz_lane);", *element]
-    row += [f"for (; fz_x + {index}(fz_lane) < fz_to; fz_x += {LANES})", *block(one)]
-    return [
-        f'#line 1 "{name}_kernel"',
-        '[shader("compute")]',
-        f"[numthreads({LANES}, 1, 1)]",
-        f"void {entry}(uint3 fz_group : SV_GroupID, uint fz_lane : SV_GroupIndex{parameters})",
-        "{",
-        *before,
-        f"    uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;",
-        f"    {index} fz_row = {index}(fz_at / {BLOCK}.segments) * {BLOCK}.rows;",
-        f"    {index} fz_from = {index}(fz_at % {BLOCK}.segments) * {BLOCK}.segment;",
-        f"    {index} fz_to = {extent} - fz_from < {BLOCK}.segment ? {extent} : fz_from + {BLOCK}.segment;",
-        f"    {index} fz_rows = {index}({BLOCK}.count) / {extent};",
-        f"    {index} fz_end = fz_rows - fz_row < {BLOCK}.rows ? fz_rows : fz_row + {BLOCK}.rows;",
-        *(f"    {line}" for line in (narrow(variant, element) if last else ())),
-        "    for (; fz_row < fz_end; ++fz_row)",
-        *(f"    {line}" for line in block([*decoded(variant, "fz_row", range(last)), *row])),
-        "}",
-    ]
 
+    def _row(self, light: bool, element: Sequence[str]) -> list[str]:
+        """The elements of a row."""
+        index, x = self.variant.index, f"d{self.variant.rank - 1}"
+        row = [f"{index} fz_x = fz_from;"]
+        if light:
+            several = [f"{index} {x} = fz_x + {index}(u * {LANES} + fz_lane);", *element]
+            row.append(f"for (; fz_x + {UNROLLED * LANES} <= fz_to; fz_x += {UNROLLED * LANES})")
+            row += block([f"[unroll] for (uint u = 0; u < {UNROLLED}; ++u)", *block(several)])
+        one = [f"{index} {x} = fz_x + {index}(fz_lane);", *element]
+        return [*row, f"for (; fz_x + {index}(fz_lane) < fz_to; fz_x += {LANES})", *block(one)]
 
-def narrow(variant: Variant, element: Sequence[str]) -> list[str]:
-    """Rows shorter than there are lanes: these have elements of several, and divide to find their places."""
-    index, extent = variant.index, f"{BLOCK}.extent{variant.rank - 1}"
-    return [
-        f"if ({extent} < {LANES})",
-        *block(
-            [
-                f"{index} fz_last = fz_end * {extent};",
-                f"for ({index} fz_i = fz_row * {extent} + {index}(fz_lane); fz_i < fz_last; fz_i += {LANES})",
-                *block([*decoded(variant, "fz_i", range(variant.rank)), *element]),
-                "return;",
-            ]
-        ),
-    ]
+    def _narrow(self, element: Sequence[str]) -> list[str]:
+        """Rows shorter than there are lanes: these have elements of several, and divide to find their places."""
+        index, extent = self.variant.index, f"{BLOCK}.extent{self.variant.rank - 1}"
+        loop = f"for ({index} fz_i = fz_row * {extent} + {index}(fz_lane); fz_i < fz_last; fz_i += {LANES})"
+        one = [*decoded(self.variant, "fz_i", range(self.variant.rank)), *element]
+        return [f"if ({extent} < {LANES})", *block([f"{index} fz_last = fz_end * {extent};", loop, *block(one), "return;"])]

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from fusepy.backend.emit.coordinates import decoded
-from fusepy.backend.emit.operand import BLOCK, Variant
+from fusepy.backend.emit.operand import BLOCK, Field, Variant
+from fusepy.backend.emit.space import Work, decoded, extents
+from fusepy.backend.slang.stage import THREAD_ID
 
 SIDE = 16
 MAX_GROUPS = 65535  # along one axis, on every device
@@ -28,20 +30,26 @@ def squares_of(grid: Sequence[int]) -> list[int] | None:
     return groups if max(groups) <= MAX_GROUPS else None
 
 
-def square_kernel(entry: str, block: str, name: str, variant: Variant, element: Sequence[str]) -> list[str]:
-    """The entry point: coordinates from group and thread, then one element."""
-    index, rank = variant.index, variant.rank
-    x, y = rank - 1, rank - 2
-    lines = [
-        f'#line 1 "{name}_kernel"',
-        '[shader("compute")]',
-        f"[numthreads({SIDE}, {SIDE}, 1)]",
-        f"void {entry}(uint3 fz_group : SV_GroupID, uint3 fz_lane : SV_GroupThreadID{block})",
-        "{",
-        f"    {index} d{y} = {index}(fz_group.y * {SIDE} + fz_lane.y);",
-        f"    {index} d{x} = {index}(fz_group.x * {SIDE} + fz_lane.x);",
-        f"    if (d{y} >= {BLOCK}.extent{y} || d{x} >= {BLOCK}.extent{x})",
-        "        return;",
-    ]
-    lines += [f"    {line}" for line in decoded(variant, f"{index}(fz_group.z)", range(y))]
-    return [*lines, *(f"    {line}" for line in element), "}"]
+@dataclass(frozen=True)
+class Squares:
+    """Coordinates from group and thread, then one element."""
+
+    variant: Variant
+    lane: str = THREAD_ID
+    threads: tuple[int, ...] = (SIDE, SIDE, 1)
+
+    def fields(self, work: Work) -> list[Field]:
+        return extents(self.variant)
+
+    def lines(self, work: Work) -> list[str]:
+        index, rank = self.variant.index, self.variant.rank
+        x, y = rank - 1, rank - 2
+        return [
+            f"{index} d{y} = {index}(fz_group.y * {SIDE} + fz_lane.y);",
+            f"{index} d{x} = {index}(fz_group.x * {SIDE} + fz_lane.x);",
+            f"if (d{y} >= {BLOCK}.extent{y} || d{x} >= {BLOCK}.extent{x})",
+            "    return;",
+            *decoded(self.variant, f"{index}(fz_group.z)", range(y)),
+            *work.before(),
+            *work.element(numbered=True),
+        ]

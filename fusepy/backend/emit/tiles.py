@@ -7,9 +7,12 @@ dispatched like those of any other kernel, so grids of any size and rank work; r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from fusepy.backend.emit.operand import BLOCK, Variant
+from fusepy.backend.emit.operand import BLOCK, Field, Variant
+from fusepy.backend.emit.space import Work, extents
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
+from fusepy.backend.slang.stage import THREAD_ID
 
 
 def tile_extents(tile: Sequence[int], rank: int) -> list[int]:
@@ -35,32 +38,37 @@ def covered(tile: Sequence[int], grid: Sequence[int], per_group: int) -> int:
     return groups * per_group
 
 
-def tiled_kernel(entry: str, block: str, name: str, variant: Variant, element: Sequence[str]) -> list[str]:
-    """The entry point: coordinates from group and thread, a bounds check, then one element."""
-    index, rank, tile = variant.index, variant.rank, variant.tile
-    group = "uint64_t" if variant.wide else "uint"
-    sizes = ", ".join(map(str, (*tile, 1, 1)[:3]))
-    lines = [
-        f'#line 1 "{name}_kernel"',
-        '[shader("compute")]',
-        f"[numthreads({sizes})]",
-        f"void {entry}(uint3 fz_group : SV_GroupID, uint3 fz_lane : SV_GroupThreadID{block})",
-        "{",
-        f"    {group} fz_tile = {group}(fz_group.y) * {GROUPS_PER_ROW} + fz_group.x;",
-    ]
-    for d, size in reversed(list(enumerate(tile_extents(tile, rank)))):
-        axis = rank - 1 - d
-        lane = f" + {index}(fz_lane.{'xyz'[axis]})" if axis < len(tile) else ""
-        count = f"{group}({BLOCK}.extent{d} + {size - 1}) / {size}" if size > 1 else f"{group}({BLOCK}.extent{d})"
-        if d:
-            lines.append(f"    {group} fz_tiles{d} = {count};")
-            lines.append(f"    {index} d{d} = {index}(fz_tile % fz_tiles{d}) * {size}{lane};")
-            lines.append(f"    fz_tile /= fz_tiles{d};")
-        else:  # groups past the end of the grid, in the last row of a folded dispatch, end up beyond the first extent
-            lines.append(f"    {index} d0 = {index}(fz_tile) * {size}{lane};")
-    beyond = [f"d{d} >= {BLOCK}.extent{d}" for d in range(rank)]
-    beyond += [f"fz_lane.{'xyz'[axis]} != 0" for axis in range(rank, len(tile))]
-    lines += [f"    if ({' || '.join(beyond)})", "        return;"] if beyond else []
-    strides = ["".join(f" * {BLOCK}.extent{e}" for e in range(d + 1, rank)) for d in range(rank)]
-    linear = " + ".join(f"d{d}{step}" for d, step in enumerate(strides))
-    return [*lines, f"    {index} i = {linear or 0};", *element, "}"]
+@dataclass(frozen=True)
+class Tiles:
+    """Coordinates from group and thread, a bounds check, then one element."""
+
+    variant: Variant
+    lane: str = THREAD_ID
+
+    @property
+    def threads(self) -> tuple[int, ...]:
+        return (*self.variant.tile, 1, 1)[:3]
+
+    def fields(self, work: Work) -> list[Field]:
+        return extents(self.variant)
+
+    def lines(self, work: Work) -> list[str]:
+        index, rank, tile = self.variant.index, self.variant.rank, self.variant.tile
+        group = "uint64_t" if self.variant.wide else "uint"
+        lines = [f"{group} fz_tile = {group}(fz_group.y) * {GROUPS_PER_ROW} + fz_group.x;"]
+        for d, size in reversed(list(enumerate(tile_extents(tile, rank)))):
+            axis = rank - 1 - d
+            lane = f" + {index}(fz_lane.{'xyz'[axis]})" if axis < len(tile) else ""
+            count = f"{group}({BLOCK}.extent{d} + {size - 1}) / {size}" if size > 1 else f"{group}({BLOCK}.extent{d})"
+            if d:
+                lines.append(f"{group} fz_tiles{d} = {count};")
+                lines.append(f"{index} d{d} = {index}(fz_tile % fz_tiles{d}) * {size}{lane};")
+                lines.append(f"fz_tile /= fz_tiles{d};")
+            else:  # groups past the end of the grid, in the last row of a folded dispatch, end up beyond the first extent
+                lines.append(f"{index} d0 = {index}(fz_tile) * {size}{lane};")
+        beyond = [f"d{d} >= {BLOCK}.extent{d}" for d in range(rank)]
+        beyond += [f"fz_lane.{'xyz'[axis]} != 0" for axis in range(rank, len(tile))]
+        lines += [f"if ({' || '.join(beyond)})", "    return;"] if beyond else []
+        strides = ["".join(f" * {BLOCK}.extent{e}" for e in range(d + 1, rank)) for d in range(rank)]
+        linear = " + ".join(f"d{d}{step}" for d, step in enumerate(strides))
+        return [*lines, f"{index} i = {linear or 0};", *work.before(), *work.element()]

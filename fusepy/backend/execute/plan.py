@@ -15,7 +15,7 @@ from typing import Any
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import Field, Operand, Variant, reach
-from fusepy.backend.emit.region import region_operands
+from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.rows import SLACK, walk_for
 from fusepy.backend.emit.squares import squares_of
 from fusepy.backend.emit.tiles import covered
@@ -311,7 +311,7 @@ class Plan:
             wide = wide or recipe.count + SLACK >= LINEAR_LIMIT
         elif self._textured:
             groups = squares_of(recipe.grid)
-        return Variant(False, self.rank, wide, self.tile, groups is not None), groups
+        return Variant(False, self.rank, wide, self.tile, "" if groups is None else "rows"), groups
 
     def _recipe(self, args: Sequence[Any]) -> Recipe:
         key = tuple(

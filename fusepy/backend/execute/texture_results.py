@@ -10,7 +10,7 @@ import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.sinks import sink_type
+from fusepy.backend.emit.stores import texture_type
 from fusepy.backend.marshals.registry import texture_kind
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.marshals.texture_cuda import check_stored, check_texture
@@ -19,7 +19,7 @@ from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Value
-from fusepy.ir.ops.region import IntoTexture
+from fusepy.ir.ops.region import StoredInto
 from fusepy.ir.types import Type
 
 _PLAIN = {1: spy.TextureType.texture_1d, 2: spy.TextureType.texture_2d, 3: spy.TextureType.texture_3d}
@@ -72,7 +72,7 @@ class Target:
                 if "Cube" in kind.container
                 else "choose another type",
             )
-        return Target(sink_type(kind.container, kind.texel, result.type, what), kind, shared)
+        return Target(texture_type(kind.container, kind.texel, result.type, what), kind, shared)
 
     @staticmethod
     def made_for(result: Value, inputs: Sequence[Value], args: Sequence[Any], what: str) -> Target:
@@ -112,9 +112,9 @@ class Target:
         return Bound(create(device.raw, self.kind.type, self.kind.format, shape), shape)
 
 
-def textures_for(targets: Mapping[int, Target], positions: Sequence[int]) -> dict[int, IntoTexture]:
+def textures_for(targets: Mapping[int, Target], positions: Sequence[int]) -> dict[int, StoredInto]:
     """What a region's results are stored into, given what argument each of its operands is."""
     return {
-        j: IntoTexture(t.type, tuple(i for i, p in enumerate(positions) if t.shared is not None and p == t.shared))
+        j: StoredInto(t.type, tuple(i for i, p in enumerate(positions) if t.shared is not None and p == t.shared))
         for j, t in targets.items()
     }

@@ -16,7 +16,8 @@ from fusepy.backend.cache.files import unsealed
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import BLOCK, Field
-from fusepy.backend.emit.region import EMITTER_VERSION, KernelSource
+from fusepy.backend.emit.region import EMITTER_VERSION
+from fusepy.backend.emit.text import KernelSource
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 from fusepy.backend.kernels.globals import Bindings, Bound, bound_globals, check_set, reads_of_calls
 from fusepy.backend.kernels.resources import Resources

@@ -31,7 +31,7 @@ class Resources:
     """The named resources of a kernel's root object.
 
     Args:
-        fields: one per resource; ``role`` is ``"resource"`` for an argument, ``"into"`` for a result.
+        fields: one per resource; ``role`` is ``"resource"`` for an argument, ``"texels"`` for a result.
         kernel: the function's name, for messages.
         labels: what the user calls the operands, for messages.
     """
@@ -127,7 +127,7 @@ class Resources:
                 hint=f"create it with usage=TextureUsage.{needed.name} | …",
             )
         format = kind_of(value).format
-        if field.role != "into":
+        if field.role != "texels":
             check_written(format, field.type, device, f"{self._kernel}: {self._what(field)}")
         can = spy.FormatSupport.shader_uav_store if writes else spy.FormatSupport.shader_load
         if not device.raw.get_format_support(format) & can:
@@ -157,7 +157,7 @@ class Resources:
         for i, (a, first) in enumerate(textures):
             for b, second in textures[i + 1 :]:
                 writers = a.type.startswith("RW") + b.type.startswith("RW")
-                fine = writers == 0 or (writers == 2 and "into" not in (a.role, b.role)) or _own_texels(a, b)
+                fine = writers == 0 or (writers == 2 and "texels" not in (a.role, b.role)) or _own_texels(a, b)
                 if not fine and overlap(first, second):
                     raise ShapeError(
                         f"{self._kernel}: {self._what(a)} and {self._what(b)} are one texture, which is written to",
@@ -167,7 +167,7 @@ class Resources:
 
     def _what(self, field: Field) -> str:
         """The argument behind a slot, for messages."""
-        return "the result" if field.role == "into" else f"argument {self._labels[field.source]!r}"
+        return "the result" if field.role == "texels" else f"argument {self._labels[field.source]!r}"
 
     def _misfit(self, field: Field, saw: Any, expected: str, hint: str) -> ShapeError:
         what = f"{self._kernel}: {self._what(field)}: a tensor cannot be passed as {field.type}"
@@ -176,7 +176,7 @@ class Resources:
 
 def _own_texels(a: Field, b: Field) -> bool:
     """Whether one is a result, and the other its own texels, which CUDA reads through a binding of their own."""
-    return b.role == "into" and a.name.endswith(f"_{OWN}{b.source}")
+    return b.role == "texels" and a.name.endswith(f"_{OWN}{b.source}")
 
 
 def _names(usage: spy.TextureUsage | spy.BufferUsage) -> str:

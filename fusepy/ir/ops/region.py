@@ -9,16 +9,16 @@ from fusepy.errors import VerifyError
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import Type
+from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Array, TypedAttr
 
 
 @dataclass(frozen=True)
-class IntoTexture:
-    """A texture that takes a result.
+class StoredInto:
+    """What takes a result, where that is not plain memory: `backend.emit.stores.STORES` knows the types.
 
     Attributes:
-        type: how it is bound, e.g. ``RWTexture2D<float4>``.
+        type: for a texture how it is bound, e.g. ``RWTexture2D<float4>``.
         shared: the operands that are this texture, and so are read through the same binding.
     """
 
@@ -31,7 +31,7 @@ class ResultSpec:
     """One result of a region: the grid dimensions that its axes run along, in order, and where it goes: memory by default."""
 
     dims: tuple[int, ...]
-    into: IntoTexture | None = None
+    into: StoredInto | None = None
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,18 @@ class RegionSpec(TypedAttr):
         return any(f.scans for f in self.folds)
 
     @property
-    def textures(self) -> dict[int, IntoTexture]:
+    def textures(self) -> dict[int, StoredInto]:
         """The results that go into textures."""
-        return {j: result.into for j, result in enumerate(self.results) if result.into is not None}
+        into = ((j, result.into) for j, result in enumerate(self.results))
+        return {j: found for j, found in into if found is not None and found.type.kind is Kind.RESOURCE}
 
     def near_of(self, i: int) -> tuple[int, ...] | None:
         """The operands whose extents generator `i` has; None for those of the whole grid."""
         return dict(self.near).get(i)
 
-    def storing(self, textures: Mapping[int, IntoTexture]) -> RegionSpec:
-        """This, with some results stored into textures."""
-        results = (replace(r, into=textures.get(j, r.into)) for j, r in enumerate(self.results))
+    def storing(self, into: Mapping[int, StoredInto]) -> RegionSpec:
+        """This, with some results stored into something else than plain memory."""
+        results = (replace(r, into=into.get(j, r.into)) for j, r in enumerate(self.results))
         return replace(self, results=tuple(results))
 
     def _wrong(self) -> str | None:

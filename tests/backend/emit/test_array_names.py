@@ -10,6 +10,7 @@ import pytest
 from fusepy.backend.device.target import Target
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.region import emit
+from fusepy.backend.emit.text import Emission
 from fusepy.backend.kernels.kernel import _layout  # pyright: ignore[reportPrivateUsage]
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.ir.parse import parse_graph
@@ -53,7 +54,7 @@ def test_text(name: str) -> None:
     text, variant, kind = CASES[name]
     graph = parse_graph(text)
     verify(graph, "fused")
-    source = emit(graph.nodes[0], variant, Target(kind), ACCESSES, {"m": ["m_0123"]}, 4)
+    source = emit(graph.nodes[0], variant, Emission(Target(kind), ACCESSES, {"m": ["m_0123"]}), 4)
     path = GOLDEN / f"{name}.slang"
     if os.environ.get("FUSEPY_UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)

@@ -14,11 +14,13 @@ import pytest
 
 from fusepy.backend.device.target import Target
 from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.options import NO_OPTIONS, Options
-from fusepy.backend.emit.region import KernelSource, emit, region_operands
+from fusepy.backend.emit.region import emit
+from fusepy.backend.emit.text import Emission, KernelSource
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
-from fusepy.ir.ops.region import IntoTexture, spec_of, with_spec
+from fusepy.ir.ops.region import StoredInto, spec_of, with_spec
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Kind, Type
 from fusepy.passes.pipeline import run_pipeline
@@ -198,7 +200,7 @@ class Case(NamedTuple):
     target: str
     variant: Variant
     options: Options = NO_OPTIONS
-    into: dict[int, IntoTexture] = {}
+    into: dict[int, StoredInto] = {}
 
 
 CASES = {
@@ -234,13 +236,13 @@ CASES = {
     "operators": Case(OPERATORS, "software", Variant(True, 1)),
     "textures_strided": Case(TEXTURES, "vulkan", Variant(False, 2)),
     "textures_rows": Case(
-        TEXTURES, "vulkan", Variant(False, 2, rows=True), into={1: IntoTexture(Type.parse("RWTexture2D<float4>"))}
+        TEXTURES, "vulkan", Variant(False, 2, space="rows"), into={1: StoredInto(Type.parse("RWTexture2D<float4>"))}
     ),
     "textures_shared": Case(
-        TEXTURES, "software", Variant(False, 2, rows=True), into={0: IntoTexture(Type.parse("RWTexture2D<float4>"), (0,))}
+        TEXTURES, "software", Variant(False, 2, space="rows"), into={0: StoredInto(Type.parse("RWTexture2D<float4>"), (0,))}
     ),
-    "textures_cuda": Case(TEXTURES, "cuda", Variant(False, 2, rows=True)),
-    "cube_rows": Case(CUBE, "software", Variant(False, 4, rows=True)),
+    "textures_cuda": Case(TEXTURES, "cuda", Variant(False, 2, space="rows")),
+    "cube_rows": Case(CUBE, "software", Variant(False, 4, space="rows")),
     "buffers_linear": Case(BUFFERS, "vulkan", Variant(True, 1)),
     "marked_strided": Case(MARKED, "vulkan", Variant(False, 2)),
     "loops": Case(LOOPS, "vulkan", Variant(True, 1)),
@@ -257,7 +259,7 @@ def emitted(case: Case) -> KernelSource:
     ]
     widest = max((Element.of(t, ORACLE).nbytes for t in types), default=4)
     imports = {alias: [f"{alias}_{key}"] for alias, key in graph.modules}
-    return emit(region, case.variant, Target(case.target), ACCESSES, imports, widest, options=case.options)
+    return emit(region, case.variant, Emission(Target(case.target), ACCESSES, imports, options=case.options), widest)
 
 
 @pytest.mark.req("N1", "V11")

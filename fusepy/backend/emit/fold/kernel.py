@@ -8,87 +8,80 @@ the same call gives the same bits every time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 
-from fusepy.backend.device.target import Target
+from fusepy.backend.emit.fold.elements import FoldElements
+from fusepy.backend.emit.fold.operands import accumulators_of, calls_of, epilogue_operands
 from fusepy.backend.emit.fold.scans import ScanLoops
 from fusepy.backend.emit.fold.variant import FoldVariant
-from fusepy.backend.emit.operand import BLOCK, Access
-from fusepy.backend.emit.options import NO_OPTIONS, Options
-from fusepy.backend.emit.region import KernelSource
-from fusepy.backend.emit.tuning import GROUPS_PER_ROW
+from fusepy.backend.emit.operand import BLOCK
+from fusepy.backend.emit.operands import region_operands
+from fusepy.backend.emit.text import Emission, KernelSource, KernelText
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape
+from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.control import block
 
 
-def emit_fold(
-    region: Node,
-    variant: FoldVariant,
-    target: Target,
-    accesses: Mapping[str, Access],
-    imports: Mapping[str, Sequence[str]],
-    taken: Collection[str] = (),
-    options: Options = NO_OPTIONS,
-    plain: bool = False,
-) -> KernelSource:
-    """The kernel of one stage of `region`; see `emit.emit` for the arguments."""
-    return FoldKernel(region, variant, target, accesses, imports, taken, options, plain).build()
+def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSource:
+    """The kernel of one stage of `region`."""
+    accumulators = accumulators_of(region)
+    operands = region_operands(region, given.target.kind == "cuda", given.plain)
+    then = epilogue_operands(region, operands, given.target.kind == "cuda", given.plain)
+    text = KernelText(region, variant, given, operands, then, calls_of(region, accumulators))
+    elements = FoldElements(text, variant, accumulators)
+    loops = ScanLoops(elements) if variant.scans or variant.shape.ordered else FoldLoops(elements)
+    before = text.before() if variant.of_elements else []
+    lines = [*before, f"uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;", *loops.lines()]
+    shape = Shape(variant.shape.threads, 1, False)
+    return text.source(elements.functions(), lines, elements.chunks.threads, THREAD_INDEX, elements.fields(), shape)
 
 
-class FoldKernel(ScanLoops):
-    """The kernel of one stage."""
+class FoldLoops:
+    """The loops of folds, over what is done with one element and one result."""
 
-    def kernel(self, entry: str) -> list[str]:
-        shape = self.variant.shape
-        head = [
-            f'#line 1 "{self.name}_kernel"',
-            '[shader("compute")]',
-            f"[numthreads({shape.threads}, 1, 1)]",
-            f"void {entry}(uint3 fz_group : SV_GroupID, uint fz_lane : SV_GroupIndex{self.block()})",
-            "{",
-            *(self.whole_arrays() if self.element_wise else ()),
-            f"    uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;",
-        ]
-        if self.variant.scans or shape.ordered:
-            body = self.tiles() if shape.ordered else self.scan()
-        else:
-            body = self.by_group() if shape.group else self.by_thread()
-        return [*head, *(f"    {line}" for line in body), "}"]
+    def __init__(self, elements: FoldElements):
+        self.elements, self.variant, self.shape = elements, elements.variant, elements.variant.shape
+        self.chunks, self.shared, self.index = elements.chunks, elements.shared, elements.chunks.index
+
+    def lines(self) -> list[str]:
+        """The body of the entry point."""
+        return self.by_group() if self.shape.group else self.by_thread()
 
     def by_group(self) -> list[str]:
         """The threads of a group stride along one chunk, or some along each of several, and merge what they have in a tree."""
-        shape = self.variant.shape
+        shape = self.shape
         first, lane, apart = str(shape.threads // 2), "fz_lane", "n"
         if shape.shared:
             first, lane, apart = "fz_lanes / 2", "fz_in", "n" if shape.inner else "n * fz_beside"
-        lines = [*self.grouped(), *(self.folded_rows() if shape.rows else self.folded(lane))]
+        lines = [*self.chunks.grouped(), *(self.folded_rows() if shape.rows else self.folded(lane))]
         lines += [
-            *self.told("fz_acc"),
+            *self.shared.publish("fz_acc"),
             "GroupMemoryBarrierWithGroupSync();",
             f"for (uint n = {first}; n > 0; n >>= 1)",
             "{",
             f"    if ({lane} < n)",
             "    {",
             "        FzAcc other;",
-            *(f"        {line}" for line in self.heard(f"fz_lane + {apart}", "other")),
+            *(f"        {line}" for line in self.shared.read(f"fz_lane + {apart}", "other")),
             f"        fz_merge(fz_acc, other, {BLOCK}.zero);",
-            *(f"        {line}" for line in self.told("fz_acc")),
+            *(f"        {line}" for line in self.shared.publish("fz_acc")),
             "    }",
             "    GroupMemoryBarrierWithGroupSync();",
             "}",
             f"if ({lane} != 0{f' || fz_out >= {BLOCK}.outputs' if shape.shared else ''})",
             "    return;",
         ]
-        return [*lines, *self.finish("fz_acc", "fz_out")]
+        return [*lines, *self.elements.finish("fz_acc", "fz_out")]
 
     def by_thread(self) -> list[str]:
         """Each thread has chunks of its own, of several results side by side."""
-        acc = "fz_acc[w]" if self.variant.shape.columns > 1 else "fz_acc"
-        return [*self.placed(), *self.folded(), *self.columns(self.finish(acc, self.result), stores=True)]
+        acc = "fz_acc[w]" if self.shape.columns > 1 else "fz_acc"
+        return [*self.chunks.placed(), *self.folded(), *self.columns(self.elements.finish(acc, self.result), stores=True)]
 
     def folded(self, lane: str = "") -> list[str]:
         """A chunk into ``fz_acc``, run by run. Of the elements the threads of a group take turns, each that of its `lane`."""
-        index, shape = self.variant.index, self.variant.shape
+        index, shape = self.index, self.shape
         at = "[w]" if shape.columns > 1 else ""
         first = f"fz_e + {index}({lane})" if lane else "fz_e"
         lines = self.made("FzAcc", "fz_acc", "fz_none")
@@ -98,12 +91,14 @@ class FoldKernel(ScanLoops):
         else:
             threads = shape.threads if lane else 1
             step, ahead, length = str(threads), str(shape.unroll * threads), str(shape.run * threads)
-        stores = self.element_wise and any(j < self.plain for j in self.stored())
-        run = self.made(self.run, "run", self.start)
-        together = self.taken_at(first, self.result, f"run{at}", f"u * {'fz_lanes' if shape.shared else step}" if lane else "u")
-        together = self.columns([f"{self.unroll} for (uint u = 0; u < {shape.unroll}; ++u)", *together], stores)
-        single = self.columns(self.taken_at(first, self.result, f"run{at}"), stores, last=True)
-        gather = self.each(self.gather.format(f"fz_acc{at}", f"run{at}"))
+        stores = self.variant.of_elements and bool(self.elements.stored_of_each())
+        run = self.made(self.elements.run, "run", self.elements.start)
+        together = self.elements.taken_at(
+            first, self.result, f"run{at}", f"u * {'fz_lanes' if shape.shared else step}" if lane else "u"
+        )
+        together = self.columns([f"{self.elements.unroll} for (uint u = 0; u < {shape.unroll}; ++u)", *together], stores)
+        single = self.columns(self.elements.taken_at(first, self.result, f"run{at}"), stores, last=True)
+        gather = self.each(self.elements.gather.format(f"fz_acc{at}", f"run{at}"))
         if shape.columns > 1:
             rest = [f"{index} fz_rest = {BLOCK}.elements - (fz_e * {BLOCK}.outputs + fz_out);", *single]
             loop = ["for (; fz_e < fz_last; ++fz_e)", *block(rest)]
@@ -119,7 +114,7 @@ class FoldKernel(ScanLoops):
 
     def full_runs(self, run: Sequence[str], together: Sequence[str], gather: Sequence[str]) -> list[str]:
         """The full runs of rows that have an element for every result. A row that is several may end early."""
-        index, shape, whole = self.variant.index, self.variant.shape, f"{BLOCK}.full_rows"
+        index, shape, whole = self.index, self.shape, f"{BLOCK}.full_rows"
         length = f"(fz_left < {shape.run} ? fz_left / {shape.unroll} * {shape.unroll} : {shape.run})"
         some = ["do", *block([*together, f"fz_e += {shape.unroll};"]), "while (fz_e < fz_stop);"]
         return [
@@ -130,12 +125,12 @@ class FoldKernel(ScanLoops):
 
     def folded_rows(self) -> list[str]:
         """A chunk of whole rows into ``fz_acc``. What only depends on the row is the same for all threads, and computed once."""
-        index, extent = self.variant.index, f"{BLOCK}.extent{self.variant.rank - 1}"
+        index, extent = self.index, f"{BLOCK}.extent{self.variant.rank - 1}"
         return [
             "FzAcc fz_acc = fz_none();",
             f"{index} fz_end = fz_last / {extent};",
             f"for ({index} fz_row = fz_e / {extent}; fz_row < fz_end; ++fz_row)",
-            *block([*self.decoded(self.over[:-1], "fz_row"), *self.folded_row(extent)]),
+            *block([*self.chunks.decoded(self.chunks.over[:-1], "fz_row"), *self.folded_row(extent)]),
         ]
 
     def folded_row(self, extent: str) -> list[str]:
@@ -143,13 +138,13 @@ class FoldKernel(ScanLoops):
 
         Full runs ask for the next at their end: lavapipe goes through the body of a loop once more to find that no lane is left.
         """
-        index, shape = self.variant.index, self.variant.shape
+        index, shape = self.index, self.shape
         step, length = shape.threads, shape.run * shape.threads
-        start, gather = f"{self.run} run = {self.start}();", self.gather.format("fz_acc", "run")
-        some = self.taken_at(f"fz_e + {index}(u * {step} + fz_lane)", "fz_out", "run")
-        some = [f"{self.unroll} for (uint u = 0; u < {shape.unroll}; ++u)", *some, f"fz_e += {shape.unroll * step};"]
+        start, gather = f"{self.elements.run} run = {self.elements.start}();", self.elements.gather.format("fz_acc", "run")
+        some = self.elements.taken_at(f"fz_e + {index}(u * {step} + fz_lane)", "fz_out", "run")
+        some = [f"{self.elements.unroll} for (uint u = 0; u < {shape.unroll}; ++u)", *some, f"fz_e += {shape.unroll * step};"]
         full = [f"{index} fz_stop = fz_e + {length};", start, "do", *block(some), "while (fz_e < fz_stop);", gather]
-        one = self.taken_at(f"fz_e + {index}(fz_lane)", "fz_out", "run")
+        one = self.elements.taken_at(f"fz_e + {index}(fz_lane)", "fz_out", "run")
         return [
             "fz_e = 0;",
             f"if ({length} <= {extent})",
@@ -162,7 +157,7 @@ class FoldKernel(ScanLoops):
 
     def made(self, type: str, name: str, start: str) -> list[str]:
         """A variable for each result that a thread works on."""
-        columns = self.variant.shape.columns
+        columns = self.shape.columns
         if columns == 1:
             return [f"{type} {name} = {start}();"]
         return [f"{type} {name}[{columns}];", *self.each(f"{name}[w] = {start}();")]
@@ -170,23 +165,23 @@ class FoldKernel(ScanLoops):
     @property
     def result(self) -> str:
         """The result that a thread works on, or the one in column ``w``."""
-        shape, index = self.variant.shape, self.variant.index
+        shape, index = self.shape, self.index
         return f"(fz_out + {index}(w * {shape.threads}))" if shape.columns > 1 else "fz_out"
 
     def each(self, line: str) -> list[str]:
         """A line for each result that a thread works on, ``w``."""
-        columns = self.variant.shape.columns
-        return [line] if columns == 1 else [f"{self.unroll} for (uint w = 0; w < {columns}; ++w)", f"    {line}"]
+        columns = self.shape.columns
+        return [line] if columns == 1 else [f"{self.elements.unroll} for (uint w = 0; w < {columns}; ++w)", f"    {line}"]
 
     def columns(self, lines: Sequence[str], stores: bool, last: bool = False) -> list[str]:
         """Lines for each result that a thread works on, ``w``; where they store, only for those of this group.
 
         In the `last` of several rows that count as one there may be elements for some results only.
         """
-        columns = self.variant.shape.columns
+        columns = self.shape.columns
         if columns == 1:
             return list(lines)
         asked = [f"uint{self.result} >= fz_first"] if stores else []
-        asked += [f"{self.variant.index}(w * {self.variant.shape.threads}) < fz_rest"] if last else []
+        asked += [f"{self.index}(w * {self.shape.threads}) < fz_rest"] if last else []
         own = [f"    if ({' && '.join(asked)})"] if asked else []
-        return [f"{self.unroll} for (uint w = 0; w < {columns}; ++w)", *own, *(f"    {line}" for line in block(lines))]
+        return [f"{self.elements.unroll} for (uint w = 0; w < {columns}; ++w)", *own, *(f"    {line}" for line in block(lines))]

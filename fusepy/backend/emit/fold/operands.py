@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.accumulators import Accumulator, Member
 from fusepy.backend.emit.operand import Operand
-from fusepy.backend.emit.region import identifiers
+from fusepy.backend.emit.operands import identifiers
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
@@ -44,10 +44,16 @@ def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False
     return found
 
 
-def join_graph(a: Accumulator) -> tuple[str, Graph]:
+def join_graph(a: Accumulator) -> Graph:
     """The call that combines two elements, as a graph of its own."""
     x, y = Value(a.have, name="a"), Value(a.have, name="b")
     result = Value(a.have)
     attrs = {"module": a.fold.module, "function": a.fold.function}
     node = Node(OPS["slang.call"], [x, y], [ArgMap(())] * 2, [result], attrs)
-    return f"fz_join_{a.j}", Graph(f"join_{a.j}", [x, y], [node], [result])
+    return Graph(f"join_{a.j}", [x, y], [node], [result])
+
+
+def calls_of(region: Node, accumulators: Sequence[Accumulator]) -> Graph:
+    """A graph of all nodes that the kernels of a region spell out."""
+    graphs = [*region.bodies, *(join_graph(a) for a in accumulators if a.fold.kind == "call")]
+    return Graph("all", [v for g in graphs for v in g.inputs], [n for g in graphs for n in g.nodes], ())

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from fusepy.backend.emit.fold.places import FoldPlaces
+from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.graph import declare
 from fusepy.ir.ops.control import block
 
 
-class ScanLoops(FoldPlaces):
-    """What `emit_reduce.FoldKernel` does for scans."""
+class ScanLoops:
+    """The loops of scans, over what is done with one element."""
+
+    def __init__(self, elements: FoldElements):
+        self.elements, self.variant, self.chunks, self.shared = elements, elements.variant, elements.chunks, elements.shared
+        self.of_elements, self.accumulators = elements.variant.of_elements, elements.accumulators
+
+    def lines(self) -> list[str]:
+        """The body of the entry point."""
+        return self.tiles() if self.variant.shape.ordered else self.scan()
 
     def scan(self) -> list[str]:
         """Each thread goes along one chunk, from what the chunks before it come to."""
-        found = self.computed_at("fz_e", "fz_out") if self.element_wise else self.partial_at("fz_e", "fz_out")
+        found = self.elements.computed_at("fz_e", "fz_out") if self.of_elements else self.elements.partial_at("fz_e", "fz_out")
         names = {a.j: f"r_{a.j}" for a in self.accumulators}
         body = [*found, *self.passed("fz_acc", names, "found")]
         loop = ["for (; fz_e < fz_last; ++fz_e)", *block(body)]
-        return [*self.placed(), *self.carried(), *loop, *self.total()]
+        return [*self.chunks.placed(), *self.carried(), *loop, *self.total()]
 
     def carried(self) -> list[str]:
         """What a chunk starts from, where there are several: what the chunks before it come to, if that is known yet."""
@@ -25,29 +33,30 @@ class ScanLoops(FoldPlaces):
             return ["FzAcc fz_acc = fz_none();"]
         asked = [f"{BLOCK}.chunks > 1"]
         asked += [f"fz_out < {BLOCK}.outputs"] if self.variant.shape.shared else []
-        asked += [] if self.element_wise else [f"{BLOCK}.totals == 0"]
-        at = f"{self.variant.index} fz_from = {self.place('fz_chunk', 'fz_out', 'chunks')};"
-        load = [at, *self.loaded_from("p", "fz_from", "before"), "fz_acc = before;"]
+        asked += [] if self.of_elements else [f"{BLOCK}.totals == 0"]
+        at = f"{self.chunks.index} fz_from = {self.chunks.place('fz_chunk', 'fz_out', 'chunks')};"
+        load = [at, *self.elements.after.load("fz_from", "before"), "fz_acc = before;"]
         return ["FzAcc fz_acc = fz_none();", f"if ({' && '.join(asked)})", *block(load)]
 
     def total(self) -> list[str]:
         """Leaves what a chunk of partials comes to, where that is all that is asked."""
-        if self.element_wise:
+        if self.of_elements:
             return []
-        return [f"if ({BLOCK}.totals != 0)", *block(self.kept_as_partial("fz_acc", "fz_out"))]
+        return [f"if ({BLOCK}.totals != 0)", *block(self.elements.kept_as_partial("fz_acc", "fz_out"))]
 
     def passed(self, acc: str, names: dict[int, str], found: str) -> list[str]:
         """Passes one element, and writes what there is up to it: numbers `names`, or an accumulator `found` in memory."""
-        if not self.element_wise:
-            stored = [f"if ({BLOCK}.totals == 0)", *block(self.stored_into("q", "at", acc))]
+        if not self.of_elements:
+            stored = [f"if ({BLOCK}.totals == 0)", *block(self.elements.before.store("at", acc))]
             return [*stored, *self.joined(acc, names, found)]
+        stores = self.elements.text.stores
         before = [f"{a.want} x_{a.j} = {a.result(acc)};" for a in self.accumulators if a.fold.exclusive]
         after = [f"{a.want} x_{a.j} = {a.result(acc)};" for a in self.accumulators if not a.fold.exclusive]
-        return [*before, *self.joined(acc, names, found), *after, *(self.store(a.j, f"x_{a.j}") for a in self.accumulators)]
+        return [*before, *self.joined(acc, names, found), *after, *(stores[a.j].write(f"x_{a.j}") for a in self.accumulators)]
 
     def joined(self, acc: str, names: dict[int, str], found: str) -> list[str]:
         """Takes one element, ``e``, into an accumulator."""
-        if not self.element_wise:
+        if not self.of_elements:
             return [f"fz_merge({acc}, {found}, {BLOCK}.zero);"]
         given = "".join(f"{names[a.j]}, " for a in self.accumulators)
         return ["FzRun one = fz_start();", f"fz_take(one, {given}int(e));", f"fz_gather({acc}, one, {BLOCK}.zero);"]
@@ -60,17 +69,17 @@ class ScanLoops(FoldPlaces):
         A thread combines its own elements, learns what those before it come to, and passes its own again from there. Where only
         the whole of a chunk is wanted, it need not.
         """
-        index, shape, scans = self.variant.index, self.variant.shape, self.variant.scans
+        index, shape, scans = self.chunks.index, self.variant.shape, self.variant.scans
         tile = [
             f"{index} fz_own = fz_e + {index}(fz_in * {shape.unroll});",
             *self.room(),
             "FzAcc fz_mine = fz_none();",
             *self.for_own([*self.filled(), *self.joined("fz_mine", self.names(), "kept[u]")]),
             *self.summed(),
-            *(self.from_before() if scans and self.element_wise else []),
-            *([f"if ({BLOCK}.totals == 0)", *block(self.from_before())] if scans and not self.element_wise else []),
+            *(self.from_before() if scans and self.of_elements else []),
+            *([f"if ({BLOCK}.totals == 0)", *block(self.from_before())] if scans and not self.of_elements else []),
             "FzAcc whole;",
-            *self.heard("fz_lane - fz_in + fz_lanes - 1", "whole"),
+            *self.shared.read("fz_lane - fz_in + fz_lanes - 1", "whole"),
             "GroupMemoryBarrierWithGroupSync();",
             f"fz_merge(fz_acc, whole, {BLOCK}.zero);",
             "fz_e += fz_tile;",
@@ -79,21 +88,21 @@ class ScanLoops(FoldPlaces):
         loop = [f"{index} fz_tile = {index}(fz_lanes * {shape.unroll});"]
         loop += [f"for ({index} fz_gone = 0; fz_gone < {BLOCK}.chunk; fz_gone += fz_tile)", *block(tile)]
         end: list[str] = []
-        if not scans or not self.element_wise:
+        if not scans or not self.of_elements:
             end = [f"if (fz_in != 0 || fz_out >= {BLOCK}.outputs)", "    return;"]
-            end += self.total() if scans else self.finish("fz_acc", "fz_out")
-        return [*self.grouped(), *self.carried(), *loop, *end]
+            end += self.total() if scans else self.elements.finish("fz_acc", "fz_out")
+        return [*self.chunks.grouped(), *self.carried(), *loop, *end]
 
     def for_own(self, lines: list[str]) -> list[str]:
         """Lines for each element of a tile that a thread has, ``u``."""
-        index, count = self.variant.index, self.variant.shape.unroll
-        head = f"{self.unroll} for (uint u = 0; u < {count}; ++u)"
+        index, count = self.chunks.index, self.variant.shape.unroll
+        head = f"{self.elements.unroll} for (uint u = 0; u < {count}; ++u)"
         return [head, f"    if (fz_own + {index}(u) < fz_last)", *(f"    {line}" for line in block(lines))]
 
     def room(self) -> list[str]:
         """The elements of a thread, which are computed or loaded once."""
         count = self.variant.shape.unroll
-        if not self.element_wise:
+        if not self.of_elements:
             return [f"FzAcc kept[{count}];"]
         return [f"{declare(a.have, f'kept_{a.j}[{count}]')};" for a in self.accumulators]
 
@@ -102,24 +111,24 @@ class ScanLoops(FoldPlaces):
 
     def filled(self) -> list[str]:
         """Loads or computes one element, and keeps it."""
-        if not self.element_wise:
-            return [*self.partial_at("fz_own", "fz_out", "u"), "kept[u] = found;"]
-        return [*self.computed_at("fz_own", "fz_out", "u"), *(f"kept_{a.j}[u] = r_{a.j};" for a in self.accumulators)]
+        if not self.of_elements:
+            return [*self.elements.partial_at("fz_own", "fz_out", "u"), "kept[u] = found;"]
+        return [*self.elements.computed_at("fz_own", "fz_out", "u"), *(f"kept_{a.j}[u] = r_{a.j};" for a in self.accumulators)]
 
     def summed(self) -> list[str]:
         """Leaves in the group's memory what the elements of each thread and of those before it come to."""
         return [
-            *self.told("fz_mine"),
+            *self.shared.publish("fz_mine"),
             "GroupMemoryBarrierWithGroupSync();",
             "for (uint n = 1; n < fz_lanes; n <<= 1)",
             *block(
                 [
                     "FzAcc before;",
                     "if (fz_in >= n)",
-                    *block(self.heard("fz_lane - n", "before")),
+                    *block(self.shared.read("fz_lane - n", "before")),
                     "GroupMemoryBarrierWithGroupSync();",
                     "if (fz_in >= n)",
-                    *block([f"fz_merge(before, fz_mine, {BLOCK}.zero);", "fz_mine = before;", *self.told("fz_mine")]),
+                    *block([f"fz_merge(before, fz_mine, {BLOCK}.zero);", "fz_mine = before;", *self.shared.publish("fz_mine")]),
                     "GroupMemoryBarrierWithGroupSync();",
                 ]
             ),
@@ -127,7 +136,11 @@ class ScanLoops(FoldPlaces):
 
     def from_before(self) -> list[str]:
         """Passes the elements of a thread from what all before them come to."""
-        before = ["FzAcc before;", *self.heard("fz_lane - 1", "before"), f"fz_merge(so_far, before, {BLOCK}.zero);"]
-        at = self.located_at("fz_own", "fz_out", "u") if self.element_wise else self.partial_place("fz_own", "fz_out", "u")
+        before = ["FzAcc before;", *self.shared.read("fz_lane - 1", "before"), f"fz_merge(so_far, before, {BLOCK}.zero);"]
+        at = (
+            self.chunks.located_at("fz_own", "fz_out", "u")
+            if self.of_elements
+            else self.elements.partial_place("fz_own", "fz_out", "u")
+        )
         again = self.for_own([*at, *self.passed("so_far", self.names(), "kept[u]")])
         return ["FzAcc so_far = fz_acc;", "if (fz_in > 0)", *block(before), *again]

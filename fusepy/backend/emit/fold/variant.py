@@ -52,6 +52,15 @@ class FoldVariant(Variant):
     writes: str = "results"
     scans: bool = False
 
+    @property
+    def of_elements(self) -> bool:
+        return self.reads == "elements"
+
+    @property
+    def finishes(self) -> bool:
+        """Whether it writes results, at least where there is one chunk."""
+        return self.writes in ("results", "either")
+
     def __str__(self) -> str:
         s = self.shape
         what = "scan" if self.scans else "fold"

@@ -21,6 +21,7 @@ from fusepy.backend.emit.fold.accumulators import Accumulator, accumulator_text
 from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.text import Emission
 from fusepy.backend.execute.fold_plan import ReducePlan, make_plan
 from fusepy.backend.kernels.kernel import build_kernel
 from fusepy.backend.marshals.registry import ACCESSES
@@ -123,7 +124,7 @@ CASES.append(("extremes", EXTREMES, variant(LINEAR, GROUP), "vulkan"))
 def test_golden(name: str, text: str, stage: FoldVariant, kind: str) -> None:
     graph = parse_graph(text)
     verify(graph, "fused", ORACLE)
-    source = emit_fold(graph.nodes[0], stage, Target(kind), ACCESSES, {"m": ["look"]})
+    source = emit_fold(graph.nodes[0], stage, Emission(Target(kind), ACCESSES, {"m": ["look"]}))
     shown = source.text + "".join(f"\n// module {n}\n{t}" for n, t in source.shims)
     path = GOLDEN / f"{name}.slang"
     if os.environ.get("FUSEPY_UPDATE_GOLDEN"):
@@ -174,7 +175,7 @@ def plan_of(region: Node, positions: list[int]) -> Any:
 
     def build(region: Node, stage: Variant) -> Any:
         assert isinstance(stage, FoldVariant)
-        return build_kernel(device, emit_fold(region, stage, device.target, ACCESSES, {}), [])
+        return build_kernel(device, emit_fold(region, stage, Emission(device.target, ACCESSES, {})), [])
 
     elements = [Element.of(v.type) for v in region.results]
     return make_plan(device, region, positions, elements, build, False, targets=["a result"] * len(elements))

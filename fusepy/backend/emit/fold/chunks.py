@@ -1,0 +1,152 @@
+"""The index space of kernels that fold: which thread has which results and chunks, and where an element lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.backend.emit.fold.variant import FoldVariant
+from fusepy.backend.emit.operand import BLOCK, Field
+from fusepy.backend.emit.space import decoded, extents, linear_index
+from fusepy.backend.emit.text import KernelText
+
+
+class FoldChunks:
+    """The elements of each result are numbered in the order of the dimensions that are folded, and cut into chunks.
+
+    What a thread knows of its place: its result ``fz_out``, its chunk ``fz_chunk``, and of that the elements from ``fz_e`` to
+    before ``fz_last``.
+
+    Attributes:
+        coordinates: whether a kernel knows where in the grid its elements are.
+    """
+
+    def __init__(self, variant: FoldVariant, text: KernelText):
+        self.variant, self.shape, self.index = variant, variant.shape, variant.index
+        self.over, self.kept, self.software = text.spec.over, text.kept, text.software
+        self.threads = (variant.shape.threads, 1, 1)
+        self.coordinates = not variant.linear or variant.shape.rows
+        self._counts = text.any_reach("index")
+
+    def fields(self) -> list[Field]:
+        """Its numbers in the parameter block."""
+        variant, shape, index = self.variant, self.shape, self.index
+        fields = [Field(index, role, role) for role in ("outputs", "reduced", "chunks", "chunk", "total")]
+        fields += [Field("uint", "lanes", "lanes")] if shape.shared else []
+        fields += [Field("uint", "totals", "totals")] if variant.scans and not variant.of_elements else []
+        fields += [Field(index, role, role) for role in ("rows", "full_rows", "elements")] if shape.columns > 1 else []
+        return [*fields, Field("uint", "zero", "zero"), *(extents(variant) if self.coordinates else ())]
+
+    # ---- the place of a thread ----------------------------------------------------------------------------------
+
+    def grouped(self) -> list[str]:
+        """Which result and chunk a thread of a group works on. Threads beyond the last result have no elements, but must wait."""
+        index, shape = self.index, self.shape
+        if not shape.shared:
+            return [
+                f"{index} fz_out = {index}(fz_at / uint({BLOCK}.chunks));",
+                f"{index} fz_chunk = {index}(fz_at % uint({BLOCK}.chunks));",
+                f"if (fz_out >= {BLOCK}.outputs)",
+                "    return;",
+                *self.decoded(self.kept, "fz_out"),
+                *self.bounds("fz_chunk"),
+            ]
+        lines = [f"uint fz_lanes = {BLOCK}.lanes;", f"uint fz_beside = {shape.threads} / fz_lanes;"]
+        if shape.inner:
+            lines += [
+                "uint fz_in = fz_lane % fz_lanes;",
+                "uint fz_number = fz_at * fz_beside + fz_lane / fz_lanes;",
+                f"{index} fz_out = {index}(fz_number / uint({BLOCK}.chunks));",
+                f"{index} fz_chunk = {index}(fz_number % uint({BLOCK}.chunks));",
+            ]
+        else:
+            lines += [
+                "uint fz_in = fz_lane / fz_beside;",
+                f"uint fz_across = (uint({BLOCK}.outputs) + fz_beside - 1) / fz_beside;",
+                f"{index} fz_chunk = {index}(fz_at / fz_across);",
+                f"{index} fz_out = {index}((fz_at % fz_across) * fz_beside + fz_lane % fz_beside);",
+                f"if (fz_chunk >= {BLOCK}.chunks)",
+                "    return;",
+            ]
+        lines += [*self.decoded(self.kept, "fz_out"), *self.bounds("fz_chunk")]
+        return [*lines, f"if (fz_out >= {BLOCK}.outputs)", "    fz_last = fz_e;"]
+
+    def placed(self) -> list[str]:
+        """Which result and which chunk a thread has; neighbours in a group are neighbours in memory."""
+        index, shape = self.index, self.shape
+        if shape.columns > 1:
+            across = shape.threads * shape.columns
+            lines = [
+                f"uint fz_across = (uint({BLOCK}.outputs) + {across - 1}) / {across};",
+                f"{index} fz_chunk = {index}(fz_at / fz_across);",
+                *self.first_result(across),
+                f"if (fz_chunk >= {BLOCK}.chunks)",
+                "    return;",
+            ]
+        else:
+            near, far, count = ("fz_chunk", "fz_out", "chunks") if shape.inner else ("fz_out", "fz_chunk", "outputs")
+            lines = [
+                f"uint fz_number = fz_at * {shape.threads} + fz_lane;",
+                f"{index} {near} = {index}(fz_number % uint({BLOCK}.{count}));",
+                f"{index} {far} = {index}(fz_number / uint({BLOCK}.{count}));",
+                f"if ({far} >= {BLOCK}.{'outputs' if shape.inner else 'chunks'})",
+                "    return;",
+            ]
+        return [*lines, *self.decoded(self.kept, "fz_out"), *self.bounds("fz_chunk")]
+
+    def first_result(self, across: int) -> list[str]:
+        """The first result that a thread has, in a group for results from ``fz_first``.
+
+        A last group that would reach past the end starts earlier instead, so that no thread has to ask at each element.
+        """
+        index = self.index
+        return [
+            f"uint fz_first = (fz_at % fz_across) * {across};",
+            f"{index} fz_out = {index}(min(fz_first, uint({BLOCK}.outputs) - {across}) + fz_lane);",
+        ]
+
+    def bounds(self, chunk: str) -> list[str]:
+        """The elements of a chunk."""
+        index = self.index
+        return [
+            f"{index} fz_e = {chunk} * {BLOCK}.chunk;",
+            f"{index} fz_last = {BLOCK}.reduced - fz_e < {BLOCK}.chunk ? {BLOCK}.reduced : fz_e + {BLOCK}.chunk;",
+        ]
+
+    # ---- the place of an element --------------------------------------------------------------------------------
+
+    def located_at(self, e: str, out: str, ahead: str = "") -> list[str]:
+        """Which element one is, and where it lies."""
+        index, last = self.index, self.variant.rank - 1
+        if self.shape.rows:  # `e` is a place in the row
+            lines = [f"{index} d{last} = {e};", f"{index} e = fz_row * {BLOCK}.extent{last} + d{last};"]
+        else:
+            lines = [self.numbered(e, ahead), *([] if self.variant.linear else self.decoded(self.over, "e"))]
+        if self.variant.linear:
+            lines.append(self.indexed(e, out, ahead))
+        elif self._counts:
+            lines.append(linear_index(self.variant))
+        return lines
+
+    def numbered(self, e: str, ahead: str) -> str:
+        """Which element of its result one is."""
+        index = self.index
+        return f"{index} e = {e} + {index}({ahead});" if ahead else f"{index} e = {e};"
+
+    def indexed(self, e: str, out: str, ahead: str) -> str:
+        """Where an element lies. On a CPU what Slang knows of it is added last, in 64 bits: the load takes it as an offset."""
+        shape = self.shape
+        base, known = self.place(e, out, "reduced"), ahead
+        if not shape.inner:
+            base, known = self.place("e", "fz_out", "reduced"), f"w * {shape.threads}" if shape.columns > 1 else ""
+        if not self.software or not known or self._counts:
+            return f"{self.index} i = {self.place('e', out, 'reduced')};"
+        return f"int64_t i = int64_t({base}) + int64_t({known});"
+
+    def place(self, e: str, out: str, count: str) -> str:
+        """Where element `e` of a result lies among those of all."""
+        return f"{out} * {BLOCK}.{count} + {e}" if self.shape.inner else f"{e} * {BLOCK}.outputs + {out}"
+
+    def decoded(self, dims: Sequence[int], number: str) -> list[str]:
+        """Coordinates from a number in C order, where they are needed."""
+        needed = self.coordinates and (self.variant.of_elements or self.variant.finishes)
+        return decoded(self.variant, number, dims) if needed else []

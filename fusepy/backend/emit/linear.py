@@ -1,0 +1,69 @@
+"""The index space of most kernels: threads count elements in C order, and compute coordinates from that where they need them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fusepy.backend.emit.operand import BLOCK, Field, Variant
+from fusepy.backend.emit.space import Work, decoded, extents
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape
+from fusepy.backend.slang.stage import THREAD_INDEX
+from fusepy.ir.ops.control import block
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Elements by their number: those of a thread lie a group apart, so that neighbouring threads have neighbours."""
+
+    variant: Variant
+    shape: Shape
+    kind: str
+    lane: str = THREAD_INDEX
+
+    @property
+    def threads(self) -> tuple[int, ...]:
+        return (self.shape.threads, 1, 1)
+
+    @property
+    def _index(self) -> str:
+        return "uint64_t" if self.variant.wide else "uint"
+
+    def fields(self, work: Work) -> list[Field]:
+        return extents(self.variant) if not self.variant.linear or work.placed else []
+
+    def lines(self, work: Work) -> list[str]:
+        index, steps = self._index, self.shape.per_thread
+        group = f"{index}(fz_group.y * {GROUPS_PER_ROW} + fz_group.x)"
+        lines = [*work.before(), f"{index} first = {group} * {self.shape.per_group} + fz_lane;"]
+        element = [*self._coordinates(work), *work.element()]
+        if steps == 1:
+            return [*lines, f"{index} i = first;", f"if (i >= {BLOCK}.count)", "    return;", *element]
+        if self.shape.batched and not work.arrays:
+            return [*lines, *self._batched(work)]
+        # lavapipe masks what a loop changes: spelled out it is 1.25x as fast
+        unroll = "[ForceUnroll]" if steps <= 4 else "[unroll]" if self.kind == "software" and work.light else "[loop]"
+        one = [f"{index} i = first + k * {self.shape.threads};", f"if (i >= {BLOCK}.count)", "    return;", *element]
+        return [*lines, unroll, f"for (uint k = 0; k < {steps}; ++k)", *block(one)]
+
+    def _coordinates(self, work: Work) -> list[str]:
+        if self.variant.linear and not work.placed:
+            return []
+        return decoded(self.variant, f"{self.variant.index}(i)", range(self.variant.rank))
+
+    def _batched(self, work: Work) -> list[str]:
+        """All loads of a thread before its first store, so that they are in flight together: raw pointers may alias."""
+        index, steps = self._index, self.shape.per_thread
+        at, last = f"first + k * {self.shape.threads}", f"{BLOCK}.count - 1"
+        loop = f"[ForceUnroll] for (uint k = 0; k < {steps}; ++k)"
+        # past the end the last element is loaded again: user code never sees a value that is not in the data
+        load = [f"{index} i = {work.nearest(at, last)};", *self._coordinates(work)]
+        load += [f"{name}[k] = {value};" for _, name, value in work.loads]
+        store = [f"{index} i = {at};", f"if (i < {BLOCK}.count)", *block(work.store(lambda name: f"{name}[k]"))]
+        return [
+            *(f"{declared}[{steps}];" for declared, _, _ in work.loads),
+            *(f"{declared}[{steps}];" for declared in work.outputs),
+            *(loop, *block(load)),
+            # and it is not called again for it: it may write through a pointer
+            *(loop, f"    if ({at} < {BLOCK}.count)", f"        {work.call(lambda name: f'{name}[k]')}"),
+            *(loop, *block(store)),
+        ]

@@ -1,0 +1,49 @@
+"""The operands of a region as kernels see them, and their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.backend.emit.operand import Operand
+from fusepy.backend.emit.stores import texel_of
+from fusepy.ir.graph import Node
+from fusepy.ir.ops.region import spec_of
+from fusepy.ir.resources import channels
+from fusepy.ir.types import Kind, Type
+
+
+def region_operands(region: Node, cuda: bool = False, plain: bool = False) -> list[Operand]:
+    """The operands of a region as kernels see them; `plain` ones are numbered, whatever the user calls them."""
+    assert region.body is not None
+    names = identifiers([f"x{i}" if plain else v.name or f"x{i}" for i, v in enumerate(region.body.inputs)])
+    spec = spec_of(region)
+    found: list[Operand] = []
+    for i, (value, map, inner) in enumerate(zip(region.operands, region.maps, region.body.inputs)):
+        label, dims = inner.name or f"x{i}", map.dims or ()
+        shared = next((j for j, into in spec.textures.items() if i in into.shared), None)
+        count = 0 if shared is None else channels(texel_of(spec.textures[shared]))
+        said = (label, region.body.name, shared, count)
+        container = value.container if value.name is not None else _lying(inner.type)
+        said = (*said, value.name is None, spec.near_of(i))
+        found.append(Operand(i, names[i], container, value.type, inner.type, dims, value.rank, cuda, *said))
+    return found
+
+
+def _lying(type: Type) -> str:
+    """How what another region has stored arrives."""
+    return type.head if type.kind is Kind.RESOURCE and type.head.startswith("Texture") else "Tensor"
+
+
+def identifiers(labels: Sequence[str]) -> list[str]:
+    """An identifier for each label, each its own: ``ray.x`` becomes ``ray_x``, or ``ray_x_2`` beside another ``ray_x``."""
+    taken = {label for label in labels if "." not in label}
+    names: list[str] = []
+    for label in labels:
+        name = plain = label.replace(".", "_")
+        count = 1
+        while "." in label and name in taken:
+            count += 1
+            name = f"{plain}_{count}"
+        taken.add(name)
+        names.append(name)
+    return names

@@ -1,0 +1,93 @@
+"""Index spaces: which thread of a kernel works on which elements of the grid, and what it does with one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from fusepy.backend.emit.operand import BLOCK, Field, Variant
+from fusepy.backend.emit.text import KernelText
+from fusepy.backend.emit.tuning import is_light
+from fusepy.ir.graph import declare
+from fusepy.ir.types import Kind
+
+
+class Work:
+    """What a kernel does with one element, as lines of Slang that an index space puts into its loops.
+
+    These lines read the element's coordinates ``d0, d1, …``, or in linear variants its number in C order, ``i``.
+
+    Attributes:
+        light: the body is a few operations, so that it may be spelled out for several elements.
+        placed: an element needs its coordinates in a linear variant as well.
+        loads: declaration, name and value of each local that is loaded; `outputs` are declarations of those that are computed.
+        arrays: whether a local is an array already, and cannot be declared as an array of them C style.
+    """
+
+    def __init__(self, text: KernelText):
+        self._text = text
+        self.light = is_light(text.region)
+        self.placed = any(s.placed for s in text.stores) or text.any_reach("computed")
+        self.loads = [(declare(o.want, f"a_{o.name}"), f"a_{o.name}", text.load(o)) for o in text.loaded]
+        self.outputs = [declare(v.type, f"r_{j}") for j, v in enumerate(text.body.outputs)]
+        types = (*(o.want for o in text.operands), *(v.type for v in text.body.outputs))
+        self.arrays = any(t.kind is Kind.ARRAY for t in types)
+        self.before, self.call = text.before, text.call
+
+    def element(self, numbered: bool = False) -> list[str]:
+        """Load, compute and store one element; `numbered` where what is computed from its number has to make that first."""
+        number = numbered and self._text.any_reach("index")
+        return [*[linear_index(self._text.variant)] * number, *self._text.element(range(len(self._text.stores)))]
+
+    def store(self, spell: Callable[[str], str]) -> list[str]:
+        """The statements that store all results, with the names of locals spelled in a way."""
+        return [store.write(spell(f"r_{j}")) for j, store in enumerate(self._text.stores)]
+
+    def nearest(self, at: str, last: str) -> str:
+        """The smaller of two numbers."""
+        return f"{at} < {last} ? {at} : {last}" if "min" in self._text.given.taken else f"min({at}, {last})"
+
+
+class IndexSpace(Protocol):
+    """A way for threads to cover the grid.
+
+    Attributes:
+        threads: of a group, along x, y and z.
+        lane: how a thread reads its place in the group, see `backend.slang.stage`.
+    """
+
+    @property
+    def threads(self) -> tuple[int, ...]: ...
+
+    @property
+    def lane(self) -> str: ...
+
+    def fields(self, work: Work) -> list[Field]:
+        """What it needs in the parameter block, beside the number of elements."""
+        ...
+
+    def lines(self, work: Work) -> list[str]:
+        """The body of the entry point."""
+        ...
+
+
+def extents(variant: Variant) -> list[Field]:
+    """The extents of the grid."""
+    return [Field(variant.index, f"extent{d}", "extent", d) for d in range(variant.rank)]
+
+
+def decoded(variant: Variant, number: str, dims: Sequence[int]) -> list[str]:
+    """The coordinates along `dims`, slowest first, of a number that counts along these in C order."""
+    index, rest, lines = variant.index, number, list[str]()
+    for d in reversed(dims[1:]):
+        lines += [f"{index} d{d} = {rest} % {BLOCK}.extent{d};", f"{index} rest{d} = {rest} / {BLOCK}.extent{d};"]
+        rest = f"rest{d}"
+    return [*lines, f"{index} d{dims[0]} = {rest};"] if dims else lines
+
+
+def linear_index(variant: Variant) -> str:
+    """The place of an element in its grid in C order, for what is computed from that."""
+    place = "d0"
+    for d in range(1, variant.rank):
+        place = f"({place} * {BLOCK}.extent{d} + d{d})"
+    return f"{variant.index} i = {place};"

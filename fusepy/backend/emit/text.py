@@ -1,0 +1,201 @@
+"""The text of a kernel: what all kernels of a region are put together from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fusepy.backend.device.target import Target
+from fusepy.backend.emit.array_names import ArrayNames
+from fusepy.backend.emit.math64 import with_own_modules
+from fusepy.backend.emit.matrices import is_narrow
+from fusepy.backend.emit.operand import BLOCK, Access, Field, Operand, Variant, reach
+from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.emit.shims import called_names, make_shims
+from fusepy.backend.emit.statements import Statements
+from fusepy.backend.emit.stores import Output, Store, declare_resource, store_of
+from fusepy.backend.emit.tuning import Shape
+from fusepy.backend.slang.stage import COMPUTE
+from fusepy.ir.graph import Graph, Node, Value, declare
+from fusepy.ir.ops.control import block
+from fusepy.ir.ops.region import result_types, spec_of
+from fusepy.ir.printer import value_type
+from fusepy.ir.types import Kind
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A generated kernel: its text, entry point, parameter block, thread shape, and the shim modules that it imports.
+
+    `conformances` are linked in; `name` is what the user calls the function, `resources` what is bound by name, `labels` what the
+    operands are called, `calls` the user's functions and structs that it names.
+    """
+
+    text: str
+    entry_point: str
+    fields: tuple[Field, ...]
+    shape: Shape
+    shims: tuple[tuple[str, str], ...] = ()
+    conformances: tuple[tuple[str, str, int], ...] = ()
+    name: str = ""
+    resources: tuple[Field, ...] = ()
+    labels: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Emission:
+    """What a kernel is emitted for.
+
+    Attributes:
+        accesses: the kinds of containers.
+        imports: the names to import for each module, by the aliases of the graph.
+        taken: names of functions in the imported modules, which hide Slang's own.
+        options: thread groups and link-time constants that the user asks for.
+        plain: leaves away the user's names and lines, so that regions that do the same have one text.
+    """
+
+    target: Target
+    accesses: Mapping[str, Access]
+    imports: Mapping[str, Sequence[str]]
+    taken: Collection[str] = ()
+    options: Options = NO_OPTIONS
+    plain: bool = False
+
+
+class KernelText:
+    """The parts of a kernel's text that do not ask how its threads are arranged.
+
+    Args:
+        operands: what the body loads; `then` is what an epilogue loads.
+        calls: a graph of all nodes that the kernel spells out.
+
+    Attributes:
+        loaded: operands that are loaded for each element; `whole` ones are the same for all threads and steps.
+        stores: how each result of the region is written.
+    """
+
+    def __init__(
+        self, region: Node, variant: Variant, given: Emission, operands: list[Operand], then: list[Operand], calls: Graph
+    ):
+        assert region.body is not None
+        self.region, self.body, self.spec = region, region.body, spec_of(region)
+        self.variant, self.given, self.operands, self.then = variant, given, operands, then
+        self.cuda = given.target.kind == "cuda"
+        self.software = given.target.kind == "software"
+        self.types = result_types(region)
+        self.shims = make_shims(calls, given.imports, given.taken)
+        self.whole = [o for o in operands if o.want.kind is Kind.WHOLE]
+        self.loaded = [o for o in operands if o.want.kind not in (Kind.WHOLE, Kind.RESOURCE)]
+        whole = [o.want for o in (*operands, *then) if o.want.kind is Kind.WHOLE]
+        self.arrays = ArrayNames(whole, self.shims, given.imports)
+        self.name = "fz" if given.plain else "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
+        self.plain = len(self.body.outputs) - len(self.spec.folds)  # results that are stored element by element
+        self.kept = tuple(d for d in range(variant.rank) if d not in self.spec.over)
+        self.stores: list[Store] = []
+        for j, (type, result) in enumerate(zip(self.types, self.spec.results)):
+            along = tuple(range(variant.rank)) if j < self.plain or self.spec.scans else self.kept
+            self.stores.append(store_of(Output(j, type, result, along, variant, self.cuda)))
+
+    def any_reach(self, kind: str) -> bool:
+        """Whether the body reaches an operand in a way; see `backend.emit.operand.reach`."""
+        return any(reach(self.given.accesses[o.container], o) == kind for o in self.operands)
+
+    # ---- parameters ---------------------------------------------------------------------------------------------
+
+    def listed(self, operands: Iterable[Operand]) -> list[Field]:
+        """What operands need in the parameter block, and what is bound for them by name (role ``"resource"``)."""
+        return [f for o in operands for f in self.given.accesses[o.container].fields(o, self.variant)]
+
+    def stored(self, results: Iterable[int]) -> list[Field]:
+        """Where results lie."""
+        return [f for j in results for f in self.stores[j].fields()]
+
+    def strides(self, results: Iterable[int]) -> list[Field]:
+        """How results lie, where that matters."""
+        return [f for j in results for f in self.stores[j].strides()]
+
+    # ---- one element --------------------------------------------------------------------------------------------
+
+    def load(self, operand: Operand) -> str:
+        return self.given.accesses[operand.container].load(operand, self.variant)
+
+    def before(self) -> list[str]:
+        """Arrays that user code sees whole, which are made once."""
+        return [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.whole]
+
+    def call(self, spell: Callable[[str], str]) -> str:
+        """The call of the user's program, with the names of its locals spelled in a way."""
+        names = [f"a_{o.name}" if o.want.kind is Kind.WHOLE else spell(f"a_{o.name}") for o in self.operands]
+        names = [o.resource if o.is_resource else name for o, name in zip(self.operands, names)]
+        names += [spell(f"r_{j}") for j in range(len(self.body.outputs))]
+        return f"fz_call_{self.name}({', '.join(names)});"
+
+    def element(self, stored: Iterable[int]) -> list[str]:
+        """Load and compute one element, and store these results of it."""
+        lines = [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.loaded]
+        lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(self.body.outputs)]
+        lines.append(self.call(str))
+        return lines + [self.stores[j].write(f"r_{j}") for j in stored]
+
+    # ---- the whole ----------------------------------------------------------------------------------------------
+
+    def trampoline(self) -> list[str]:
+        """The user's program on single elements."""
+        return self.program(f"fz_call_{self.name}", self.body, [f"a_{o.name}" for o in self.operands])
+
+    def program(self, name: str, body: Graph, inputs: Sequence[str]) -> list[str]:
+        """A function that computes the outputs of a graph of single elements."""
+        names: dict[Value, str] = dict(zip(body.inputs, inputs))
+        params = [declare(v.type, names[v]) for v in body.inputs]
+        params += [f"out {declare(v.type, f'r_{j}')}" for j, v in enumerate(body.outputs)]
+        write = Statements(names, self.shims, self.given.plain)
+        lines = write.nodes(body)
+        lines += [f"r_{j} = {names[v]};" for j, v in enumerate(body.outputs)]
+        values = [*body.inputs, *(v for n in body.nodes for v in n.results)]
+        inlined = "[ForceInline] " * any(is_narrow(v.type) for v in values)
+        return [f"{inlined}void {name}({', '.join(params)})", *block(lines)]
+
+    def source(
+        self,
+        functions: Sequence[str],
+        lines: Sequence[str],
+        threads: Sequence[int],
+        lane: str,
+        fields: Sequence[Field],
+        shape: Shape,
+    ) -> KernelSource:
+        """The kernel: what it imports, its parameters `fields`, its `functions`, and the entry point with these `lines`."""
+        target, imports = self.given.target, self.given.imports
+        bound = tuple(f for role in ("resource", "texels") for f in fields if f.role == role)
+        inside = tuple(f for f in fields if not f.is_bound)
+        entry = f"{self.name}_kernel"  # never "main": on CUDA that name is rewritten and not found again
+        parameters = [f"FzArguments {BLOCK}", *(declare_resource(f, self.cuda) for f in bound)]
+        apart = "".join(f", uniform {text}" for text in parameters) if target.entry_point_block else ""
+        program = [
+            *functions,
+            "",
+            f'#line 1 "{entry}"',
+            *COMPUTE.attributes(threads),
+            COMPUTE.head(entry, lane, apart),
+            *block(lines),
+        ]
+        sources = with_own_modules(program, self.shims.sources)
+        wanted = imports if self.shims.imported is None else self.shims.imported
+        imported = [name for alias, names in imports.items() if alias in wanted for name in names]
+        text = [] if self.given.plain else [f"// {self._signature()}, {self.variant}"]
+        text += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *sources))]
+        text += self.given.options.exports()
+        text += ["", "struct FzArguments", "{", *(f"    {f.declared} {f.name};" for f in inside), "};"]
+        if not target.entry_point_block:
+            text += [f"uniform FzArguments {BLOCK};", *(f"{declare_resource(f)};" for f in bound)]
+        preludes = dict.fromkeys(self.given.accesses[o.container].prelude for o in self.operands if not o.is_resource)
+        text += [line for prelude in preludes if prelude for line in ("", prelude.rstrip())]
+        spelled = self.arrays.spell("\n".join([*text, "", *program]) + "\n")
+        labels = tuple(o.label for o in (*self.operands, *self.then))
+        shims, linked, calls = tuple(sources.items()), self.given.options.conformances, called_names(self.region)
+        return KernelSource(spelled, entry, inside, shape, shims, linked, self.body.name, bound, labels, calls)
+
+    def _signature(self) -> str:
+        given = ", ".join(f"{i.name}: {value_type(v)}" for i, v in zip(self.body.inputs, self.region.operands))
+        return f"{' '.join(self.body.name.split())}({given}) -> {', '.join(map(str, self.types)) or 'void'}"

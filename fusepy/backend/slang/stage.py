@@ -1,0 +1,36 @@
+"""The stage of a kernel: how its entry point is marked, which places its threads read, its pipeline, and the pass that runs it.
+
+Compute is the one stage there is. Another one is a class with the methods of this one; docs/extending.md says who asks them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import slangpy as spy
+
+THREAD_INDEX = "uint fz_lane : SV_GroupIndex"  # the number of a thread in its group
+THREAD_ID = "uint3 fz_lane : SV_GroupThreadID"  # its place in the group
+
+
+class _Compute:
+    """Compute shaders."""
+
+    def attributes(self, threads: Sequence[int]) -> list[str]:
+        """The attributes of an entry point in groups of so many threads along x, y and z."""
+        return ['[shader("compute")]', f"[numthreads({', '.join(map(str, threads))})]"]
+
+    def head(self, name: str, lane: str, parameters: str = "") -> str:
+        """The declaration of an entry point. It reads the place of its group, ``fz_group``, and of the thread in it: `lane`."""
+        return f"void {name}(uint3 fz_group : SV_GroupID, {lane}{parameters})"
+
+    def pipeline(self, device: spy.Device, program: spy.ShaderProgram) -> spy.ComputePipeline:
+        """The pipeline of a linked program."""
+        return device.create_compute_pipeline(program)
+
+    def begin(self, encoder: spy.CommandEncoder) -> spy.ComputePassEncoder:
+        """A pass that kernels are recorded into."""
+        return encoder.begin_compute_pass()
+
+
+COMPUTE = _Compute()
