@@ -104,20 +104,10 @@ class MaskedMarshal:
 
     returns = "numpy"
 
-    def key(self, value: Any) -> Hashable:
+    def refuse(self, value: Any, *rest: Any, **named: Any) -> Any:
         raise mask_error(value)
 
-    def describe(self, value: Any) -> Description:
-        raise mask_error(value)
-
-    def place(self, value: Any, type: Type, device: Device) -> Tensor:
-        raise mask_error(value)
-
-    def array(self, value: Any) -> Array:
-        raise mask_error(value)
-
-    def memory(self, value: Any, device: Device, element: Element) -> Array:
-        raise mask_error(value)
+    key = describe = place = array = memory = refuse
 
 
 def check_narrower(array: Array, type: Type) -> None:

@@ -39,10 +39,9 @@ class Description:
 
 
 class Marshal(Protocol):
-    """The methods of one kind of Python value. Register an instance with `register` for each class that it serves.
+    """The methods that a kind of Python value needs. Register an instance with `register` for each class that it serves.
 
-    These are needed. What else a kind can do has a default, and is a method or attribute of the names in `ValueKind` and
-    `ResultKind`: `extents`, `memory`, `array`, `stream`, `hand_out`, `make`, `precedence`; see docs/marshals.md.
+    What else a kind can do has a default; the names are those in `ValueKind` and `ResultKind`, and in docs/marshals.md.
 
     Attributes:
         returns: what results become when this kind leads: ``"tensor"``, ``"numpy"``, ``"list"``, ``"scalar"``; or, for a kind

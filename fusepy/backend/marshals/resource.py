@@ -36,10 +36,24 @@ def check_device(value: Any, what: str, device: Device) -> None:
         )
 
 
-class SamplerMarshal:
-    """slangpy's ``Sampler``: a ``SamplerState``, or a ``SamplerComparisonState`` if it compares."""
+class _Resource:
+    """One object for all threads, passed as it is; `what` it is called."""
 
     returns = "scalar"
+    what = ""
+
+    def extents(self, value: Any) -> tuple[int, ...]:
+        return ()
+
+    def place(self, value: Any, type: Type, device: Device) -> Bound:
+        check_device(value, self.what, device)
+        return Bound(value, ())
+
+
+class SamplerMarshal(_Resource):
+    """slangpy's ``Sampler``: a ``SamplerState``, or a ``SamplerComparisonState`` if it compares."""
+
+    what = "sampler"
 
     def key(self, value: spy.Sampler) -> Hashable:
         return (OPAQUE, self._type(value))
@@ -47,22 +61,15 @@ class SamplerMarshal:
     def describe(self, value: spy.Sampler) -> Description:
         return Description(self._type(value), (), OPAQUE)
 
-    def extents(self, value: spy.Sampler) -> tuple[int, ...]:
-        return ()
-
-    def place(self, value: spy.Sampler, type: Type, device: Device) -> Bound:
-        check_device(value, "sampler", device)
-        return Bound(value, ())
-
     def _type(self, value: spy.Sampler) -> Type:
         compares = value.desc.reduction_op == spy.TextureReductionOp.comparison
         return _COMPARISON if compares else _SAMPLER
 
 
-class AccelerationStructureMarshal:
+class AccelerationStructureMarshal(_Resource):
     """slangpy's ``AccelerationStructure``."""
 
-    returns = "scalar"
+    what = "acceleration structure"
 
     def key(self, value: spy.AccelerationStructure) -> Hashable:
         return (OPAQUE, _ACCELERATION)
@@ -70,31 +77,18 @@ class AccelerationStructureMarshal:
     def describe(self, value: spy.AccelerationStructure) -> Description:
         return Description(_ACCELERATION, (), OPAQUE)
 
-    def extents(self, value: spy.AccelerationStructure) -> tuple[int, ...]:
-        return ()
 
-    def place(self, value: spy.AccelerationStructure, type: Type, device: Device) -> Bound:
-        check_device(value, "acceleration structure", device)
-        return Bound(value, ())
-
-
-class BufferMarshal:
+class BufferMarshal(_Resource):
     """slangpy's ``Buffer``: raw bytes, whatever the parameter says that they hold; or elements, see `fusepy.trace.buffers`."""
 
     returns = "tensor"
+    what = "buffer"
 
     def key(self, value: spy.Buffer) -> Hashable:
         return (BUFFER, value.struct_size)
 
     def describe(self, value: spy.Buffer) -> Description:
         return Description(BYTES, (), BUFFER)
-
-    def extents(self, value: spy.Buffer) -> tuple[int, ...]:
-        return ()
-
-    def place(self, value: spy.Buffer, type: Type, device: Device) -> Bound:
-        check_device(value, "buffer", device)
-        return Bound(value, ())
 
     def memory(self, value: spy.Buffer, device: Device, element: Element) -> Tensor:
         return adopt_buffer(value, element, device, writes=True)
@@ -137,7 +131,7 @@ def wrong_size(size: int, type: Type, stride: int, writes: bool = False) -> Unsu
     )
 
 
-class HandleMarshal:
+class HandleMarshal(_Resource):
     """slangpy's ``DescriptorHandle``: a bindless handle, for a ``DescriptorHandle<…>`` parameter."""
 
     returns = "tensor"
@@ -147,9 +141,6 @@ class HandleMarshal:
 
     def describe(self, value: spy.DescriptorHandle) -> Description:
         return Description(self._type(value), (), HANDLE)
-
-    def extents(self, value: spy.DescriptorHandle) -> tuple[int, ...]:
-        return ()
 
     def place(self, value: spy.DescriptorHandle, type: Type, device: Device) -> Bound:
         return Bound(value, ())
