@@ -12,6 +12,7 @@ import numpy as np
 from fusepy.arguments.mapping import Mapped, unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.device.block import Block
+from fusepy.backend.marshals.constant import Components
 from fusepy.backend.memory.pending import PENDING, RECORDER, waiting
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.calls import Call, Group, LazyTensor, Output, joined
@@ -167,7 +168,7 @@ def _kept(program: Program, position: int, value: Any) -> Any:
         place = program.places[position]
         assert place is not None
         placed = place(value)  # which says what is wrong with it
-        return placed if isinstance(placed, Tensor) else value.copy()
+        return value.copy() if isinstance(placed, Components) else placed
     if cls is list or cls is tuple:
         return _copied(value)
     return cast("Any", value) if isinstance(value, (bool, np.generic)) else None

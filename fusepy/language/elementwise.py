@@ -11,6 +11,7 @@ import numpy as np
 
 from fusepy.arguments.mapping import Mapped, unmapped
 from fusepy.backend.marshals.generators import Generator, Grid, Linspace
+from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.functions.fused import FusedFunction
@@ -104,7 +105,7 @@ def _tensor_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs:
     operates = method == "__call__" and not kwargs and UFUNCS.get(ufunc.__name__) in _OPERATORS
     if operates or current_trace() is not None or any(isinstance(i, GraphValue) for i in inputs):
         return _operate(ufunc_name(ufunc, method, kwargs), ufunc, *inputs)
-    if any(isinstance(o, Tensor) for o in kwargs.get("out", ())):
+    if device_of(kwargs.get("out", ())) is not None:
         raise ArgumentError(
             f"numpy.{ufunc.__name__}() cannot write to a tensor",
             place=user_line(),

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.arguments.mapping import Mapped
+from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.host_arrays import as_array
-from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
@@ -156,7 +156,9 @@ def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function
             hint="pass a function of a module, m.combine; there are fp.sum, fp.max and the like for common cases",
         )
     swapped = x is not MISSING and np.isscalar(x) and not np.isscalar(identity)
-    if swapped or isinstance(identity, (Tensor, Traced, Mapped)):  # as functools.reduce and jax.lax.reduce have it
+    if (
+        swapped or isinstance(identity, (Traced, Mapped)) or device_of([identity]) is not None
+    ):  # as functools.reduce and jax.lax.reduce have it
         raise ArgumentError(
             f"{name}(): the identity comes before the array",
             place=user_line(),
