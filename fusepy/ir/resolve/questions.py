@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from fusepy.errors import ResolveError
 from fusepy.ir.argmap import ArgMap
@@ -18,80 +19,92 @@ _OPERATOR = re.compile(r"(^|::)operator\W")
 MAX_QUESTIONS = 4096
 
 
-def bindings(
-    oracle: Oracle,
-    module: str,
-    function: str,
-    operands: Sequence[Value],
-    maps: Sequence[ArgMap],
-    declared: Sequence[Signature],
-    offers: Sequence[Sequence[Offer]],
-    whole: bool,
-    narrow: Narrowing = Narrowing.NONE,
-) -> Iterator[tuple[tuple[Offer, ...], Answer]]:
-    """Every combination of offers with an exact answer.
+@dataclass(frozen=True)
+class Question:
+    """A call of ``@module.function`` that is brought together with its operands.
 
-    Args:
+    Attributes:
         offers: for each operand what it can be presented as, as an element.
-        whole: whether what fits only where no element does is offered as well: whole arrays for generic parameters, which could
-            be anything, and what converts to an enum or an ``Optional``.
-        narrow: which arrays of NumPy's default dtypes are converted to what a parameter holds.
     """
-    asked = 0
-    generic = whole and any(p.type is None for s in declared for p in s.params)
-    libraries = oracle.array_libraries(module) if generic else ()
-    for signature in declared:
-        params = fill(signature, len(operands)) or ()
-        inputs = [p for p in params if p.direction != OUT]
-        values, plains = list(operands), list(offers)
-        if narrow:
-            values = [narrowed(v, p, narrow) if m.type is None else v for v, m, p in zip(operands, maps, inputs)]
-            if all(v is o for v, o in zip(values, operands)):
-                continue
-            plains = [
-                offers[i] if v is operands[i] else list(offers_of(v, maps[i], function, inputs[i].name, None, oracle))
-                for i, v in enumerate(values)
-            ]
-        pools: list[list[Offer]] = []
-        for value, map, param, plain in zip(values, maps, inputs, plains):
-            pool = [*plain]
-            wholes = list(fitting(array_offers(value, map, param, libraries), value, map))
-            if param.type is None and _OPERATOR.search(function):  # Slang has operators of pointers, and these are for elements
-                wholes = []
-            if not whole:  # which take in axes that an element would run along: one of two meanings that the call may have
-                wholes = [o for o in wholes if o.consumed and param.type is not None and map.type is None]
-            pool += wholes
-            if whole and param.type is not None and map.type is None:
-                pool += fitting(named_offers(value, param.type, oracle), value, map)
-            if whole and param.type is None and map.type is None:
-                pool += fitting(fixed_offers(value), value, map)
-            if param.type is not None:  # a question whose answer could not be exact is not worth asking
-                pool = [o for o in pool if exact(value, o, param, oracle)]
-            pools.append(pool)
-        for choice in itertools.product(*pools):
-            asked += 1
-            if asked > MAX_QUESTIONS:
-                raise ResolveError(f"{function}: too many ways to bind the arguments", hint="say the types with vcast")
-            offered = iter(zip(values, choice))
-            wanted = [p.type if p.direction == OUT else _asked(*next(offered), p) for p in params]
-            found: dict[Answer, bool] = {}  # and whether it takes what was offered as it is
-            for types in _with_generic_outs(wanted, choice):
-                answer = oracle.resolve(module, function, types)
-                if answer is None:
+
+    oracle: Oracle
+    module: str
+    function: str
+    operands: Sequence[Value]
+    maps: Sequence[ArgMap]
+    offers: Sequence[Sequence[Offer]]
+
+    def bindings(
+        self, declared: Sequence[Signature], whole: bool, narrow: Narrowing = Narrowing.NONE
+    ) -> Iterator[tuple[tuple[Offer, ...], Answer]]:
+        """Every combination of offers with an exact answer.
+
+        Args:
+            whole: whether what fits only where no element does is offered as well: whole arrays for generic parameters, which
+                could be anything, and what converts to an enum or an ``Optional``.
+            narrow: which arrays of NumPy's default dtypes are converted to what a parameter holds.
+        """
+        asked = 0
+        generic = whole and any(p.type is None for s in declared for p in s.params)
+        libraries = self.oracle.array_libraries(self.module) if generic else ()
+        for signature in declared:
+            params = fill(signature, len(self.operands)) or ()
+            inputs = [p for p in params if p.direction != OUT]
+            values = list(self.operands)
+            if narrow:
+                values = [narrowed(v, p, narrow) if m.type is None else v for v, m, p in zip(values, self.maps, inputs)]
+                if all(v is o for v, o in zip(values, self.operands)):
                     continue
-                given = [p for p in answer.params[: len(params)] if p.direction != OUT]
-                if len(given) == len(choice) and all(exact(v, o, p, oracle) for v, o, p in zip(values, choice, given)):
-                    found[Answer(answer.params[: len(params)], answer.result)] = all(
-                        o.type is p.type for o, p in zip(choice, given)
-                    )
-            best = [answer for answer, same in found.items() if same] or list(found)
-            if len(best) > 1:
-                raise ResolveError(
-                    f"{function}: the type of a generic out parameter cannot be inferred",
-                    saw=" or ".join(f"{p.type} {p.name}" for a in best for p in a.params if p.direction == OUT),
-                    hint="call a specialisation, e.g. find_function('f<float>')",
-                )
-            yield from ((choice, answer) for answer in best)
+            pools = [self._pool(i, value, param, whole, libraries) for i, (value, param) in enumerate(zip(values, inputs))]
+            for choice in itertools.product(*pools):
+                asked += 1
+                if asked > MAX_QUESTIONS:
+                    raise ResolveError(f"{self.function}: too many ways to bind the arguments", hint="say the types with vcast")
+                yield from ((choice, answer) for answer in self._answers(params, values, choice))
+
+    def _pool(self, i: int, value: Value, param: Param, whole: bool, libraries: Sequence[str]) -> list[Offer]:
+        """What operand `i`, as `value`, can be presented as to a parameter."""
+        map, pool = self.maps[i], list(self.offers[i])
+        if value is not self.operands[i]:
+            pool = list(offers_of(value, map, self.function, param.name, None, self.oracle))
+        wholes = list(fitting(array_offers(value, map, param, libraries), value, map))
+        if param.type is None and _OPERATOR.search(self.function):  # Slang has operators of pointers, and these are for elements
+            wholes = []
+        if not whole:  # which take in axes that an element would run along: one of two meanings that the call may have
+            wholes = [o for o in wholes if o.consumed and param.type is not None and map.type is None]
+        pool += wholes
+        if whole and map.type is None:
+            further = fixed_offers(value) if param.type is None else named_offers(value, param.type, self.oracle)
+            pool += fitting(further, value, map)
+        if param.type is None:
+            return pool
+        return [o for o in pool if exact(value, o, param, self.oracle)]  # other questions have no exact answer
+
+    def _answers(self, params: Sequence[Param], values: Sequence[Value], choice: Sequence[Offer]) -> list[Answer]:
+        """The answers that take these offers exactly: those without a conversion, if there are any.
+
+        Raises:
+            ResolveError: where there are several, for a generic `out` parameter.
+        """
+        offered = iter(zip(values, choice))
+        wanted = [p.type if p.direction == OUT else _asked(*next(offered), p) for p in params]
+        found: dict[Answer, bool] = {}  # and whether it takes what was offered as it is
+        for types in _with_generic_outs(wanted, choice):
+            answer = self.oracle.resolve(self.module, self.function, types)
+            if answer is None:
+                continue
+            answer = Answer(answer.params[: len(params)], answer.result)
+            taken = [p for p in answer.params if p.direction != OUT]
+            if len(taken) == len(choice) and all(exact(v, o, p, self.oracle) for v, o, p in zip(values, choice, taken)):
+                found[answer] = all(o.type is p.type for o, p in zip(choice, taken))
+        best = [answer for answer, same in found.items() if same] or list(found)
+        if len(best) > 1:
+            raise ResolveError(
+                f"{self.function}: the type of a generic out parameter cannot be inferred",
+                saw=" or ".join(f"{p.type} {p.name}" for a in best for p in a.params if p.direction == OUT),
+                hint="call a specialisation, e.g. find_function('f<float>')",
+            )
+        return best
 
 
 def _with_generic_outs(wanted: Sequence[Type | None], choice: Sequence[Offer]) -> Iterator[list[Type]]:

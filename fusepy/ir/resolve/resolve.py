@@ -16,7 +16,7 @@ from fusepy.ir.narrowing import Narrowing, is_default, narrowed
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, parts
 from fusepy.ir.resolve.answer import Resolution
 from fusepy.ir.resolve.offers import Offer, exact, fill, fitting, named_offers, offers_of, whole_offers
-from fusepy.ir.resolve.questions import bindings
+from fusepy.ir.resolve.questions import Question
 from fusepy.ir.resolve.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
 from fusepy.ir.types import VOID, Kind, Type, pair_of
 from fusepy.ir.value import Value
@@ -71,10 +71,11 @@ def _resolve(
         raise count_error(oracle.declared(module, function), function, len(operands), place)
     names = [p.name for p in fill(declared[0], len(operands)) or () if p.direction != OUT]
     offers = [list(offers_of(v, m, function, names[i], place, oracle)) for i, (v, m) in enumerate(zip(operands, maps))]
+    question = Question(oracle, module, function, operands, maps, offers)
     found: Found = {}
     ways = [Narrowing.NONE] if strict or not any(map(is_default, operands)) else list(Narrowing)
     for narrow, whole in itertools.product(ways, (False, True)):
-        for choice, answer in bindings(oracle, module, function, operands, maps, declared, offers, whole, narrow):
+        for choice, answer in question.bindings(declared, whole, narrow):
             found.setdefault((tuple((o.type, o.consumed) for o in choice), answer), (choice, answer))
         if found:
             found = _closest(_least(_of_extents(found, operands)))
