@@ -18,23 +18,21 @@ from tests.rules.tree import TEXTS, TREES, classes, only, parsed
 HOMES: dict[str, list[str]] = {
     r"""["'](out|fold|scan|into|near|exclusive|identity)_(\{|["'])""": [],  # a region has a `RegionSpec`
     r'\[shader\("compute"\)\]': [
-        "backend/emit/region.py",
+        "backend/slang/stage.py",
         "backend/device/selfcheck.py",
         "backend/device/strided_copy.py",
-        "backend/emit/fold/kernel.py",
-        "backend/emit/rows.py",
-        "backend/emit/squares.py",
-        "backend/emit/tiles.py",
         "backend/kernels/raw.py",
         "backend/slang/entry_points.py",
     ],
     r"\bcreate_compute_pipeline\b": [
-        "backend/slang/compiler.py",
+        "backend/slang/stage.py",
         "backend/device/selfcheck.py",
         "backend/device/strided_copy.py",
         "backend/slang/comparisons.py",
+        "backend/slang/compiler.py",
     ],
     r"\bbegin_compute_pass\b": [
+        "backend/slang/stage.py",
         "backend/device/queue.py",
         "backend/device/recorder.py",
         "backend/device/selfcheck.py",
@@ -47,7 +45,9 @@ backend/device/device.py
 backend/device/open.py
 backend/device/probe.py
 backend/device/target.py
+backend/emit/fold/kernel.py
 backend/emit/region.py
+backend/emit/text.py
 backend/emit/tuning.py
 backend/execute/fold_plan.py
 backend/execute/plan.py

@@ -21,14 +21,15 @@ Given
 Graph
 Layout
 Node
+Output
 Program
 Recording
 Row
 Shape
-Sink
 Struct
 Target
 Use
+Work
 Written
 _Parser
 """.split()  # noqa: SIM905
