@@ -15,7 +15,7 @@ from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor, computed
 from fusepy.errors import CompileError, FusepyError, ShapeError
-from fusepy.functions.tracer import Callee
+from fusepy.functions.parts import AnyFunction
 from fusepy.inspect.cache_miss import nearest
 from fusepy.inspect.lowered import Lowered
 from fusepy.ir.argmap import UNSAID
@@ -28,7 +28,7 @@ from fusepy.program.sized import SizedByResult
 from fusepy.trace.recording import Recording
 
 
-def run(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
+def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
     """The path of every call that runs now. Sizes are checked by the program, everything else is in the key."""
     if callee.config.structs:
         args, kwargs = callee.config.as_structs(callee.tracer.parameter_names(), args, kwargs)
@@ -72,13 +72,13 @@ def run(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any], result
         raise error.at(user_line()) from None
 
 
-def key_of(callee: Callee, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
+def key_of(callee: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
     """The key of a call without ``_result``."""
     key: Hashable = tuple([_key(callee, a, i) for i, a in enumerate(args)])
     return (key, tuple((k, _key(callee, v, 0, k)) for k, v in kwargs.items())) if kwargs else key
 
 
-def _key(callee: Callee, value: Any, position: int, name: str = "") -> Hashable:
+def _key(callee: AnyFunction, value: Any, position: int, name: str = "") -> Hashable:
     """The key of one argument; where it has none, the error says which argument that is."""
     try:
         return signature(value)
@@ -105,13 +105,13 @@ def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, A
     return into(plain, list(map(unmapped, flat(args))), maps), plain
 
 
-def compile_call(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program:
+def compile_call(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program:
     """The program of a call; `args` have the values of `kwargs` at their end."""
     recording = callee.tracer.record(args[: len(args) - len(kwargs)], kwargs, callee.config)
     return compile_recording(callee, recording, returns)
 
 
-def compile_recording(callee: Callee, recording: Recording, returns: str | Into | None) -> Program:
+def compile_recording(callee: AnyFunction, recording: Recording, returns: str | Into | None) -> Program:
     """The program of a traced call."""
     config = callee.config
     settings = (returns or config.returns, config.strict_broadcasting, config.options)
@@ -123,7 +123,7 @@ def compile_recording(callee: Callee, recording: Recording, returns: str | Into 
 
 
 def _compiled(
-    callee: Callee, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None
+    callee: AnyFunction, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None
 ) -> Program:
     """The program of a call whose key is new."""
     try:
@@ -136,7 +136,7 @@ def _compiled(
 
 
 def _run_other(
-    callee: Callee, first: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None, result: Any
+    callee: AnyFunction, first: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None, result: Any
 ) -> Any:
     """Runs a call by another program under the same key than the first one, which was made for other extents."""
 
@@ -165,18 +165,17 @@ def _run_other(
     return found
 
 
-def bound(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Callee, tuple[Any, ...], Mapping[str, Any]]:
+def bound(
+    callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[AnyFunction, tuple[Any, ...], Mapping[str, Any]]:
     """The function with its static arguments filled in, and the others as they are recorded."""
-    static, args, kwargs = callee.tracer.bind(args, kwargs)
-    if not static:
+    tracer, key, args, kwargs = callee.tracer.bind(args, kwargs)
+    if not key:
         return callee, args, kwargs
-    # the type is part of the key, since 1 == 1.0 == True
-    key = tuple([(name, cast("Any", type(value)), value) for name, value in static.items()])
-    tracer = callee.tracer.with_static(static)
     return callee.variant(callee.setup, tracer=tracer, programs=callee.programs.variant(key)), args, kwargs
 
 
-def lower(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Lowered:
+def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Lowered:
     """A call as it would run: traced, and looked up among the programs that are there."""
     positional = callee.tracer.positional
     if positional is not None and (len(args) != positional or kwargs):

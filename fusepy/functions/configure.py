@@ -14,10 +14,10 @@ from fusepy.arguments.mapping import is_struct, plain_spec, spec_of
 from fusepy.backend.marshals.result_kinds import container_named
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.functions.options import by_name, call_group, conformance_list, constant_list, thread_group
-from fusepy.functions.tracer import Callee
+from fusepy.functions.parts import AnyFunction
 from fusepy.trace.setup import NO_SETUP, CallContext, Setup, given, hook_of, merged, no_global
 
-F = TypeVar("F", bound=Callee)
+F = TypeVar("F", bound=AnyFunction)
 _OPTIONS = ("numthreads",)
 
 # ---- arguments and results ------------------------------------------------------------------------------------------

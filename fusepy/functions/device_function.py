@@ -9,10 +9,8 @@ from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.errors import ArgumentError
 from fusepy.functions import configure
 from fusepy.functions.call import bound, lower, run
-from fusepy.functions.config import DEFAULT, Config
 from fusepy.functions.nodes import Node, Use
-from fusepy.functions.programs import ProgramTable
-from fusepy.functions.tracer import Tracer
+from fusepy.functions.parts import DEFAULT, Config, ProgramTable, Tracer
 from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
 from fusepy.pytree import Structure

@@ -23,8 +23,7 @@ from fusepy.trace.trace import current_trace
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.backend.device.sink import Sink
-    from fusepy.functions.config import Config
-    from fusepy.functions.programs import ProgramTable
+    from fusepy.functions.parts import Config, ProgramTable
     from fusepy.functions.slang_tracer import SlangTracer
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -13,10 +16,10 @@ from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.marshals.registry import device_of
-from fusepy.errors import ArgumentError, FusepyError, did_you_mean
-from fusepy.functions.config import Config
+from fusepy.errors import ArgumentError, FusepyError, UnrollWarning, did_you_mean
 from fusepy.functions.nodes import Use
-from fusepy.functions.unrolled import warn_unrolled
+from fusepy.functions.parts import Config
+from fusepy.ir.graph import Graph
 from fusepy.ir.resolve.refusals import none_error
 from fusepy.pytree import Structure, several
 from fusepy.trace.recording import Recording
@@ -26,6 +29,7 @@ from fusepy.trace.trace import Trace, entered, user_line
 from fusepy.trace.traced import Traced, misused
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+LIMIT = 1000  # operations that one line of a program may record without a word
 
 
 class PythonTracer:
@@ -45,14 +49,10 @@ class PythonTracer:
         plain = all(p.kind in _BY_PLACE and p.default is p.empty for p in self.signature.parameters.values())
         self.positional: int | None = len(names) if plain and not static else -1
 
-    def with_static(self, static: Mapping[str, Any]) -> PythonTracer:
-        """The tracer with values for its static arguments."""
-        made = object.__new__(self.__class__)
-        made.__dict__.update(self.__dict__, values=static)
-        return made
-
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[()], dict[str, Any]]:
-        """The static arguments, and the others, all by name; defaults are applied.
+    def bind(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[PythonTracer, tuple[object, ...], tuple[()], dict[str, Any]]:
+        """The tracer with its static arguments, their key, and the other arguments by name; defaults are applied.
 
         Raises:
             ArgumentError: for too many, missing, unknown or doubled arguments, and static ones that cannot be hashed.
@@ -83,7 +83,12 @@ class PythonTracer:
                     saw=type(value).__name__,
                     hint="pass a number, string or tuple; a static argument is part of the program's identity",
                 ) from None
-        return static, (), dynamic
+        if not static:
+            return self, (), (), dynamic
+        made = object.__new__(self.__class__)
+        made.__dict__.update(self.__dict__, values=static)
+        # the type is part of the key, since 1 == 1.0 == True
+        return made, tuple([(name, value.__class__, value) for name, value in static.items()]), (), dynamic
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Calls the function inside of a trace, of which it becomes a part."""
@@ -109,12 +114,11 @@ class PythonTracer:
             found, structure = flatten_values(result, self.__name__, lambda v: id(v) in trace.named)
             outputs = [Traced(trace, returned(trace, v, self.__name__), None) for v in found]
             graph = trace.finish(outputs)
-        warn_unrolled(graph)
-        order = [*args, *kwargs.values()]
-        counts = [len(flat([value])) for value in order]
-        starts = [sum(counts[:i]) for i in range(len(order))]
-        inputs = {n: range(s, s + count) for n, s, count in zip([*names[: len(args)], *kwargs], starts, counts)}
-        positions = [i for n in passed for i in inputs[n]]
+        _warn_unrolled(graph)
+        counts = {name: len(flat([value])) for name, value in dynamic.items()}
+        starts = dict(zip(counts, accumulate(counts.values(), initial=0)))
+        positions = [starts[n] + i for n in passed for i in range(counts[n])]
+        order = list(dynamic.values())
         return Recording(graph, trace, flat(order), positions, structure, nested=any(map(is_nested, order)))
 
     def _traced(self, passed: Mapping[str, Any]) -> Any:
@@ -159,3 +163,16 @@ def _signature(function: Callable[..., Any], name: str) -> inspect.Signature:
             saw=repr(function)[:60],
             hint="wrap it: fuse(lambda x: f(x))",
         ) from None
+
+
+def _warn_unrolled(graph: Graph) -> None:
+    """Warns if one line of the user's program has recorded more operations than anybody writes by hand."""
+    counts = Counter(node.loc for node in graph.walk() if node.loc is not None and node.op.name != "const")
+    line, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
+    if count > LIMIT:
+        warnings.warn(
+            f"{line}: {graph.name}: this line has recorded {count} operations: a Python loop is unrolled while it is traced, and"
+            " long programs take long to compile; fusepy.fori_loop records its body once",
+            UnrollWarning,
+            stacklevel=2,
+        )

@@ -10,9 +10,9 @@ from fusepy.arguments.nested import is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import GraphError
-from fusepy.functions.config import Config
 from fusepy.functions.nodes import Use, wrong_count
 from fusepy.functions.options import constants_of
+from fusepy.functions.parts import Config
 from fusepy.inspect.resolution import call_answer
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
@@ -49,13 +49,11 @@ class SlangTracer:
         self.device = device
         self.loaded = loaded
 
-    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, ...], Mapping[str, Any]]:
-        """No static arguments, and the others as they are: Slang knows the defaults."""
-        return {}, args, kwargs
-
-    def with_static(self, static: Mapping[str, Any]) -> SlangTracer:
-        """The tracer itself, whose function has no static parameters."""
-        return self
+    def bind(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[SlangTracer, tuple[()], tuple[Any, ...], Mapping[str, Any]]:
+        """Nothing to do: there are no static arguments, and Slang knows the defaults."""
+        return self, (), args, kwargs
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Records the call inside of a fused function."""

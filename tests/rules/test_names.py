@@ -15,7 +15,6 @@ TWICE = """
 Binding
 Bindings
 Bound
-Callee
 Field
 Given
 Graph

@@ -1,0 +1,187 @@
+"""What a function is made of: a tracer, a configuration, and a table of programs; beside these, what is set on it (`Setup`)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from fusepy.arguments.mapping import cast_numbers
+from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.errors import FusepyError
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.location import user_line
+from fusepy.program.program import Program
+
+if TYPE_CHECKING:
+    from fusepy.backend.device.device import Device
+    from fusepy.backend.kernels.raw import RawKernel
+    from fusepy.functions.nodes import Use
+    from fusepy.pytree import Structure
+    from fusepy.trace.recording import Recording
+    from fusepy.trace.setup import Setup
+    from fusepy.trace.trace import Trace
+
+OTHERS = 16  # programs beside the first one under a key: extents can say how many axes of structs an array of numbers has
+
+
+@dataclass(frozen=True)
+class Config:
+    """The configuration of a function; another one has programs of its own.
+
+    Values of globals and hooks are no part of it: functions that differ in these share their programs (`Setup`).
+
+    Attributes:
+        returns: the container of results; ``None`` for that of the arguments.
+        strict_broadcasting: only identical shapes are accepted beside values without batch axes.
+        strict: NumPy arrays of ``float64`` and ``int64`` are refused where Slang takes smaller types only.
+        options: thread groups, link-time constants, type conformances.
+        specs: what `declare` says about arguments, by position.
+        named_specs: the same by name.
+        structs: the structs of modules among the specs, by position or name: arrays of numbers are read as these.
+    """
+
+    returns: str | None = None
+    strict_broadcasting: bool = False
+    strict: bool = False
+    options: Options = NO_OPTIONS
+    specs: tuple[ArgMap | None, ...] = ()
+    named_specs: Mapping[str, ArgMap | None] = field(default_factory=dict[str, "ArgMap | None"])
+    structs: Mapping[int | str, Any] = field(default_factory=dict["int | str", Any])
+
+    @cached_property
+    def of_tensors(self) -> Config:
+        """The same with tensors as results."""
+        return replace(self, returns="tensor")
+
+    def spec(self, position: int, name: str) -> ArgMap | None:
+        """What `declare` says about an argument."""
+        if name in self.named_specs:
+            return self.named_specs[name]
+        return self.specs[position] if position < len(self.specs) else UNSAID
+
+    def as_structs(
+        self, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        """Arrays of numbers as arrays of the structs that they are declared as.
+
+        Args:
+            names: of the parameters.
+        """
+        structs = self.structs
+
+        def cast(value: Any, place: int | str) -> Any:
+            name = names[place] if isinstance(place, int) and place < len(names) else place
+            found = structs.get(place, structs.get(name))
+            if found is None and isinstance(place, str) and place in names:
+                found = structs.get(names.index(place))
+            return value if found is None else cast_numbers(value, found)
+
+        try:
+            return tuple(cast(a, i) for i, a in enumerate(args)), {k: cast(v, k) for k, v in kwargs.items()}
+        except FusepyError as error:
+            raise error.at(user_line()) from None
+
+
+DEFAULT = Config()
+
+
+class ProgramTable(dict[Hashable, Program]):
+    """The programs of a function under one configuration, by the keys of their arguments.
+
+    Attributes:
+        variants: the tables of the same function with values for its static arguments, or with tensors as its results.
+        raw: the entry point for raw dispatch, by the closure of its source.
+    """
+
+    __slots__ = ("raw", "variants")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.variants: dict[Hashable, ProgramTable] = {}
+        self.raw: dict[str, RawKernel] = {}
+
+    def variant(self, key: Hashable) -> ProgramTable:
+        """The table of a variant."""
+        found = self.variants.get(key)
+        return self.variants.setdefault(key, ProgramTable()) if found is None else found
+
+    def hold(self, key: Hashable, program: Program) -> None:
+        """Takes in a program."""
+        _hold(program, self, key)
+
+    @staticmethod
+    def hold_other(first: Program, program: Program) -> None:
+        """Takes in a program for the key of `first`, but for other extents."""
+        while len(first.others) >= OTHERS:
+            first.others.pop(next(iter(first.others)), None)
+        _hold(program, first.others, object())
+
+
+def _hold(program: Program, table: dict[Any, Program], key: Hashable) -> None:
+    """Puts a program into a table in which calls look for it, and from which a reload takes it."""
+    table[key] = program
+    program.home = (table, key)
+    program.device.programs.add(program)
+
+
+class Tracer(Protocol):
+    """What makes graphs of a function: `SlangTracer` of a Slang function, `PythonTracer` of a fused one.
+
+    Attributes:
+        device: where the function runs; ``None`` where its arguments decide.
+        positional: how many arguments, all by position, a call has that needs no `bind`: -1 for none, ``None`` for any call.
+    """
+
+    __name__: str
+
+    @property
+    def device(self) -> Device | None: ...
+
+    @property
+    def positional(self) -> int | None: ...
+
+    # itself with values for its static arguments, the key of these, and the other arguments as they are recorded
+    def bind(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[Tracer, Hashable, tuple[Any, ...], Mapping[str, Any]]: ...
+
+    # a call by itself
+    def record(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Recording: ...
+
+    # a call inside of another function
+    def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any: ...
+
+    # what a call as a node of a `Graph` returns
+    def node_results(self, use: Use, outputs: int | None) -> Structure: ...
+
+    def parameter_names(self) -> list[str]: ...
+
+    # globals, and link-time constants with their types, where they are known before the first call
+    def global_names(self) -> Sequence[str] | None: ...
+
+    def constant_types(self) -> Mapping[str, str] | None: ...
+
+
+C = TypeVar("C", bound="AnyFunction")
+
+
+class AnyFunction(Protocol):
+    """A function as its calls see it."""
+
+    __name__: str
+    tracer: Tracer
+    config: Config
+    setup: Setup | None
+    programs: ProgramTable
+
+    def variant(
+        self: C,
+        setup: Setup | None,
+        config: Config | None = None,
+        tracer: Tracer | None = None,
+        programs: ProgramTable | None = None,
+    ) -> C:
+        """The function with other parts; another configuration begins without programs."""
+        ...
