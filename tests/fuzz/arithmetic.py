@@ -58,8 +58,9 @@ def arithmetic(f: Callable[..., Any]) -> Meaning:
         comp, pairs = aligned(*(convert(x, scalar) for x in values))
         if is_float(scalar):
             v, e = corners(f, pairs)  # drivers take 0 * x as 0 whatever x is
-            with np.errstate(all="ignore"):
-                e = np.where((e > 0) | _short(v, scalar), e, UNIT[scalar] * np.abs(v).astype(np.float64))
+            with np.errstate(all="ignore"):  # of a chain of sums, what a driver adds first may be as large as all terms together
+                size = np.abs(v) if f is np.multiply else np.where(np.isfinite(v), sum(np.abs(x) for x, _ in pairs), 0)
+                e = np.where((e == 0) & _short(v, scalar), e, e + UNIT[scalar] * size.astype(np.float64))
             return make(scalar, comp, v, e, all_weak(*values))
         with np.errstate(all="ignore"):
             in_range(scalar, f(*(v.astype(WIDE) for v, _ in pairs)))
