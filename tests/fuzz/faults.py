@@ -7,8 +7,8 @@ from typing import Any
 from unittest import mock
 
 from fusepy.backend.device import pool
-from fusepy.backend.emit import region as emit
 from fusepy.backend.emit.fold import accumulators as folds
+from fusepy.backend.emit.linear import Counted
 from fusepy.backend.execute import schedule
 from fusepy.backend.marshals.registry import RESULTS
 from fusepy.backend.memory.tensor import Tensor
@@ -127,8 +127,8 @@ FAULTS: list[Fault] = [
     Fault("exclusive scans include", wrap(Fold, "of_node", planting.inclusive), ["exclusive"]),
     Fault("scans combine backwards", wrap(folds.Accumulator, "_join", planting.other_way), ["chain"]),
     Fault("cse without attributes", planting.blind, ["fields"]),
-    Fault("the last element is left out", edited(emit.RegionKernel, "kernel", ".count", ".count - 1"), ["sub", "spread"]),
-    Fault("bounds checked too late", edited(emit.RegionKernel, "kernel", ".count)", ".count + 3)"), ["sub"], ("fused", "given")),
+    Fault("the last element is left out", edited(Counted, "lines", ".count", ".count - 1"), ["sub", "spread"]),
+    Fault("bounds checked too late", edited(Counted, "lines", ".count)", ".count + 3)"), ["sub"], ("fused", "given")),
     Fault("every tensor taken as contiguous", put(module("fusepy.backend.memory.storage"), "is_contiguous", planting.always),
         ["layouts"]),
     Fault("strides in the wrong order", recipe(planting.turned_strides), ["layouts"]),
