@@ -156,9 +156,7 @@ def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function
             hint="pass a function of a module, m.combine; there are fp.sum, fp.max and the like for common cases",
         )
     swapped = x is not MISSING and np.isscalar(x) and not np.isscalar(identity)
-    if (
-        swapped or isinstance(identity, (Traced, Mapped)) or device_of([identity]) is not None
-    ):  # as functools.reduce and jax.lax.reduce have it
+    if swapped or isinstance(identity, (Traced, Mapped)) or device_of([identity]) is not None:  # functools.reduce has it so
         raise ArgumentError(
             f"{name}(): the identity comes before the array",
             place=user_line(),

@@ -15,7 +15,7 @@ from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.kernels.globals import Bindings
-from fusepy.backend.marshals.registry import RESULTS, extents_of, waits
+from fusepy.backend.marshals.registry import RESULTS, extents_of, host_array, waits
 from fusepy.backend.marshals.result_kinds import check_type, destination, dimensions, in_grid_order
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.pending import before_effects, before_results
@@ -118,7 +118,7 @@ class Delivery:
         ]
         for j, out in enumerate(outs):
             for k, other in enumerate(outs[:j]):
-                if isinstance(out, Tensor) and isinstance(other, Tensor) and overlap(other, out):
+                if overlap(other, out):
                     raise self._shared(j, k)
         arrays: dict[int, Array] = {j: t for j, t in enumerate(targets) if isinstance(t, np.ndarray)}
         shapes = self.out_shapes([shape_of(v) for v in placed]) if arrays else []
@@ -210,15 +210,17 @@ class Delivery:
 
     def _destination(self, given: Tensor | Array | None, element: Element, name: str) -> Tensor | None:
         """The tensor that a result is written to directly; ``None`` where one is made and copied back."""
-        if given is None or isinstance(given, Tensor):
-            if given is not None and not given.element.same(element):
-                seen = reinterpret(given, element)
-                return given if seen is None else seen
-            return given
-        if not given.flags.writeable:
+        if given is None:
+            return None
+        host = host_array(given)
+        if host is None:
+            tensor = cast("Tensor", given)
+            seen = None if tensor.element.same(element) else reinterpret(tensor, element)
+            return tensor if seen is None else seen
+        if not host.flags.writeable:
             raise ShapeError(
                 f"{self.graph.name}: {name} is read-only",
-                saw=f"{given.dtype}{list(np.shape(given))}",
+                saw=f"{host.dtype}{list(host.shape)}",
                 hint="pass a writable array; numbers that are read as structs lie together and have the types of the members",
             )
         return None
