@@ -19,7 +19,6 @@ from fusepy.ir.types import Kind
 from fusepy.program.program import Program
 
 SHAPES = 256
-_PLAIN = ("tensor", "numpy", "list", "vector", "scalar")  # containers in whose place results of recorded calls are tensors
 
 
 class Result(NamedTuple):
@@ -59,7 +58,7 @@ class Recordable:
         """What is known of `program`; of one that stands for others nothing, since these are recorded themselves."""
         if not isinstance(program, Program):
             return Recordable(False, None)
-        made = Recordable(_fits(program), "tensor" if program.returns in _PLAIN else None)
+        made = Recordable(_fits(program), "tensor" if program.result_kind.put_off else None)
         if made.fits:
             made._learn(program)
         return made
@@ -112,7 +111,7 @@ def _fits(program: Program) -> bool:
     return (
         type(program) is Program
         and program.options == NO_OPTIONS
-        and program.returns in _PLAIN
+        and program.result_kind.put_off
         and not (program.writes or program.targets or program.waits or program.detours)
         and program.plan is not None
         and all(v.container in ("Tensor", "List", "") for v in graph.inputs)

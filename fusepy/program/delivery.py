@@ -15,6 +15,7 @@ from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.kernels.globals import Bindings
+from fusepy.backend.marshals.base import ResultKind
 from fusepy.backend.marshals.registry import RESULTS, extents_of, host_array, waits
 from fusepy.backend.marshals.result_kinds import check_type, destination, dimensions, in_grid_order
 from fusepy.backend.memory.element import Element
@@ -148,11 +149,16 @@ class Delivery:
         structure = self.recording.structure
         return handed[0] if structure is LEAF else structure.fill(handed)
 
+    @property
+    def result_kind(self) -> ResultKind:
+        """What a call returns."""
+        return RESULTS[self.returns]
+
     def hand_out(self, tensor: Tensor | Bound) -> Any:
         """A result in the container that the call returns."""
         if isinstance(tensor, Bound):
             return tensor.value
-        return RESULTS[self.returns].hand_out(tensor)
+        return self.result_kind.hand_out(tensor)
 
     def _given(self, result: Any, given: list[Any]) -> list[Any]:
         """The ``_result=`` argument as destinations, in the order of results that have none yet."""

@@ -143,7 +143,7 @@ class Program(Delivery):
             return None
         if self.detours is not None:
             return None
-        if self.returns not in ("scalar", "list") or self.graph.outputs[0].rank or not Readback.takes(self.elements[0]):
+        if not self.result_kind.number or self.graph.outputs[0].rank or not Readback.takes(self.elements[0]):
             return None
         return Readback(self.device, self.elements[0])
 
