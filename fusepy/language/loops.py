@@ -295,7 +295,6 @@ class _Arguments:
             return function(*(named[n] for n in self.plain), *structure)
 
         traced.__name__ = self.op
-        vars(traced)["__signature__"] = inspect.Signature(
-            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in given]
-        )
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        vars(traced)["__signature__"] = inspect.Signature([inspect.Parameter(name, kind) for name in given])
         return FusedFunction(traced)(*given.values())

@@ -1,4 +1,4 @@
-"""Which nodes may be merged, dropped or moved."""
+"""Effects of nodes: only those without any may be merged, dropped or moved."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fusepy.ir.whole import has_gradients, writes
 
 
 def is_pure(node: Node) -> bool:
-    """Whether `node` only computes its results.
+    """True where `node` only computes its results.
 
     A Slang function is taken to be pure where it has a result and writes no memory: one that takes a pointer may write
     through it, as may one that takes an `RWTensor` or a writable resource, or names a writable global, and one without a
@@ -28,7 +28,7 @@ def is_pure(node: Node) -> bool:
 
 
 def writes_array(node: Node) -> bool:
-    """Whether `node` gives a whole array to user code that may write it."""
+    """True where `node` gives a whole array to user code that may write it."""
     return bool(written_arrays(node))
 
 
@@ -43,7 +43,7 @@ def written_arrays(node: Node) -> set[Value]:
 
 
 def may_share(value: Value, array: Value) -> bool:
-    """Whether what is read as `value` may lie in the memory of `array`, which is written.
+    """True where `value`, which is read, may lie in the memory of `array`, which is written.
 
     Arguments may overlap, whatever their types, and only the call shows it. What a call copies to the device for itself lies
     apart, as do textures and whatever the program computes.

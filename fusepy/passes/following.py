@@ -1,4 +1,4 @@
-"""Which extents a generator follows in a region: those of what its reader reads beside it, not those of the whole grid.
+"""Generators follow extents in a region: those of what their readers read beside them, not those of the whole grid.
 
 ``m.f(call_id(), x) + y`` calls ``f`` over the grid of ``x``: along an axis where ``x`` has extent 1 the coordinate is 0, however
 long ``y`` is there.
@@ -19,7 +19,7 @@ Near = frozenset[tuple[Value, Dims]]  # values with extents, and the dimensions 
 
 @dataclass(frozen=True)
 class Following:
-    """How a generator is needed: along these dimensions of the grid, with the extents that `near` has there.
+    """A generator along these dimensions of the grid, with the extents that `near` has there.
 
     Where all of these are 1 its coordinate stays 0. Without `near` it has the extents of the grid.
     """

@@ -152,7 +152,7 @@ class _Fuser:
         self.add(Node(plain.op, operands, maps, values, {"spec": spec}, None, bodies), [*part.stored, *results])
 
     def epilogue(self, part: Part, folds: Sequence[Value]) -> tuple[Graph, list[tuple[Value, ArgMap]], list[Near | None]]:
-        """What follows the reductions on their small grid, what it takes beside them, and what of that generators follow."""
+        """The body behind the reductions, on their small grid; its operands beside them, and what of these generators follow."""
         graph = self.cut(part, part.after, folds)
         names = {v: f"{self.producer[v].text('kind')}" for v in folds} | self.names(graph)
         builder = RegionBuilder(graph, part.after, {}, names=names, given=folds)
@@ -176,7 +176,7 @@ class _Fuser:
         return Graph(self.graph.name, [*known, *(v for v in starts if v in self.producer)], nodes, roots)
 
     def names(self, graph: Graph) -> dict[Value, str]:
-        """What the values are called that other regions have stored: after what computes them."""
+        """Names of the values that other regions have stored: after what computes them."""
         found: dict[Value, str] = {}
         for value in graph.inputs:
             node = self.producer.get(value)
@@ -186,7 +186,7 @@ class _Fuser:
         return found
 
     def lying(self, value: Value, map: ArgMap) -> Value:
-        """What an earlier region has stored for an operand."""
+        """The value in memory that an earlier region has stored for an operand."""
         if value not in self.producer:
             return value
         below = base(self.found.levels, value)
@@ -201,7 +201,7 @@ class _Fuser:
         return self.textures[value]
 
     def copied(self, value: Value, wanted: Type) -> Value:
-        """What a reduction has left in memory as a texture, by a region that copies it."""
+        """The result of a reduction as a texture, by a region that copies it."""
         type, dims = texture_of(value, wanted), tuple(range(value.rank))
         assert type is not None, wanted
         inner, result = Value(value.type, (), name="texel"), Value(value.type, (None,) * value.rank)

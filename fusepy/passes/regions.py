@@ -119,11 +119,11 @@ class RegionBuilder:
                 self.needed[value][tuple(range(self.rank - value.rank, self.rank))] = None
 
     def everywhere(self) -> Following:
-        """How a generator is needed that is read beside nothing with extents."""
+        """The way of a generator that is read beside nothing with extents."""
         return Following(self.whole(), None)
 
     def inner(self, value: Value, map: ArgMap, way: Way, reader: Node | None = None) -> Way:
-        """How an operand runs along the region's grid where its reader runs along `way`: a generator follows its reader."""
+        """The way of an operand along the region's grid where its reader runs along `way`: a generator follows its reader."""
         if value not in self.spread:
             dims = map.compose(dims_of(way)).dims or ()
             if reader is None or value not in self.grids:
@@ -135,7 +135,7 @@ class RegionBuilder:
         return Following(way, self.near(reader, way) if reader is not None and reader.grid_rank else None)
 
     def near(self, reader: Node, dims: Dims) -> Near:
-        """What gives `reader` its extents where it runs along `dims`."""
+        """The values that give `reader` its extents where it runs along `dims`."""
         found: set[tuple[Value, Dims]] = set()
         for value, map in zip(reader.operands, reader.maps):
             if value not in self.spread and not reads_whole(map, value):

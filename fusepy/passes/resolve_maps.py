@@ -45,7 +45,7 @@ def _resolve_body(body: Graph, oracle: Oracle) -> Graph:
 
 
 def _storage(own: Type, wanted: set[Type]) -> Type:
-    """How a Python number is stored for uses that want these scalars: as what they agree on, or as the widest float.
+    """The type of a stored Python number for uses that want these scalars: what they agree on, or the widest float.
 
     Else it keeps its own type: stored as the bool or half of one use, it would be wrong for another.
     """
@@ -63,7 +63,7 @@ def _wanted(node: Node, i: int, map: ArgMap, oracle: Oracle) -> Type | None:
 
 
 def _binds(node: Node) -> bool:
-    """Whether the operands are bound to types that stand: Slang has said them, or bodies have them as inputs."""
+    """True where the operands are bound to types that stand: Slang has said them, or bodies have them as inputs."""
     return isinstance(node.op, (SlangCall, Struct, Control))
 
 
@@ -71,7 +71,7 @@ _IN_MEMORY = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)
 
 
 def _narrows(node: Node, i: int) -> bool:
-    """Whether a node may take operand `i`, an array of a default dtype, as less: a call, unless the user has said how.
+    """True where a node may take operand `i`, an array of a default dtype, as less: a call, unless the user has said how.
 
     The map of a loop or branch has what the calls in its bodies take.
     """

@@ -43,7 +43,7 @@ class UniformArguments(Pass):
 
 
 def _whole(value: Value, ways: set[tuple[object, Type | None]]) -> Type | None:
-    """What the numbers of an array are in the block of parameters, if that is where they go."""
+    """The type of an array's numbers in the block of parameters, if that is where they go."""
     array = value.copied and value.container == "Tensor" and value.type.kind is Kind.SCALAR
     if not (array or value.container == "List") or any(dims != () for dims, _ in ways):
         return None

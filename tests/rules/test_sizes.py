@@ -22,7 +22,6 @@ backend/execute/plan.py
 backend/execute/schedule.py
 backend/kernels/kernel.py
 backend/memory/tensor.py
-language/loops.py
 program/program.py
 trace/trace.py
 """.split()  # noqa: SIM905

@@ -1,4 +1,4 @@
-"""Which kernels a program becomes, and which values each of them stores, loads or computes again.
+"""Splitting a program into kernels, each of which stores, loads and computes again some of its values.
 
 Imports `errors`, `ir` and what all passes share.
 """

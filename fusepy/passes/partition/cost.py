@@ -1,4 +1,4 @@
-"""What the partition weighs: bytes that a kernel moves for one element of its grid, and what computing it again would cost.
+"""Prices that the partition weighs: bytes that a kernel moves for one element of its grid, and those of computing it again.
 
 Everything is counted in bytes of memory traffic, since that is what elementwise kernels wait for. docs/fusion.md shows how the
 two prices were measured.

@@ -128,7 +128,7 @@ class Draft:
         return found
 
     def inputs(self, value: Value) -> list[Value]:
-        """What `value` is computed from element by element in the kernel that computes it."""
+        """The operands from which a kernel computes `value` element by element."""
         node = self.levels.producer.get(value)
         if node is None or value in self.levels.folding:
             return []

@@ -1,4 +1,4 @@
-"""How deep each value lies: how many kernels must have run before the one that can compute it.
+"""Levels of values: the number of kernels that must have run before the one that can compute it.
 
 A kernel sees what earlier kernels have stored. Its threads run in any order, so a value is out of reach of the kernel that
 computes it wherever more than one element of it is wanted at once: after a reduction, or by user code that reads it as a whole
@@ -23,7 +23,7 @@ WHOLE = (Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)
 
 
 def reads_whole(map: ArgMap, value: Value) -> bool:
-    """Whether user code gets all of an array, and not one element."""
+    """True where user code gets all of an array, and not one element."""
     return (map.type or value.type).kind in WHOLE
 
 
@@ -114,7 +114,7 @@ class Levels:
         return level
 
     def overwrites(self, node: Node, value: Value) -> bool:
-        """Whether `node` writes an array from which its operand `value` is computed: then that is stored first."""
+        """True where `node` writes an array from which its operand `value` is computed: then that is stored first."""
         arrays = written_arrays(node)
         if not arrays or value in arrays:
             return False
@@ -150,7 +150,7 @@ class Levels:
         return folding
 
     def _fits_small(self, value: Value) -> bool:
-        """Whether `value` is taken to have the extents that a reduction leaves, until those are known: it lies in memory."""
+        """True where `value` is taken to have the extents that a reduction leaves, until those are known: it lies in memory."""
         return not self.separate and all(leaf.container == "Tensor" for leaf, _ in self.leaves(value))
 
     def _join(self, node: Node, level: int) -> Folding:
@@ -168,7 +168,7 @@ class Levels:
         return folding
 
     def leaves(self, value: Value, map: ArgMap | None = None) -> Leaves:
-        """What gives `value` its extents: stored values, each with the dimensions of its grid that its axes run along.
+        """The stored values that give `value` its extents, each with the dimensions of its grid that its axes run along.
 
         An axis that has become the components of a vector runs along none: ``-1``.
         """
@@ -192,7 +192,7 @@ class Levels:
         self._leaves.update(dict.fromkeys(node.results, found))
 
     def share_grid(self, a: Leaves, b: Leaves) -> bool:
-        """Whether values with these leaves may be taken to have the same extents, until those are known.
+        """True where values with these leaves may be taken to have the same extents, until those are known.
 
         What ``expand`` has put an axis into has extent 1 there, and no leaf: it is not like what has one.
         """
@@ -205,7 +205,7 @@ class Levels:
         return max((self.place[n] for n in reached), default=-1)
 
     def written_between(self, values: Iterable[Value], first: int, last: int) -> bool:
-        """Whether one of `values` may be written by a kernel of a level from `first` up to before `last`."""
+        """True where a kernel of a level from `first` up to before `last` may write one of `values`."""
         found = {v for n in self.writers if first <= self.place[n] < last for v in written_arrays(n)}
         return any(may_share(v, w) for v in values for w in found)
 

@@ -35,7 +35,7 @@ class Part:
 
     @property
     def alone(self) -> bool:
-        """Whether it holds a call that writes an array, beside which nothing else may run."""
+        """True where it holds a call that writes an array, beside which nothing else may run."""
         return any(map(writes_array, self.effects))
 
 

@@ -63,7 +63,7 @@ class Recomputing:
         return found
 
     def _crosses(self, value: Value, part: Part) -> bool:
-        """Whether an earlier part stores `value`, or could."""
+        """True where an earlier part stores `value`, or could."""
         home = self.draft.home.get(value)
         if home is part:
             return False
@@ -74,7 +74,7 @@ class Recomputing:
         return self.levels.level[value] < part.level and value not in self.levels.spread
 
     def _operands(self, value: Value, part: Part) -> list[Value]:
-        """What `value` is computed from element by element; arrays that its node reads whole are loaded."""
+        """The operands of `value` that are read element by element; arrays that its node reads whole are loaded."""
         node, found = self.levels.producer[value], list[Value]()
         for operand, map in zip(node.operands, node.maps):
             if not reads_whole(map, operand):
@@ -84,7 +84,7 @@ class Recomputing:
         return found
 
     def _loads(self, value: Value, part: Part, seen: set[Value]) -> bool:
-        """Whether `part` loads `value`; then an earlier part stores it."""
+        """Decides between loading and computing again; true where `part` loads `value`, which an earlier part stores then."""
         levels, home = self.levels, self.draft.home.get(value)
         if levels.producer[value].op.name in ("const", "expand"):
             return False
