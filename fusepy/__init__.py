@@ -50,6 +50,7 @@ from fusepy.functions.fused import FusedFunction, fuse
 from fusepy.functions.nodes import GraphValue, Node
 from fusepy.graphs.graph import Graph
 from fusepy.inspect.explain import Explanation
+from fusepy.inspect.lowered import Lowered
 from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.ir.types import Type
 from fusepy.language.batchable import Batchable, is_batchable_like
@@ -143,6 +144,7 @@ __all__ = [
     "InstanceTensor",
     "InvalidNameError",
     "LeakedTracerError",
+    "Lowered",
     "Marshal",
     "MissingPackageError",
     "Module",
