@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-import numpy as np
-
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import as_structs, holds_numbers, holds_structs
 from fusepy.errors import ArgumentError, ShapeError, UnknownNameError
@@ -191,9 +189,9 @@ def vmapping(*dims: int | Sequence[int]) -> ArgMap:
 
 def _listed(dims: Any) -> tuple[Any, ...]:
     """Dimensions, of which one may be given by itself."""
-    if isinstance(dims, (Sequence, np.ndarray)) and not isinstance(dims, (str, bytes)):
-        return tuple(cast("Sequence[Any]", dims))
-    return (dims,)
+    array = bool(getattr(dims, "ndim", 0))
+    listed = isinstance(dims, Sequence) and not isinstance(dims, (str, bytes))
+    return tuple(cast("Sequence[Any]", dims)) if array or listed else (cast("Any", dims),)
 
 
 def spec_of(spec: Any) -> ArgMap | None:

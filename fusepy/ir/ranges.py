@@ -40,7 +40,7 @@ def check_range(value: Any, type: Type, what: str, place: str | None = None, hin
         return
     info = np.iinfo(dtype)
     low, high = value, value
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "min"):  # numbers of NumPy's, an array or one
         if not value.size:
             return
         low, high = value.min().item(), value.max().item()  # NumPy's integers do not compare with all of Python's
