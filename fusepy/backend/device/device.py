@@ -73,7 +73,7 @@ class Device(NativeMethods):
         self.compiler = Compiler(sgl, self.lock)
         self.cache = DiskCache.from_environment()
         self.counters = Counters()
-        self.target = Target(_kind(sgl))
+        self.target = Target(_kind(sgl), sgl.info.type == spy.DeviceType.vulkan)
         self.copies = StridedCopies(sgl, self.compiler, self.target, self.counters)
         self.features = frozenset(f.name for f in sgl.features)
         self.kernels: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # live ones by cache key

@@ -9,13 +9,15 @@ import slangpy as spy
 
 @dataclass(frozen=True)
 class Target:
-    """What the emitter must know of a device: the ``kind`` for `tuning.choose`, and where the parameter block goes.
+    """What the emitter must know of a device: the ``kind`` for `tuning.choose`, where the parameter block goes, and whether
+    kernels become SPIR-V.
 
     On CUDA a module-scope uniform costs an upload per launch (14.3 against 7.5 µs a call), on Vulkan an entry-point uniform is
     a push constant of at most 128 bytes.
     """
 
     kind: str
+    spirv: bool = False
 
     @property
     def entry_point_block(self) -> bool:

@@ -21,7 +21,7 @@ from fusepy.backend.emit.tuning import Shape, choose
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Node
 
-EMITTER_VERSION = 28  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 29  # part of every cache key; raise it with any change to emitted text or to what an entry holds
 
 SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Variant.space`, for a kind of device
     "": Counted,

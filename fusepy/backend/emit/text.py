@@ -178,7 +178,7 @@ class KernelText:
             f'#line 1 "{entry}"',
             *COMPUTE.attributes(threads),
             COMPUTE.head(entry, lane, apart),
-            *block(lines),
+            *block([*(COMPUTE.exact("\n".join([*functions, *lines])) if target.spirv else ()), *lines]),
         ]
         sources = with_own_modules(program, self.shims.sources)
         wanted = imports if self.shims.imported is None else self.shims.imported

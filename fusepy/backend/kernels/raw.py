@@ -15,6 +15,7 @@ from fusepy.backend.kernels.slots import Staged
 from fusepy.backend.slang.comparisons import check_comparisons
 from fusepy.backend.slang.compiler import Program, digest_name
 from fusepy.backend.slang.entry_points import RENAMED, renamed, with_entry_points, without_entry_points
+from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.libraries import array_name, is_array
 from fusepy.errors import ArgumentError, CompileError, ShapeError, UnknownNameError, did_you_mean
 from fusepy.ir.whole import LIBRARIES
@@ -202,6 +203,7 @@ def _wrapper(device: Device, source: ModuleSource, name: str, numthreads: Sequen
     lines += [
         "void fz_dispatch(uint3 fz_thread : SV_DispatchThreadID)",
         "{",
+        *(f"    {line}" for line in (COMPUTE.exact("half double") if device.target.spirv else ())),
         f"    if (any(fz_thread >= {_COUNT}))",
         "        return;",
     ]

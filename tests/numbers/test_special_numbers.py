@@ -1,0 +1,38 @@
+"""NaN, infinities and signed zeros in a user's own Slang, which drivers may drop unless a kernel says that they count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+
+TYPES = {"float": np.float32, "half": np.float16, "double": np.float64}
+SOURCE = "\n".join(
+    f"{t} larger({t} a, {t} b) {{ return b > a ? b : a; }}"
+    f"{t} smaller({t} a, {t} b) {{ if (a < b) return a; return b; }}"
+    f"{t} none({t} a) {{ return a * {t}(0); }}"
+    for t in TYPES
+)
+
+
+@pytest.mark.req("T1")
+@pytest.mark.parametrize("name", TYPES)
+def test_special_numbers_are_those_of_ieee(device: Any, name: str) -> None:
+    """Here Mesa made 0 of `a * 0`; NVIDIA's driver made a maximum that drops NaN of `larger`."""
+    m = fp.Module.load_from_source(device, "special", SOURCE)
+    a = np.array([1, np.nan, np.inf, -np.inf, -0.0, 0.0, 2], TYPES[name])
+    b = np.array([2, 1, np.nan, -np.inf, 0.0, -0.0, np.nan], TYPES[name])
+
+    def program(a: Any, b: Any) -> Any:
+        return m.larger(a, b), m.smaller(a, b), m.none(a), fp.where(b > a, b, a), a * 0
+
+    with np.errstate(invalid="ignore"):
+        larger, none = np.where(b > a, b, a), a * a.dtype.type(0)
+        expected = [larger, np.where(a < b, a, b), none, larger, none]
+    for found, wanted in zip(fp.fuse(program)(a, b), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+        kept = ~np.isnan(wanted)
+        np.testing.assert_array_equal(np.signbit(found[kept]), np.signbit(wanted[kept]))
