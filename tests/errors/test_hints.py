@@ -9,7 +9,21 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.errors import hint_programs, hints_of_arrays, hints_of_ir, hints_of_modules, hints_of_resources, hints_of_traces
+from tests.errors.hints import (
+    arguments,
+    calls,
+    dispatches,
+    folds,
+    globals,
+    graphs,
+    ir,
+    mappings,
+    modules,
+    resources,
+    support,
+    tensors,
+    traces,
+)
 from tests.errors.skeletons import ledger, patterns, said
 from tests.support.slang_functions import F32, ramp, same
 
@@ -26,7 +40,7 @@ float at(Ray r) { return r.position.y * r.reach; }
 void bump(inout float v, float by) { v += by; }
 """
 IMAGE = ramp(2, 4, 3)
-FILES = (hint_programs, hints_of_arrays, hints_of_ir, hints_of_modules, hints_of_resources, hints_of_traces)
+FILES = (arguments, folds, traces, calls, graphs, globals, modules, dispatches, tensors, mappings, resources, ir)
 PROGRAMS = {f"{of.__name__.rpartition('.')[2]}: {name}": program for of in FILES for name, program in of.PROGRAMS.items()}
 WEIGHTS = np.array([0.25, 0.5, 0.25], F32)
 BRIGHT = IMAGE @ WEIGHTS
@@ -229,7 +243,7 @@ HINTS: dict[str, tuple[Program, str, Program, Any]] = {
 
 @pytest.fixture(scope="module")
 def programs(device: Any) -> Any:
-    return fp.Module.load_from_source(device, "hint_programs", hint_programs.SOURCE)
+    return fp.Module.load_from_source(device, "hint_programs", support.SOURCE)
 
 
 def check(m: Any, refused: Program, words: str, mended: Program, meant: Any) -> None:
@@ -260,7 +274,7 @@ MOST = 168  # may only shrink
 
 
 def test_every_hint_is_followed_or_in_the_ledger(m: Any, programs: Any) -> None:
-    """A hint that is new in fusepy's source needs a program here, in `hint_programs`, or in the law of `test_hint_law`."""
+    """A hint that is new in fusepy's source needs a program here, in `tests.errors.hints`, or in the law of `test_hint_law`."""
     if fp.default_device().target.kind != "software":
         pytest.skip("the ledger is that of the CPU device: others refuse other things")
     hints: list[str] = []

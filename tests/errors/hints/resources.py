@@ -10,7 +10,7 @@ import numpy as np
 import slangpy as spy
 
 import fusepy as fp
-from tests.errors.hint_programs import N, Program, X, fused, tensor
+from tests.errors.hints.support import N, Program, X, fused, tensor
 from tests.support.slang_functions import F32, ramp
 
 SOURCE = """

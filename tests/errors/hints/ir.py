@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fusepy.ir.parse import parse_graph
-from tests.errors.hint_programs import Program
+from tests.errors.hints.support import Program
 
 HEAD = "graph @f(%x: float) -> (float) {\n"
 GOOD = HEAD + "  %0 = neg(%x) : float\n  return %0\n}"

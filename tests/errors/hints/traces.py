@@ -1,0 +1,374 @@
+"""Programs after hints about traced values, loops and branches."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import fusepy as fp
+from tests.errors.hints.support import (
+    IMAGE,
+    N,
+    Program,
+    X,
+    fused,
+    over,
+    rays,
+    tensor,
+)
+from tests.support.slang_functions import F32, ramp
+
+
+def in_place(t: Any, x: Any) -> Any:
+    t += x
+    return t
+
+
+KEPT: list[Any] = []
+
+
+def keep(value: Any) -> Any:
+    KEPT.append(value)
+    return value
+
+
+def leaked(m: Any) -> Any:
+    fused(lambda x: keep(x + 1), X)
+    return fused(lambda x: x + KEPT[-1], X)
+
+
+recursive = fp.fuse(lambda x: recursive(x) + 1)
+
+
+def with_attribute(x: Any) -> Any:
+    x.y = 2
+    return x
+
+
+def entered(x: Any) -> Any:
+    with x:
+        return x
+
+
+def without_first(x: Any) -> Any:
+    del x[0]
+    return x
+
+
+def reading(t: Any, read: Any) -> Any:
+    return fused(lambda x: x + read(t), X)
+
+
+PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    # traces: control flow, leaks, NumPy's functions
+    "a loop to a vector": (
+        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: c * m.float2(1, 2), x), X),
+        "fp.vcast(…, 'float2')",
+        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: c * m.float2(1, 2), m.float2(x, x)), X),
+        np.stack([X, 4 * X], -1),
+    ),
+    "a branch that is no function": (
+        lambda m: fused(lambda x: fp.cond(x > 0.5, x, lambda: -x), X),
+        "pass a function, e.g. a lambda",
+        lambda m: fused(lambda x: fp.cond(x > 0.25, lambda: x, lambda: -x), X),
+        np.where(ramp(3) > 0.25, X, -X),
+    ),
+    "branches of two structures": (
+        lambda m: fused(lambda x: fp.cond(x > 0.25, lambda: (x, x), lambda: x), X),
+        "return the same structure from if_true and if_false",
+        lambda m: fused(lambda x: fp.cond(x > 0.25, lambda: (x, x), lambda: (x, -x))[1], X),
+        np.where(ramp(3) > 0.25, X, -X),
+    ),
+    "math.floor of a traced value": (
+        lambda m: fused(lambda x: __import__("math").floor(x), 4 * X),
+        "use fusepy.floor(value), which gives a float, and fp.vcast(…, 'int') for an integer",
+        lambda m: fused(lambda value: fp.vcast(fp.floor(value), "int"), 4 * X),
+        np.floor(4 * X).astype(np.int32),
+    ),
+    "round() of a traced value": (
+        lambda m: fused(lambda x: round(x), 4 * X),
+        "use fusepy.round(value), which gives a float, and fp.vcast(…, 'int')",
+        lambda m: fused(lambda value: fp.vcast(fp.round(value), "int"), 4 * X),
+        np.round(4 * X).astype(np.int32),
+    ),
+    "float() of a traced value": (
+        lambda m: fused(lambda n: float(n), N),
+        "fp.vcast(value, 'float')",
+        lambda m: fused(lambda value: fp.vcast(value, "float"), N),
+        N.astype(F32),
+    ),
+    "numpy.cumsum of a traced value": (
+        lambda m: fused(lambda x: np.cumsum(x), X),
+        "use fusepy.scan",
+        lambda m: fused(lambda x: fp.scan("sum", x), X),
+        X.cumsum(),
+    ),
+    "astype of a traced value": (
+        lambda m: fused(lambda n: n.astype(np.float32), N),
+        "write fusepy.vcast(value, type)",
+        lambda m: fused(lambda value: fp.vcast(value, m.float), N),
+        N.astype(F32),
+    ),
+    "the transpose of a traced value": (
+        lambda m: fused(lambda a: a.T + 0, ramp(2, 3)),
+        "fusepy.vmap(value, (1, 0))",
+        lambda m: fused(lambda value: fp.vmap(value, (1, 0)) + 0, ramp(2, 3)),
+        ramp(2, 3).T,
+    ),
+    "the sum of a traced value": (
+        lambda m: fused(lambda a: a.sum(), X),
+        "write fusepy.sum(value)",
+        lambda m: fused(lambda value: fp.sum(value), X),
+        X.sum(),
+    ),
+    "clip of a traced value": (
+        lambda m: fused(lambda a: a.clip(0.1, 0.2), X),
+        "write fusepy.clip(value, low, high)",
+        lambda m: fused(lambda value: fp.clip(value, 0.1, 0.2), X),
+        X.clip(F32(0.1), F32(0.2)),
+    ),
+    "a write to a traced value": (
+        lambda m: fused(lambda a: a.__setitem__(0, 1.0), X),
+        "by fusepy.where(…)",
+        lambda m: fused(lambda a: fp.where(a > 0.25, a, 1.0), X),
+        np.where(ramp(3) > 0.25, X, 1),
+    ),
+    "pow with three values": (
+        lambda m: fused(lambda n: pow(n, 2, 3), N),
+        "write pow(a, b) % c",
+        lambda m: fused(lambda n: pow(n, 2) % 3, N),
+        pow(N, 2) % 3,
+    ),
+    "a slice of a traced array": (
+        lambda m: fused(lambda a: a[1:] + 0, X),
+        "slice arrays before the call",
+        lambda m: fused(lambda a: a + 0, X[1:]),
+        X[1:],
+    ),
+    "a power of an integer": (
+        lambda m: fused(lambda n: n**-1, N + 1),
+        "write 1 / x, or convert the base first, with fp.vcast(x, 'float')",
+        lambda m: fused(lambda x: fp.vcast(x, "float") ** -1, N + 1),
+        (1 / (N + 1)).astype(F32),
+    ),
+    "a mapping of a mapping": (
+        lambda m: m.add(fp.vcast(fp.vcast(X, m.float), m.float), 1.0),
+        "write one vcast",
+        lambda m: m.add(fp.vcast(X, m.float), 1.0),
+        X + 1,
+    ),
+    "the truth of a mapped value": (
+        lambda m: X if fp.vmap(X, 0) else -X,
+        "choose with fusepy.where(condition, a, b)",
+        lambda m: fp.where(fp.vmap(X, 0) > 0.25, X, -X),
+        np.where(ramp(3) > 0.25, X, -X),
+    ),
+    "an operator in place": (
+        lambda m: fused(lambda x: in_place(tensor(X), x), X),
+        "write t = t + x, return it",
+        lambda m: fused(lambda t, x: t + x, tensor(X), X),
+        2 * X,
+    ),
+    "a vector of numbers outside of a trace": (
+        lambda m: m.float2(X, X),
+        "inside a function under @fuse",
+        lambda m: fused(lambda x: m.float2(x, x), X),
+        np.stack([X, X], -1),
+    ),
+    # what Python asks of traced values
+    "the ceiling of a traced value": (
+        lambda m: fused(lambda x: math.ceil(x), 4 * X),
+        "use fusepy.ceil(value), which gives a float, and fp.vcast(…, 'int') for an integer",
+        lambda m: fused(lambda value: fp.vcast(fp.ceil(value), "int"), 4 * X),
+        np.ceil(4 * X).astype(np.int32),
+    ),
+    "the whole part of a traced value": (
+        lambda m: fused(lambda x: math.trunc(x), -4 * X),
+        "use fusepy.trunc(value), which gives a float, and fp.vcast(…, 'int') for an integer",
+        lambda m: fused(lambda value: fp.vcast(fp.trunc(value), "int"), -4 * X),
+        np.trunc(-4 * X).astype(np.int32),
+    ),
+    "the dtype of a traced value": (
+        lambda m: fused(lambda x: x * (2 if x.dtype == np.float32 else 1), X),
+        "its Slang type is .type; convert with fusepy.vcast(value, type)",
+        lambda m: fused(lambda x: x * (2 if x.type.is_float else 1), X),
+        2 * X,
+    ),
+    "an array of a traced value": (
+        lambda m: fused(lambda x: np.asarray(x), X),
+        "use operators and fusepy's functions, e.g. fp.where, or leave NumPy's work to before the call",
+        lambda m: fused(lambda x: fp.where(x > 0.25, x, 0.0), np.asarray(X)),
+        np.where(ramp(3) > 0.25, X, 0),
+    ),
+    "the bytes of a traced value": (
+        lambda m: fused(lambda x: bytes(x), X),
+        "it has no contents yet: ask what the call returns",
+        lambda m: np.frombuffer(bytes(fused(lambda x: x + 1, X)), F32),
+        X + 1,
+    ),
+    "a format of a traced value": (
+        lambda m: fused(lambda x: f"{x:.2f}", X[0]),
+        "it has no number yet: format what the call returns",
+        lambda m: float(f"{fused(lambda x: x + 0.5, 0.25):.2f}"),
+        0.75,
+    ),
+    "a traced value as something else": (
+        lambda m: fused(lambda x: "%d" % x, 2),  # noqa: UP031
+        "or do this outside of the fused function",
+        lambda m: int("%d" % fused(lambda x: 2 * x, 2)),  # noqa: UP031
+        4,
+    ),
+    "a traced value in a with": (
+        lambda m: fused(entered, X),
+        "only calls and operators take values",
+        lambda m: fused(lambda x: x + 0, X),
+        X,
+    ),
+    "an attribute of a traced value": (
+        lambda m: fused(with_attribute, fp.vcast(ramp(2, 3), "float3")),
+        "values do not change: make a new one, e.g. float3(…) of its parts",
+        lambda m: fused(lambda x: m.float3(x.x, 2, x.z), fp.vcast(ramp(2, 3), "float3")),
+        ramp(2, 3) * [1, 0, 1] + F32([0, 2, 0]),
+    ),
+    "an element that is removed": (
+        lambda m: fused(without_first, X),
+        "values do not change: slice arrays before the call",
+        lambda m: fused(lambda x: x + 0, X[1:]),
+        X[1:],
+    ),
+    "a traced value as a complex number": (
+        lambda m: fused(lambda x: complex(x), X),
+        "compute with two values, or a float2",
+        lambda m: fused(lambda x: m.float2(x, -x), X),
+        np.stack([X, -X], -1),
+    ),
+    "the elements of a traced value": (
+        lambda m: fused(lambda x: [v + 1 for v in x], X),
+        "call Slang functions on the whole value; a loop over elements is what the grid does",
+        lambda m: fused(lambda x: m.add(x, 1.0), X),
+        X + 1,
+    ),
+    "a traced value among others": (
+        lambda m: fused(lambda x: 2 in x, fp.vcast(ramp(2, 3), "float3")),
+        "compare each component, and join the results with |",
+        lambda m: fused(lambda x: (x.x == 0) | (x.y == 0) | (x.z == 0), fp.vcast(ramp(2, 3), "float3")),
+        (ramp(2, 3) == 0).any(-1),
+    ),
+    "a function of NumPy's that fusepy lacks": (
+        lambda m: fused(lambda x: np.sort(x), X),
+        "fusepy has no such function: compute it before the call, or in a Slang function",
+        lambda m: fused(lambda x: x + 0, np.sort(X)),
+        np.sort(X),
+    ),
+    "a ufunc that fusepy lacks": (
+        lambda m: fused(lambda x: np.spacing(x), X),
+        "compute it before the call, or in a Slang function",
+        lambda m: fused(lambda x: x + 0, np.spacing(X)),
+        np.spacing(X),
+    ),
+    "an option of a ufunc": (
+        lambda m: fused(lambda x: np.add(x, 1, dtype=np.float64), X),
+        "leave out dtype=",
+        lambda m: fused(lambda x: np.add(x, 1), X),
+        X + 1,
+    ),
+    "a component past the end": (
+        lambda m: fused(lambda c: c[3], fp.vcast(ramp(2, 3), "float3")),
+        "mind the size",
+        lambda m: fused(lambda c: c[2], fp.vcast(ramp(2, 3), "float3")),
+        ramp(2, 3)[:, 2],
+    ),
+    "another shape of a traced value": (
+        lambda m: fused(lambda x: x.reshape(3, 1) + 0, X),
+        "reshape the array before the call",
+        lambda m: fused(lambda x: x + 0, X.reshape(3, 1)),
+        X.reshape(3, 1),
+    ),
+    "a traced value that is kept": (
+        leaked,
+        "return it from the fused function instead of keeping it",
+        lambda m: fused(lambda x: x + (x + 1), X),
+        2 * X + 1,
+    ),
+    "the length of a traced value": (
+        lambda m: fused(lambda x: x * len(x), X),
+        "sizes are known when the function runs, not while it is traced",
+        lambda m: fused(lambda x, n: x * n, X, len(X)),
+        3 * X,
+    ),
+    "a function that calls itself": (
+        lambda m: recursive(X),
+        "write the recursion in Slang, or as a loop",
+        lambda m: fused(lambda x: fp.fori_loop(0, 3, lambda i, c: c + 1, x), X),
+        X + 3,
+    ),
+    "a struct as a number": (
+        lambda m: fused(lambda r: fp.sin(r), tensor(rays(m), m.Ray)),
+        "operators take scalars, vectors and matrices; call a Slang function for anything else",
+        lambda m: fused(lambda r: m.at(r), tensor(rays(m), m.Ray)),
+        np.array([6, 20], F32),
+    ),
+    "a vector of too few components": (
+        lambda m: fused(lambda x: m.float3(x, x), X),
+        "give one number per component, or vectors that add up to them",
+        lambda m: fused(lambda x: m.float3(m.float2(x, x), x), X),
+        np.stack([X] * 3, -1),
+    ),
+    "components by name": (
+        lambda m: m.float3(x=1, y=2, z=3),
+        "write float3(x, y, …)",
+        lambda m: fused(lambda x: m.float3(x, 2, 3), X)[:, 1:],
+        np.full((3, 2), (2, 3), F32),
+    ),
+    "an integer vector of floats": (
+        lambda m: m.int2(1.5, 2),
+        "round it first",
+        lambda m: [*fused(lambda x: m.int2(round(1.5), 2) + x, N)[0]],
+        [2, 2],
+    ),
+    "a method that is not called": (
+        lambda m: fused(lambda b: b.size + 1, tensor(np.ones(2, over(m).Ball.dtype), over(m).Ball)),
+        "write .size(…)",
+        lambda m: fused(lambda b: b.size() + 1, tensor(np.ones(2, over(m).Ball.dtype), over(m).Ball)),
+        np.array([3, 3], F32),
+    ),
+    "a read in the middle of a trace": (
+        lambda m: reading(tensor(X), lambda t: float(t[1])),
+        "or read it before the call, as t.to_numpy()",
+        lambda m: reading(tensor(X).to_numpy(), lambda t: t[1]),
+        X + X[1],
+    ),
+    # loops and branches
+    "a reduction in a loop": (
+        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: c + fp.sum(x), 0.0), X),
+        "reduce before the loop or after it",
+        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: c + x, 0.0), X.sum()),
+        2 * X.sum(),
+    ),
+    "another structure than init": (
+        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: (c, c), x), X),
+        "return what is carried to the next step, in the structure of init",
+        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: (c[0] + 1, c[1]), (x, x)), X)[0],
+        X + 2,
+    ),
+    "a loop that cannot be unrolled": (
+        lambda m: fused(lambda n: fp.fori_loop(0, n, lambda i, c: c + 1, 0, unroll=True), N),
+        "leave unroll away",
+        lambda m: fused(lambda n: fp.fori_loop(0, n, lambda i, c: c + 1, 0), N),
+        N,
+    ),
+    "steps with a point": (
+        lambda m: fused(lambda x: fp.while_loop(lambda c: c < 2, lambda c: c + 1, x, max_steps=2.5), X),
+        "pass a Python integer",
+        lambda m: fused(lambda x: fp.while_loop(lambda c: c < 2, lambda c: c + 1, x, max_steps=5), X),
+        X + np.where(X < 1, 2, 1).astype(F32),
+    ),
+    "a loop that wants vectors": (
+        lambda m: fused(lambda i: fp.fori_loop(0, 2, lambda k, c: c * m.luma(c), i), IMAGE),
+        "if it shall be a vector, vcast it before the loop",
+        lambda m: fused(lambda i: fp.fori_loop(0, 1, lambda k, c: c * m.luma(c), fp.vcast(i, "float3")), IMAGE),
+        IMAGE * (IMAGE @ F32([0.25, 0.5, 0.25]))[..., None],
+    ),
+}
