@@ -113,7 +113,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a global of objects": (
         lambda m: given(m).by.set(k=np.array([None])),
-        "give an array of numbers",
+        "give numbers on the host",
         lambda m: given(m).by.set(k=np.array(2.0))(X),
         2 * X,
     ),
