@@ -10,9 +10,16 @@ from tests.errors.hints.support import Program
 HEAD = "graph @f(%x: float) -> (float) {\n"
 GOOD = HEAD + "  %0 = neg(%x) : float\n  return %0\n}"
 CALL = 'import @m = "a"\n' + HEAD + "  %0 = slang.call @m.f(%x) : float\n  return %0\n}"
+REGION = HEAD + "  %0 = region(%x vmap()) : float vmap()\n  body @g(%x: float) -> (float) {\n    return %x\n  }\n  return %0\n}"
 
 # what is wrong, the text, the words, and the text that is read
 TEXTS = {
+    "dimensions of a result that is no region's": (
+        GOOD.replace(": float\n", ": float vmap()\n"),
+        "leave this away for neg",
+        GOOD,
+    ),
+    "a region's result without dimensions": (REGION.replace(": float vmap()\n", ": float\n"), "write vmap(d0) behind it", REGION),
     "something else": (GOOD.replace(") : float\n", " : float\n"), "expected here: ')'", GOOD),
     "a call of nothing": (CALL.replace(" @m.f", ""), "write slang.call @module.function(...)", CALL),
     "a value twice": (
