@@ -69,7 +69,7 @@ class Recordable:
         self.length = len(program.recording.graph.nodes)
         inputs = zip(program.graph.inputs, program.positions)
         what = program.graph.name
-        numbers = [(p, v) for v, p in inputs if not v.container and v.type.dtype is not None and v.type.dtype.kind in "iu"]
+        numbers = [(p, v) for v, p in inputs if v.arrival.plain and v.type.dtype is not None and v.type.dtype.kind in "iu"]
         self.numbers = [*((p, in_range(v.type, f"{what}: argument {v.name!r}")) for p, v in numbers), *program.checks]
 
     def check_numbers(self, leaves: Sequence[Any]) -> None:
@@ -114,7 +114,7 @@ def _fits(program: Program) -> bool:
         and program.result_kind.put_off
         and not (program.writes or program.targets or program.waits or program.detours)
         and program.plan is not None
-        and all(v.container in ("Tensor", "List", "") for v in graph.inputs)
+        and all(v.arrival.plain or v.arrival.array for v in graph.inputs)
         and all(c.__class__ is Tensor for c in program.captures)
         and bool(graph.outputs)
         and not set(graph.outputs) & set(graph.inputs)

@@ -166,7 +166,7 @@ def _joined(device: Device, key: Sequence[int], calls: Sequence[Call], leaves: S
                 leaf = leaves[place]  # an array that was uploaded when the call was recorded, and converted then
                 type = leaf.dtype if is_default(value) and isinstance(leaf, Tensor) else value.type
                 arguments[place] = builder.input(
-                    name, type, value.dims, container=value.container, weak=value.weak, copied=value.copied
+                    name, type, value.dims, arrival=value.arrival, weak=value.weak, copied=value.copied
                 )
             values[value] = arguments[place] if place >= 0 else results[~place]
         results += _replay(trace, call, graph, values)

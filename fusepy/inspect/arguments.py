@@ -67,7 +67,7 @@ def _leaf(value: Value, reads: Sequence[tuple[Operand, ArgMap]]) -> str:
         return f"{value.type}, not read"
     ways: dict[str, None] = {}
     for operand, map in reads:
-        access = ACCESSES[operand.container]
+        access = ACCESSES[operand.arrival]
         if access.kind != "memory":
             ways[f"{operand.want}, {access.kind if access.kind == 'uniform' else 'computed'}"] = None
             continue

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.arrivals import PLAIN, Arrival
 from fusepy.ir.graph import Graph, Node, Op
 from fusepy.ir.types import Type
 from fusepy.ir.value import Attr, Dims, Value
@@ -18,9 +19,10 @@ class Builder:
     """Records nodes one by one; each is inferred on the spot, so errors carry the user's line.
 
     Example:
+        >>> from fusepy.ir.arrivals import TENSOR
         >>> from fusepy.ir.ops import OPS
         >>> b = Builder("double_it")
-        >>> x = b.input("x", Type.parse("float"), (None,), container="Tensor")
+        >>> x = b.input("x", Type.parse("float"), (None,), arrival=TENSOR)
         >>> (y,) = b.add(OPS["add"], [x, x])
         >>> print(b.finish([y]))
         graph @double_it(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {
@@ -37,9 +39,9 @@ class Builder:
         self.modules: list[tuple[str, str]] = []
 
     def input(
-        self, name: str, type: Type, dims: Dims = (), *, container: str = "", weak: bool = False, copied: bool = False
+        self, name: str, type: Type, dims: Dims = (), *, arrival: Arrival = PLAIN, weak: bool = False, copied: bool = False
     ) -> Value:
-        value = Value(type, dims, container=container, weak=weak or container == "List", name=name, copied=copied)
+        value = Value(type, dims, arrival=arrival, weak=weak or arrival.listed, name=name, copied=copied)
         self.inputs.append(value)
         return value
 

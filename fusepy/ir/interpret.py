@@ -9,7 +9,6 @@ import numpy as np
 
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.folds import folded, scanned
@@ -134,7 +133,7 @@ def load(array: Array, value: Value, map: ArgMap, rank: int) -> Array:
     spread = cast("Array", moved[tuple(index)])
     if want.kind is Kind.POINTER or want.dtype is None:
         return spread
-    if value.container in TEXTURES and want.shape != value.type.shape:  # the leading channels of a texel
+    if value.arrival.texels and want.shape != value.type.shape:  # the leading channels of a texel
         spread = cast("Array", spread[..., : channels(want)].reshape(spread.shape[:rank] + want.shape))
     return _as(spread, want, rank)
 

@@ -29,7 +29,7 @@ DEFAULTS = (Type.parse("double"), Type.parse("int64_t"))
 
 def is_default(value: Value) -> bool:
     """Whether `value` is an array that every call uploads, of a dtype that NumPy makes by default."""
-    return value.copied and value.container == "Tensor" and value.type in DEFAULTS
+    return value.copied and value.arrival.tensor and value.type in DEFAULTS
 
 
 def is_narrower(type: Type, than: Type, how: Narrowing = Narrowing.ANY) -> bool:
@@ -61,7 +61,7 @@ def narrowed(value: Value, param: Param, how: Narrowing = Narrowing.ANY) -> Valu
         scalar = inner.element.scalar
     if scalar is None or not is_narrower(scalar, value.type, how):
         return value
-    return Value(scalar, value.dims, container=value.container, name=value.name, copied=True)
+    return Value(scalar, value.dims, arrival=value.arrival, name=value.name, copied=True)
 
 
 def narrowed_uses(graph: Graph, oracle: Oracle) -> dict[Value, list[Type]]:

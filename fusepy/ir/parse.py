@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fusepy.errors import InvalidNameError, IRSyntaxError, VerifyError, did_you_mean
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import CONTAINERS
+from fusepy.ir.arrivals import ARRIVALS
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS, Op
 from fusepy.ir.ops.folds import Fold
@@ -178,8 +178,8 @@ class _Reader:
 
     def result(self, tree: Syntax) -> Value:
         value = self.value(tree)
-        if value.container not in ("", "Tensor"):
-            raise self.error(tree.meta, f"a computed value is no {value.container}", "results over a grid are written Tensor")
+        if not (value.arrival.plain or value.arrival.tensor):
+            raise self.error(tree.meta, f"a computed value is no {value.arrival.name}", "results over a grid are written Tensor")
         return Value(value.type, value.dims, weak=value.weak)
 
     def value(self, tree: Syntax, name: str | None = None) -> Value:
@@ -190,10 +190,11 @@ class _Reader:
             (token,) = tokens(tree, "STRING")
             return Value(self.parse_type(self.string(token), token), (), weak=weak, name=name)
         head, arguments, extents = tokens(syntax, "NAME")[0], parts(syntax, "argument"), parts(syntax, "extents")
-        if head in CONTAINERS and len(arguments) == 1 and len(extents) == 1:
+        if head in ARRIVALS and len(arguments) == 1 and len(extents) == 1:
             element = self.parse_type(self.source(arguments[0]), arguments[0].meta)
             dims = self.dims(extents[0])
-            return Value(element, dims, container=str(head), weak=weak or head == "List", name=name)
+            arrival = ARRIVALS[head]
+            return Value(element, dims, arrival=arrival, weak=weak or arrival.listed, name=name)
         return Value(self.type(syntax), (), weak=weak, name=name)
 
     def dims(self, tree: Syntax) -> Dims:

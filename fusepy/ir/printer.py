@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 
-from fusepy.ir.containers import CONTAINERS
+from fusepy.ir.arrivals import CONTAINERS, TENSOR
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.region import RegionSpec, ResultSpec
 
@@ -38,12 +38,12 @@ def print_node(graph: Graph, node: Node) -> str:
 def value_type(value: Value) -> str:
     """``Tensor<float3>[?,?]`` for an array of elements, ``float`` for a single one, ``weak float`` for a Python number."""
     name = json.dumps(value.type.name) if _MISLEADING.match(value.type.name) else value.type.name
-    container = value.container or ("Tensor" if value.rank else "")
+    container = value.arrival.name or (TENSOR.name if value.rank else "")
     if container:
         dims = ",".join("?" if d is None else str(d) for d in value.dims)
         name = f"{container}<{value.type}>[{dims}]"
     # what arrives in a list is always weak, so the word would say nothing
-    return f"weak {name}" if value.weak and container != "List" else name
+    return f"weak {name}" if value.weak and not value.arrival.listed else name
 
 
 class _Printer:

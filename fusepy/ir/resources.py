@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 
-from fusepy.ir.containers import BUFFER, HANDLE, MEMORY, TEXTURES, is_stored
 from fusepy.ir.types import BOOL, TEXTURE_RANKS, Kind, Type
-from fusepy.ir.value import Value
+from fusepy.ir.value import Value, is_stored
 
 _PLAIN = ("Texture1D", "Texture2D", "Texture3D")
 BYTES = Type.parse("ByteAddressBuffer")
@@ -46,19 +45,19 @@ def takes(value: Value, type: Type) -> bool:
     held = type.element
     if is_stored(value):
         return held is not None and texture_of(value, type) is not None
-    if value.container == HANDLE:
+    if value.arrival.handle:
         return type.head == "DescriptorHandle" and held is not None and _refers(value.type.name.removesuffix("Handle"), held)
-    if value.container in TEXTURES:
-        if held is None or type.head.removeprefix("RW") != value.container or not same_class(held, value.type):
+    if value.arrival.texels:
+        if held is None or type.head.removeprefix("RW") != value.arrival.name or not same_class(held, value.type):
             return False
         # reads fill missing channels with 0 and 1; a write must give all that the format has, or the rest is undefined
         return not type.writes or channels(held) >= channels(value.type)
     if type.head.removeprefix("RW") not in ("StructuredBuffer", "ByteAddressBuffer"):
         return False
-    if value.container == BUFFER:
+    if value.arrival.raw:
         return True
-    if held is None or value.container not in MEMORY:
-        return value.container in MEMORY
+    if held is None or not value.arrival.memory:
+        return value.arrival.memory
     scalar = held.scalar
     # numbers in a list become those of the buffer, where that loses nothing
     converts = (
@@ -97,4 +96,4 @@ def sees(stored: Type, held: Type) -> bool:
 
 def natural(value: Value) -> Type | None:
     """The resource type that a generic parameter gets."""
-    return Type.resource(value.container, value.type) if value.container in TEXTURES else None
+    return Type.resource(value.arrival.name, value.type) if value.arrival.texels else None

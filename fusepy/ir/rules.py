@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from fusepy.errors import FusepyError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap, check_dims
-from fusepy.ir.containers import CONTAINERS, is_spread
+from fusepy.ir.arrivals import ARRIVALS
 from fusepy.ir.graph import Graph, Node, Value, grid_rank
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
@@ -22,7 +22,7 @@ from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.printer import print_node, value_type
 from fusepy.ir.types import Kind
-from fusepy.ir.value import TypedAttr
+from fusepy.ir.value import TypedAttr, is_spread
 
 
 @dataclass
@@ -60,11 +60,11 @@ def _named_once(scope: Scope, value: Value) -> str | None:
 
 
 def _arrives(scope: Scope, value: Value) -> str | None:
-    if value.container not in ("", *CONTAINERS):
-        return f"there is no container {value.container!r}"
-    if value.rank and not value.container:
+    if ARRIVALS.get(value.arrival.name) is not value.arrival:
+        return f"there is no container {value.arrival.name!r}"
+    if value.rank and value.arrival.plain:
         return "an input with axes needs a container"
-    return "what arrives in a list is weak" if value.container == "List" and not value.weak else None
+    return "what arrives in a list is weak" if value.arrival.listed and not value.weak else None
 
 
 def _unsized(scope: Scope, value: Value) -> str | None:
@@ -72,7 +72,7 @@ def _unsized(scope: Scope, value: Value) -> str | None:
 
 
 def _single(scope: Scope, value: Value) -> str | None:
-    return "inside a body, every value is a single element" if value.rank or value.container else None
+    return "inside a body, every value is a single element" if value.rank or not value.arrival.plain else None
 
 
 # ---- nodes, at every stage ------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def _defined_once(scope: Scope, node: Node) -> str | None:
 
 def _computed(scope: Scope, node: Node) -> str | None:
     for value in node.results:
-        if value.name is not None or value.container or any(d is not None for d in value.dims):
+        if value.name is not None or not value.arrival.plain or any(d is not None for d in value.dims):
             return "a computed value has neither name, container nor sizes"
     return None
 
@@ -163,7 +163,7 @@ def _as_loaded(node: Node) -> Node:
     loaded: list[Value] = []
     for v, m in zip(node.operands, node.maps):
         dims = v.dims if m.dims is None else v.dims[: len(m.dims)]
-        loaded.append(Value(m.type or v.type, dims, container=v.container, weak=v.weak))
+        loaded.append(Value(m.type or v.type, dims, arrival=v.arrival, weak=v.weak))
     return Node(node.op, loaded, [ArgMap(m.dims) for m in node.maps], (), node.attrs, node.loc)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.ir.types import Type
+from fusepy.ir.arrivals import PLAIN, Arrival
+from fusepy.ir.types import Kind, Type
 
 
 class TypedAttr:
@@ -26,23 +27,21 @@ class Value:
         rank: how many batch axes it has.
         dims: the extents of its batch axes; ``None`` (printed ``?``) where the size is no part of the program. Only an
             input's trailing axes that a vector could consume carry a number, and only until `resolve_maps`.
-        container: how an input arrives: ``"Tensor"`` (device memory), ``"List"`` (Python numbers that follow Slang's
-            answer), ``"Grid"`` (coordinates, no memory), ``"Texture2D"`` and the like (texels), ``"Buffer"`` and ``"Resource"``
-            (see `ir.resources`), or ``""`` for a single Python number and for every computed value.
+        arrival: how an input comes to a kernel; `PLAIN` for a single Python number and for every computed value.
         weak: a Python number, or computed from such alone; it takes the type that its context wants.
         name: the user's name of an input; ``None`` for computed values.
         copied: whether an input is copied to the device for the call, so that it shares memory with no other; no part of what
             the graph means, and not printed.
     """
 
-    __slots__ = ("container", "copied", "dims", "name", "rank", "type", "weak")
+    __slots__ = ("arrival", "copied", "dims", "name", "rank", "type", "weak")
 
     def __init__(
         self,
         type: Type,
         dims: Dims = (),
         *,
-        container: str = "",
+        arrival: Arrival = PLAIN,
         weak: bool = False,
         name: str | None = None,
         copied: bool = False,
@@ -50,14 +49,29 @@ class Value:
         self.type = type
         self.dims = dims
         self.rank = len(dims)
-        self.container = container
+        self.arrival = arrival
         self.weak = weak
         self.name = name
-        self.copied = copied or container == "List"
+        self.copied = copied or arrival.listed
 
     def signature(self) -> tuple[object, ...]:
         """What must agree for two values to be interchangeable in `Graph.__eq__`."""
-        return (self.type, self.dims, self.container, self.weak, self.name)
+        return (self.type, self.dims, self.arrival, self.weak, self.name)
 
     def __repr__(self) -> str:
         return f"<Value {self.name or 'computed'}: {self.type} rank {self.rank}>"
+
+
+def is_spread(value: Value) -> bool:
+    """Whether `value` is an input that differs from thread to thread without having axes."""
+    return not value.rank and value.arrival.generated
+
+
+def is_stored(value: Value) -> bool:
+    """Whether `value` is computed over a grid, and so lies in memory where user code wants it whole, to be read."""
+    return value.name is None and value.rank > 0
+
+
+def is_open(value: Value) -> bool:
+    """Whether Slang may take `value` as a scalar or as a vector of any length."""
+    return value.arrival.open and value.type.kind is Kind.SCALAR

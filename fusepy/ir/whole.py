@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from fusepy.ir.containers import MEMORY, is_stored
 from fusepy.ir.types import Kind, Type
-from fusepy.ir.value import Value
+from fusepy.ir.value import Value, is_stored
 
 LIBRARIES = ("fusepy", "slangpy")
 
@@ -70,7 +69,7 @@ def holds(value: Value, type: Type, told: bool) -> bool:
         told: whether the extents of trailing axes must be known to fit.
     """
     element = type.element
-    if element is None or not (value.container in MEMORY or (is_stored(value) and not writes(type))):
+    if element is None or not (value.arrival.memory or (is_stored(value) and not writes(type))):
         return False
     if value.type is element or _follows(value, element):
         return value.rank == type.rank
@@ -102,7 +101,7 @@ def _follows(value: Value, element: Type) -> bool:
 
 def candidates(value: Value, libraries: Sequence[str]) -> Iterator[Type]:
     """The whole arrays that `value` can be passed as where a parameter does not say which."""
-    if value.container not in MEMORY and not is_stored(value):
+    if not value.arrival.memory and not is_stored(value):
         return
     elements = [value.type]
     *_, rows, columns = (None, None, *value.dims)

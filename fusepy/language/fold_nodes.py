@@ -16,12 +16,12 @@ from fusepy.errors import ArgumentError, ShapeError
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.resolve.hints import python_name
 from fusepy.ir.types import BOOL
+from fusepy.ir.value import is_spread
 from fusepy.language.axes import Axis, axes_from, integers
 from fusepy.location import user_line
 from fusepy.trace.buffers import check_elements

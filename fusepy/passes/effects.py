@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fusepy.errors import TraceError
-from fusepy.ir.containers import BUFFER, MEMORY
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.types import Kind
 from fusepy.ir.whole import has_gradients, writes
@@ -48,7 +47,7 @@ def may_share(value: Value, array: Value) -> bool:
     Arguments may overlap, whatever their types, and only the call shows it. What a call copies to the device for itself lies
     apart, as do textures and whatever the program computes.
     """
-    return value is array or (value.container in (*MEMORY, BUFFER) and not value.copied and not array.copied)
+    return value is array or ((value.arrival.memory or value.arrival.raw) and not value.copied and not array.copied)
 
 
 def check_writes(graph: Graph) -> None:

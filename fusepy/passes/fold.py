@@ -81,5 +81,5 @@ def _neutral(node: Node, known: dict[Value, Node]) -> Value | None:
     position = node.operands.index(kept)
     plain = node.maps[position] == UNSAID or node.maps[position].is_identity(result.rank)
     # an array as it arrives is not the value that was computed from it: a vcast would take the axes of the one as components
-    same = kept.type is result.type and kept.rank == result.rank and not kept.container and not kept.weak
+    same = kept.type is result.type and kept.rank == result.rank and kept.arrival.plain and not kept.weak
     return kept if plain and same else None

@@ -58,9 +58,7 @@ class RegionBuilder:
         self.followed: dict[Value, Near] = {}  # what generators that are loaded follow, by the inputs of the body
         self.computed = {v for n in graph.nodes for v in n.results}
         self.spread = spread_values(graph)
-        self.grids = {
-            v for v in graph.inputs if v.container == "Grid"
-        }  # which may be open: of the extents of what is beside them
+        self.grids = {v for v in graph.inputs if v.arrival.grid}  # which may be open: of the extents of what is beside them
         self.leaves = all_leaves(graph, self.spread) if self.spread or self.grids else {}
 
     def region(self) -> Node:

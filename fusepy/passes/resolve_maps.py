@@ -138,7 +138,7 @@ class _Resolver:
             return answer.maps, attrs
         if node.op.name == "cast":
             value, want, rank = node.operands[0], node.results[0].type, node.results[0].rank
-            batch = value.rank - (len(want.shape) if value.container and not value.type.shape else 0)
+            batch = value.rank - (len(want.shape) if not value.arrival.plain and not value.type.shape else 0)
             dims = node.maps[0].dims if node.maps[0].dims is not None else ArgMap.aligned(max(batch, 0), rank).dims
             return [ArgMap(dims, want if want is not value.type else None)], {}
         return node.op.settled(node, self.oracle), {}
@@ -148,7 +148,7 @@ class _Resolver:
         scalar = self.types.get(value)
         type = value.type if scalar is None or scalar.scalar is None else value.type.with_scalar(scalar.scalar)
         dims = (None,) * value.rank
-        fresh = Value(type, dims, container=value.container, weak=value.weak, name=value.name, copied=value.copied)
+        fresh = Value(type, dims, arrival=value.arrival, weak=value.weak, name=value.name, copied=value.copied)
         self.new[value] = fresh
         return fresh
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.arrivals import UNIFORM
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type
@@ -35,7 +36,7 @@ class UniformArguments(Pass):
         for value in graph.inputs:
             type = _whole(value, taken[value]) if value not in graph.outputs else None
             if type is not None:
-                new[value] = Value(type, (), container="Uniform", weak=value.weak, name=value.name)
+                new[value] = Value(type, (), arrival=UNIFORM, weak=value.weak, name=value.name)
         if not new:
             return graph
         nodes = [_reading(node, new) for node in graph.nodes]
@@ -44,8 +45,8 @@ class UniformArguments(Pass):
 
 def _whole(value: Value, ways: set[tuple[object, Type | None]]) -> Type | None:
     """The type of an array's numbers in the block of parameters, if that is where they go."""
-    array = value.copied and value.container == "Tensor" and value.type.kind is Kind.SCALAR
-    if not (array or value.container == "List") or any(dims != () for dims, _ in ways):
+    array = value.copied and value.arrival.tensor and value.type.kind is Kind.SCALAR
+    if not (array or value.arrival.listed) or any(dims != () for dims, _ in ways):
         return None
     if array and not value.rank:
         return value.type if ways and all(type is None or type.kind is Kind.SCALAR for _, type in ways) else None

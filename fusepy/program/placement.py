@@ -36,7 +36,7 @@ def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequ
     type = wanted.type
     kind = kind_of_value(inner)
     put = kind.place
-    uniform = wanted.container == "Uniform"
+    uniform = wanted.arrival.uniform
     # what kernels convert by themselves, and what is packed into the parameter block; the marshal of arrays checks the rest
     checked = [narrow for narrow in narrows if narrow is not type.scalar or uniform]
 
@@ -74,7 +74,7 @@ def number_checks(graph: Graph, recorded: Graph, positions: Sequence[int]) -> li
         (positions[graph.inputs.index(v)], in_range(m.type, f"{graph.name}: argument {v.name!r}"))
         for n in graph.nodes
         for v, m in zip(n.operands, n.maps)
-        if v.name is not None and v.container == "" and m.type is not None
+        if v.name is not None and v.arrival.plain and m.type is not None
     ]
     exponents = given_exponents(recorded)
     return converted + [(positions[recorded.inputs.index(v)], functools.partial(refuse_negative, type)) for v, type in exponents]

@@ -327,7 +327,7 @@ class Program(Delivery):
         """Raises `ShapeError` where Slang code would write into the copy of an array or list, and so into nothing."""
         for node in self.graph.nodes:
             for value, map in zip(node.operands, node.maps):
-                if map.type is None or not map.type.name.startswith("RW") or value.container not in ("Tensor", "List"):
+                if map.type is None or not map.type.name.startswith("RW") or not value.arrival.array:
                     continue
                 given = unmapped(values[self.positions[self.graph.inputs.index(value)]])
                 if not isinstance(given, Tensor):

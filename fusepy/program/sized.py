@@ -11,7 +11,6 @@ from fusepy.backend.marshals.generators import Generator, Grid
 from fusepy.backend.marshals.registry import batch_extents, kind_of_class
 from fusepy.backend.marshals.result_kinds import dimensions
 from fusepy.ir.argmap import UNSAID
-from fusepy.ir.containers import MEMORY
 from fusepy.program.no_extents import NoExtents
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class SizedByResult:
             kind = kind_of_class(target.__class__)
             if kind is not None and kind.texture is not None:
                 return kind.extents(target)
-            if kind is not None and kind.memory is not None and kind.describe(target).container in MEMORY:
+            if kind is not None and kind.memory is not None and kind.describe(target).arrival.memory:
                 shape = batch_extents(target, len(element.shape))
                 dims = dimensions(program.said.get(j, UNSAID), len(shape), len(shape), program.named(j))
                 return tuple(shape[dims.index(d)] for d in range(len(shape)))

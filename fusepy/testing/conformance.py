@@ -158,8 +158,11 @@ class _Suite:
     def description(self, example: Example) -> None:
         told = self.marshal.describe(example.value)
         require(isinstance(told, Description), f"describe() returns {told!r}, and not a Description")  # pyright: ignore
-        require(told.container in ACCESSES, f"there is no container {told.container!r}, only {', '.join(map(repr, ACCESSES))}")
-        require(bool(told.container) or not told.dims, f"{_told(told)} has axes and no container")
+        require(
+            told.arrival in ACCESSES,
+            f"there is no container {told.container!r}, only {', '.join(repr(a.name) for a in ACCESSES)}",
+        )
+        require(not told.arrival.plain or not told.dims, f"{_told(told)} has axes and no container")
         require(
             all(n is None or n > 0 for n in told.dims), f"{_told(told)}: an axis is None, or a small extent that a vector takes"
         )
@@ -168,14 +171,14 @@ class _Suite:
     def placing(self, example: Example) -> None:
         told, wanted = self.marshal.describe(example.value), example.element
         placed = self.marshal.place(example.value, told.type if wanted.kind is Kind.NAMED else _stored(told, wanted), self.device)
-        if told.container in ("Tensor", "List"):
+        if told.arrival.array:
             require(isinstance(placed, Tensor), f"{_told(told)} is placed as a {type(placed).__name__}, and not as a Tensor")
             require(placed.device is self.device, "it is placed on another device than the one asked for")
             fits = len(placed.shape) == len(told.dims) and all(n in (None, m) for n, m in zip(told.dims, placed.shape))
             require(fits, f"described as {_told(told)}, placed with shape {placed.shape}")
-        elif told.container == "Grid":
+        elif told.arrival.grid:
             require(isinstance(placed, Grid), f"{_told(told)} is placed as a {type(placed).__name__}, and not as a Grid")
-        elif told.container == "":
+        elif told.arrival.plain:
             require(isinstance(placed, (bool, int, float)), f"{_told(told)} is placed as {placed!r}, and not as a Python number")
 
     def value_is_left_alone(self, example: Example) -> None:

@@ -18,7 +18,7 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.errors import AmbiguousCallError, FusepyError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import BUFFER
+from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.graph import Value
 from fusepy.ir.oracle import OUT
 from fusepy.ir.resolve.hints import python_name, python_type
@@ -142,7 +142,7 @@ def chosen(
         tried, typed = list(values), list(said)
         for i, way in zip(free, choice):
             if not way.whole and way.type is not None:
-                tried[i] = Value(way.type, (None,), container="Tensor", name=values[i].name)
+                tried[i] = Value(way.type, (None,), arrival=TENSOR, name=values[i].name)
             if way.type is not None:
                 typed[i] = ArgMap(said[i].dims, way.type)
         try:
@@ -178,7 +178,7 @@ def member_elements(trace: OpenTrace, value: Value, said: ArgMap, member: Type |
 
 def check_elements(what: str, value: Value, loc: str | None) -> None:
     """Raises `UnsupportedArgumentError` for a buffer where elements are computed with that no parameter tells the type of."""
-    if value.container == BUFFER:
+    if value.arrival.raw:
         raise UnsupportedArgumentError(
             f"{what}: {value.name!r} is a buffer, which does not say what its elements are",
             place=loc,
@@ -188,7 +188,7 @@ def check_elements(what: str, value: Value, loc: str | None) -> None:
 
 def _origin(trace: OpenTrace, value: Value) -> tuple[OpenTrace | None, Any]:
     """The trace that has a buffer among its inputs, and the buffer itself."""
-    if value.container != BUFFER:
+    if not value.arrival.raw:
         return None, None
     behind = trace.behind(value)
     if behind is not None:

@@ -88,7 +88,7 @@ class Carries:
         try:
             return function(*given)
         except ResolveError as error:
-            wide = [v for v in self.leaves if v.start.container and v.start.rank and v.type.kind is Kind.SCALAR]
+            wide = [v for v in self.leaves if not v.start.arrival.plain and v.start.rank and v.type.kind is Kind.SCALAR]
             if wide:  # the last axis becomes a vector where a call wants one, but what is carried is settled before
                 error.hint += (
                     f"; {wide[0].path} is carried as a {wide[0].type}: if it shall be a vector, vcast it before the loop"

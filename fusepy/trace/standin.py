@@ -13,7 +13,7 @@ from fusepy.arguments.nested import check_finite
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.registry import register_kind
 from fusepy.errors import ArgumentError, VerifyError
-from fusepy.ir.containers import BUFFER, OPAQUE, TEXTURES
+from fusepy.ir.arrivals import BUFFER, OPAQUE, arrival_named
 from fusepy.ir.types import BOOL, FLOAT, INT, TEXTURE_RANKS, Kind, Type
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _described(type: Type) -> Description:
     """One value of this type; or the texture, array or buffer that a parameter of it would take."""
     if type.kind is Kind.RESOURCE:
         shape = type.head.removeprefix("RW")
-        if shape in TEXTURES and type.element is not None:
+        if arrival_named(shape).texels and type.element is not None:
             return Description(type.element, (None,) * TEXTURE_RANKS[shape.removeprefix("Texture")], shape)
         if type.element is not None and shape == "StructuredBuffer":
             return Description(type.element, (None,), "Tensor")

@@ -12,7 +12,6 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import StructView, as_structs
 from fusepy.errors import ArgumentError, FusepyError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.containers import BUFFER, is_spread
 from fusepy.ir.graph import Attr, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
@@ -22,6 +21,7 @@ from fusepy.ir.resolve.offers import describe
 from fusepy.ir.resolve.refusals import wrong_members
 from fusepy.ir.resolve.resolve import member_offer
 from fusepy.ir.types import Kind, Type, pair_of
+from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.trace.buffers import member_elements
 from fusepy.trace.open_trace import OpenTrace
@@ -71,7 +71,7 @@ def as_struct_input(trace: OpenTrace, value: Value, type: Type, spec: Any = None
     if module is not None:
         trace.module(module._source, module.device)
     owner = next((t for t in trace.chain if value in t.given), None)
-    if owner is None or not value.rank or value.container not in ("Tensor", "List") or value.type.kind is Kind.NAMED:
+    if owner is None or not value.rank or not value.arrival.array or value.type.kind is Kind.NAMED:
         return None
     element = _struct_element(trace, type)
     if element is None:
@@ -127,7 +127,7 @@ def composed(trace: OpenTrace, tree: Tree, type: Type, path: str) -> tuple[Value
     for name, inner in tree.fields.items():
         value, map = operand(trace, inner, f"{path}.{name}", [members[name].type])
         said = trace.maps.get(value, UNSAID).under(map)
-        if value.container == BUFFER:
+        if value.arrival.raw:
             value, said = member_elements(trace, value, said, members[name].type)
         operands.append(value)
         maps.append(said)
@@ -241,7 +241,7 @@ def closed(values: Sequence[Value], maps: Sequence[ArgMap], unsaid: Mapping[int,
         unsaid: how many axes run along the grid of each operand without a mapping: along the last dimensions.
     """
     said = {i for i, (v, m) in enumerate(zip(values, maps)) if v.rank and m.dims}
-    if any(values[i].container for i in said):
+    if any(not values[i].arrival.plain for i in said):
         return list(maps)
     rank = max([*(maps[i].min_grid_rank for i in said), *unsaid.values()], default=0)
     covered = {d for i in said for d in maps[i].dims or ()}.union(*(range(rank - n, rank) for n in unsaid.values()))

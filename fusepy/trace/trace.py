@@ -24,13 +24,13 @@ from fusepy.errors import (
 )
 from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
 from fusepy.ir.builder import Builder
-from fusepy.ir.containers import BUFFER, is_spread
 from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.power import refuse_negative
 from fusepy.ir.oracle import OUT
 from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
+from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.symbolic import TRACING, Symbolic, misplaced
 from fusepy.trace.arity import bind
@@ -140,7 +140,7 @@ class Trace:
         made = self._input(name, value)
         self.given[made] = (len(self.builder.inputs) - 1, value)
         if map is None:
-            map = ArgMap(()) if made.container else UNSAID
+            map = UNSAID if made.arrival.plain else ArgMap(())
         if map is not UNSAID:
             self.maps[made] = map
         return Traced(self, made, user_line())
@@ -167,7 +167,7 @@ class Trace:
             unique,
             described.type,
             described.dims,
-            container=described.container,
+            arrival=described.arrival,
             weak=described.weak,
             copied=described.copied,
         )
@@ -219,7 +219,7 @@ class Trace:
         if found is None:
             found = self._captured[id(value)] = self._input(name, computed(value))  # a program keeps what it has captured
             self.captures.append(value)
-            if found.container == BUFFER:
+            if found.arrival.raw:
                 self.buffers[found] = value
         return found
 
@@ -313,7 +313,7 @@ class Trace:
     def cast(self, value: Value, type: Type, said: ArgMap, loc: str | None) -> Value:
         """`value` converted to a type, over its own axes; the result runs along what it was said to run along."""
         known = ArgMap(self.maps.get(value, UNSAID).under(said).dims, type)
-        if value.container == BUFFER:
+        if value.arrival.raw:
             seen = elements_of(self, value, type)
             if seen is not None:
                 return seen
@@ -400,7 +400,7 @@ class Trace:
             operand, map = passed(self, function, value, slots[0].name if slots else f"arg{i}", [p.type for p in slots])
             operands.append(operand)
             maps.append(self.maps.get(operand, UNSAID).under(map))
-        if any(v.container == BUFFER for v in operands):
+        if any(v.arrival.raw for v in operands):
             slots = [[params[i].type for params in declared if i < len(params)] for i in range(len(operands))]
             operands, maps = chosen(self, alias, function, operands, maps, slots, dirs)
         loc = user_line()

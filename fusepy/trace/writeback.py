@@ -58,7 +58,7 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
         inner, said = (leaf.value, leaf.map) if isinstance(leaf, Mapped) else (leaf, declared)
         if is_writable(inner):
             part = result if tree is None else _part(trace, result, path)
-            if is_pair(part) and kind_of_value(inner).describe(inner).container == "Pair":
+            if is_pair(part) and kind_of_value(inner).describe(inner).arrival.paired:
                 dims = ArgMap(said.dims)
                 outputs.append(Output(trace.record("member", [part], {"name": "p"}), slot.start + k, said=dims))
                 outputs.append(Output(trace.record("member", [part], {"name": "d"}), slot.start + k, grad=True, said=dims))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fusepy.errors import IRSyntaxError, VerifyError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.arrivals import PLAIN, TENSOR
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
@@ -88,8 +89,8 @@ def test_golden_texts_print_as_they_stand(text: str) -> None:
 def test_what_a_text_says() -> None:
     graph = parse_graph(TRACED, None)
     image, gain = graph.inputs
-    assert (image.container, image.dims, image.type.name, image.weak) == ("Tensor", (None, 3), "float", False)
-    assert (gain.container, gain.dims, gain.weak, gain.name) == ("", (), True, "gain")
+    assert (image.arrival, image.dims, image.type.name, image.weak) == (TENSOR, (None, 3), "float", False)
+    assert (gain.arrival, gain.dims, gain.weak, gain.name) == (PLAIN, (), True, "gain")
     call, const, _, split = graph.nodes
     assert call.maps == (ArgMap((0,), Type.parse("float3")), ArgMap())
     assert call.attrs == {"module": "look", "function": "exposure"}
@@ -171,7 +172,7 @@ def test_every_attribute_reads_back(value: float | str | tuple[str, ...]) -> Non
 
 @given(st.text(min_size=1), st.text(), st.text())
 def test_every_name_reads_back(name: str, module: str, function: str) -> None:
-    x = Value(Type.parse("float"), (None,), container="Tensor", name=name)
+    x = Value(Type.parse("float"), (None,), arrival=TENSOR, name=name)
     result = Value(Type.parse("float"), (None,))
     node = Node(OPS["slang.call"], [x], [ArgMap()], [result], {"module": module, "function": function})
     graph = Graph(name, [x], [node], [x], [(module, function)])

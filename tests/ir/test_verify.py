@@ -8,6 +8,7 @@ from hypothesis import given
 
 from fusepy.errors import VerifyError
 from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.arrivals import LIST, PLAIN, TENSOR, Arrival
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS, Op
@@ -21,8 +22,8 @@ from tests.support.reference import ORACLE, settle
 FLOAT = Type.parse("float")
 
 
-def f(type: str = "float", rank: int = 0, name: str | None = None, container: str = "", weak: bool = False) -> Value:
-    return Value(Type.parse(type), (None,) * rank, name=name, container=container, weak=weak)
+def f(type: str = "float", rank: int = 0, name: str | None = None, arrival: Arrival = PLAIN, weak: bool = False) -> Value:
+    return Value(Type.parse(type), (None,) * rank, name=name, arrival=arrival, weak=weak)
 
 
 def one(op: str, inputs: list[Value], results: list[Value], maps: list[ArgMap] | None = None, **attrs: Attr) -> Graph:
@@ -81,9 +82,9 @@ _x, _y = f(name="x"), f(name="y")
 broken("nameless input", Graph("g", [f()], [], []), "an input has no name")
 broken("same name", Graph("g", [f(name="x"), f(name="x")], [], []), "two inputs are named 'x'")
 broken("same input", Graph("g", [_x, _x], [], []), "two inputs are named 'x'")
-broken("container", Graph("g", [f(name="x", container="Heap")], [], []), "no container 'Heap'")
+broken("container", Graph("g", [f(name="x", arrival=Arrival("Heap"))], [], []), "no container 'Heap'")
 broken("axes of a number", Graph("g", [f(name="x", rank=1)], [], []), "an input with axes needs a container")
-broken("strong list", Graph("g", [f(name="x", rank=1, container="List")], [], []), "in a list is weak")
+broken("strong list", Graph("g", [f(name="x", rank=1, arrival=LIST)], [], []), "in a list is weak")
 broken("alias", Graph("g", [], [], [], [("m", "a"), ("m", "b")]), "two modules have one alias")
 broken("output", Graph("g", [], [], [f()]), "an output is not defined")
 broken("operation", Graph("g", [_x], [Node(_Foreign(), [_x, _x], [UNSAID] * 2, [f()])], []), "no operation 'add'")
@@ -92,7 +93,7 @@ broken("own result", Graph("g", [], [Node(OPS["neg"], [_y], [UNSAID], [_y])], []
 broken("redefined", Graph("g", [_x], [Node(OPS["neg"], [_x], [UNSAID], [_x])], []), "a result is defined twice")
 broken("named result", one("neg", [_x], [f(name="y")]), "a computed value has neither name")
 broken("sized result", one("neg", [_x], [Value(FLOAT, (3,))]), "a computed value has neither name")
-broken("container result", one("neg", [_x], [f(container="Tensor")]), "a computed value has neither name")
+broken("container result", one("neg", [_x], [f(arrival=TENSOR)]), "a computed value has neither name")
 broken("too few maps", one("add", [_x, _x], [f()], [UNSAID]), "2 operands with 1 maps")
 broken("doubled dim", one("neg", [_x], [f(rank=1)], [ArgMap((0, 0))]), "operand 0: dimension 0 is named twice")
 broken("surplus dims", one("neg", [_x], [f(rank=1)], [ArgMap((0,))]), "operand 0: 1 dimensions for a value of rank 0")
@@ -257,6 +258,6 @@ def test_a_folded_constant_may_be_strong() -> None:
 
 def test_inference_is_checked_where_it_is_recorded() -> None:
     builder = Builder("f", ORACLE)
-    x = builder.input("x", FLOAT, (None,), container="Tensor")
+    x = builder.input("x", FLOAT, (None,), arrival=TENSOR)
     builder.add(OPS["neg"], [x])
     verify(builder.finish([x]), "traced", ORACLE)

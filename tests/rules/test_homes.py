@@ -16,6 +16,12 @@ from fusepy.passes.pipeline import PIPELINE, SEPARATED
 from tests.rules.tree import TEXTS, TREES, classes, only, parsed
 
 HOMES: dict[str, list[str]] = {
+    r"arrival(\.name)? (==|!=|is|in|not in) |(==|!=|is|is not) [\w.]+\.arrival\b": [  # an `Arrival` has flags
+        "ir/rules.py",
+        "ir/resolve/hints.py",
+        "ir/resources.py",
+        "testing/conformance.py",
+    ],
     r"""["'](out|fold|scan|into|near|exclusive|identity)_(\{|["'])""": [],  # a region has a `RegionSpec`
     r'\[shader\("compute"\)\]': [
         "backend/slang/stage.py",

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.arrivals import GRID, LIST, TENSOR
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.interpret import Functions
@@ -115,13 +116,13 @@ class _Recorder:
                 if not 1 <= batch[i] <= 4:
                     break
                 dims[i] = batch[i]
-        value = self.builder.input(name, type, tuple(dims), container="Tensor")
+        value = self.builder.input(name, type, tuple(dims), arrival=TENSOR)
         return value, self.numbers(type, batch)
 
     def _vectors(self, name: str) -> tuple[Value, Any]:
         """Numbers whose last axis may become a vector."""
         batch = (*self.batch(), self.draw(st.sampled_from([2, 3, 4])))
-        value = self.builder.input(name, FLOAT, (*(None,) * (len(batch) - 1), batch[-1]), container="Tensor")
+        value = self.builder.input(name, FLOAT, (*(None,) * (len(batch) - 1), batch[-1]), arrival=TENSOR)
         return value, self.numbers(FLOAT, batch)
 
     def _number(self, name: str) -> tuple[Value, Any]:
@@ -130,11 +131,11 @@ class _Recorder:
 
     def _list(self, name: str) -> tuple[Value, Any]:
         type = self.draw(st.sampled_from([FLOAT, INT]))
-        value = self.builder.input(name, type, (self.grid[-1],), container="List")
+        value = self.builder.input(name, type, (self.grid[-1],), arrival=LIST)
         return value, self.numbers(type, self.grid[-1:])
 
     def _coordinates(self, name: str) -> tuple[Value, Any]:
-        value = self.builder.input(name, Type.parse("int2"), (None, None), container="Grid")
+        value = self.builder.input(name, Type.parse("int2"), (None, None), arrival=GRID)
         return value, np.stack(np.indices((2, 3), np.int32), axis=-1)
 
     def batch(self) -> tuple[int, ...]:
@@ -302,11 +303,11 @@ class _Recorder:
             have, want = value.type, param.type
             if want is None or have is want or (value.weak and have.is_float <= want.is_float and want.is_numeric):
                 found.append((value, None))
-            elif value.container and want.scalar is have and want.shape:
+            elif not value.arrival.plain and want.scalar is have and want.shape:
                 found.append((value, None))
                 found.append((value, want))
             elif want.kind is Kind.POINTER:
-                if value.container and want.element in (have, Type.vector(have, 3)):
+                if not value.arrival.plain and want.element in (have, Type.vector(have, 3)):
                     found.append((value, None))
             elif have.is_numeric and want.is_numeric and want.shape == have.shape and want.name not in ("uint", "bool"):
                 found.append((value, want))

@@ -29,7 +29,7 @@ def settle(graph: Graph, oracle: Oracle = ORACLE) -> Graph:
     new: dict[Value, Value] = {v: v for v in graph.values()}
     for value in graph.inputs:
         dims = (None,) * value.rank
-        new[value] = Value(value.type, dims, container=value.container, weak=value.weak, name=value.name)
+        new[value] = Value(value.type, dims, arrival=value.arrival, weak=value.weak, name=value.name)
     nodes: list[Node] = []
     for node in graph.nodes:
         maps = [ArgMap(m.dims, None if m.type is v.type else m.type) for v, m in zip(node.operands, _settled(node, oracle))]
@@ -64,7 +64,7 @@ def _settled(node: Node, oracle: Oracle) -> Sequence[ArgMap]:
         return answer.maps
     if node.op.name == "cast":
         value, map, want = node.operands[0], node.maps[0], node.results[0].type
-        consumed = len(want.shape) if value.container and value.type.kind is Kind.SCALAR else 0
+        consumed = len(want.shape) if not value.arrival.plain and value.type.kind is Kind.SCALAR else 0
         return [ArgMap(map.dims or tuple(range(value.rank - consumed)), want)]
     if node.op.nests:
         return node.op.settled(node, oracle)

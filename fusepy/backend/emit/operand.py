@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fusepy.backend.emit.matrices import is_narrow
+from fusepy.ir.arrivals import Arrival
 from fusepy.ir.ops.base import convert as componentwise
 from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
 
@@ -81,7 +82,7 @@ class Operand:
 
     position: int
     name: str
-    container: str
+    arrival: Arrival
     have: Type
     want: Type
     dims: tuple[int, ...]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.emit.stores import texel_of
+from fusepy.ir.arrivals import TENSOR, Arrival, arrival_named
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import spec_of
 from fusepy.ir.resources import channels
@@ -23,15 +24,15 @@ def region_operands(region: Node, cuda: bool = False, plain: bool = False) -> li
         shared = next((j for j, into in spec.textures.items() if i in into.shared), None)
         count = 0 if shared is None else channels(texel_of(spec.textures[shared]))
         said = (label, region.body.name, shared, count)
-        container = value.container if value.name is not None else _lying(inner.type)
+        arrival = value.arrival if value.name is not None else _lying(inner.type)
         said = (*said, value.name is None, spec.near_of(i))
-        found.append(Operand(i, names[i], container, value.type, inner.type, dims, value.rank, cuda, *said))
+        found.append(Operand(i, names[i], arrival, value.type, inner.type, dims, value.rank, cuda, *said))
     return found
 
 
-def _lying(type: Type) -> str:
+def _lying(type: Type) -> Arrival:
     """How what another region has stored arrives."""
-    return type.head if type.kind is Kind.RESOURCE and type.head.startswith("Texture") else "Tensor"
+    return arrival_named(type.head) if type.kind is Kind.RESOURCE and type.head.startswith("Texture") else TENSOR
 
 
 def identifiers(labels: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ from fusepy.backend.emit.statements import Statements
 from fusepy.backend.emit.stores import Output, Store, declare_resource, store_of
 from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.slang.stage import COMPUTE
+from fusepy.ir.arrivals import Arrival
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import result_types, spec_of
@@ -56,7 +57,7 @@ class Emission:
     """
 
     target: Target
-    accesses: Mapping[str, Access]
+    accesses: Mapping[Arrival, Access]
     imports: Mapping[str, Sequence[str]]
     taken: Collection[str] = ()
     options: Options = NO_OPTIONS
@@ -99,13 +100,13 @@ class KernelText:
 
     def any_reach(self, kind: str) -> bool:
         """Whether the body reaches an operand in a way; see `backend.emit.operand.reach`."""
-        return any(reach(self.given.accesses[o.container], o) == kind for o in self.operands)
+        return any(reach(self.given.accesses[o.arrival], o) == kind for o in self.operands)
 
     # ---- parameters ---------------------------------------------------------------------------------------------
 
     def listed(self, operands: Iterable[Operand]) -> list[Field]:
         """What operands need in the parameter block, and what is bound for them by name (role ``"resource"``)."""
-        return [f for o in operands for f in self.given.accesses[o.container].fields(o, self.variant)]
+        return [f for o in operands for f in self.given.accesses[o.arrival].fields(o, self.variant)]
 
     def stored(self, results: Iterable[int]) -> list[Field]:
         """Where results lie."""
@@ -118,7 +119,7 @@ class KernelText:
     # ---- one element --------------------------------------------------------------------------------------------
 
     def load(self, operand: Operand) -> str:
-        return self.given.accesses[operand.container].load(operand, self.variant)
+        return self.given.accesses[operand.arrival].load(operand, self.variant)
 
     def before(self) -> list[str]:
         """Arrays that user code sees whole, which are made once."""
@@ -189,7 +190,7 @@ class KernelText:
         text += ["", "struct FzArguments", "{", *(f"    {f.declared} {f.name};" for f in inside), "};"]
         if not target.entry_point_block:
             text += [f"uniform FzArguments {BLOCK};", *(f"{declare_resource(f)};" for f in bound)]
-        preludes = dict.fromkeys(self.given.accesses[o.container].prelude for o in self.operands if not o.is_resource)
+        preludes = dict.fromkeys(self.given.accesses[o.arrival].prelude for o in self.operands if not o.is_resource)
         text += [line for prelude in preludes if prelude for line in ("", prelude.rstrip())]
         spelled = self.arrays.spell("\n".join([*text, "", *program]) + "\n")
         labels = tuple(o.label for o in (*self.operands, *self.then))

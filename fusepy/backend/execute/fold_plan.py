@@ -80,7 +80,7 @@ class ReducePlan(Plan):
         self._members = [Element.of(type) for _, type in members_of(region)]
         self._own = output_feeds(region)[self._plain :]  # of the folded values
         first = len(region.body.inputs)
-        self._placed = any(o.position < first and reach(ACCESSES[o.container], o) == "computed" for o in self._operands)
+        self._placed = any(o.position < first and reach(ACCESSES[o.arrival], o) == "computed" for o in self._operands)
         self._contiguous = self._may_be_linear()
         self._copies = copies_of(region)
 
@@ -109,7 +109,7 @@ class ReducePlan(Plan):
         identity = tuple(range(self.rank))
         first = len(self.region.bodies[0].inputs)
         for o in self._operands:
-            kind = reach(ACCESSES[o.container], o)
+            kind = reach(ACCESSES[o.arrival], o)
             along = identity if o.position < first else self._kept
             if (kind == "computed" and o.position >= first) or (kind == "index" and o.dims != identity) or o.near is not None:
                 return False

@@ -30,7 +30,6 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import CompileError, FusepyError, RangeError, ShapeError
-from fusepy.ir.containers import BUFFER, GENERATORS, TEXTURES
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import output_feeds, spec_of
 from fusepy.ir.strides import contiguous_strides
@@ -93,17 +92,17 @@ class Plan:
         self._disjoint: list[int] = []  # addresses and shape of the last call with given results that was checked for overlap
         self._disjoint_shape: tuple[int, ...] = ()
         identity = tuple(range(self.rank))
-        kinds = [reach(ACCESSES[o.container], o) for o in self._operands]
+        kinds = [reach(ACCESSES[o.arrival], o) for o in self._operands]
         self._memory = [o for o, kind in zip(self._operands, kinds) if kind == "memory"]
         mapped = [o for o in self._memory if not o.is_whole]
-        self._whole = len(mapped) != len(self._memory) or any(o.container == BUFFER for o in self._operands)
+        self._whole = len(mapped) != len(self._memory) or any(o.arrival.raw for o in self._operands)
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self._out_dims)
         self.linear = self.linear and not tile and not self._sinks and "computed" not in kinds
         self.linear = self.linear and all(_follows(o, identity) for o, kind in zip(self._operands, kinds) if kind == "index")
         # generators without memory beside them: what gives the call its extents must come with the result
-        self.open = not self.rank and any(o.container in GENERATORS for o in self._operands)
+        self.open = not self.rank and any(o.arrival.generated for o in self._operands)
         self._resources = "resource" in kinds
-        self._textured = bool(self._sinks) or any(o.container in TEXTURES and o.dims for o in self._operands)
+        self._textured = bool(self._sinks) or any(o.arrival.texels and o.dims for o in self._operands)
         # a step per memory operand: argument, whether it takes part in the shape, extents it consumes, bits its address must lack
         self._steps = [
             (
@@ -118,7 +117,7 @@ class Plan:
             (self.positions[o.position], field.read)
             for o, kind in zip(self._operands, kinds)
             if kind in ("uniform", "index", "memory") or o.is_whole
-            for field in ACCESSES[o.container].fields(o, Variant(True, self.rank))
+            for field in ACCESSES[o.arrival].fields(o, Variant(True, self.rank))
             if field.role != "pointer"
         ]
         self._written = [o for o in self._memory if written(o.want)]
@@ -370,7 +369,7 @@ class Plan:
     def bad_number(self, args: Sequence[Any], error: Exception) -> FusepyError:
         """Which Python number did not fit its parameter."""
         for operand, position in zip(self._operands, self.positions):
-            if operand.container in ("", "Uniform") and operand.have.dtype is not None:
+            if (operand.arrival.plain or operand.arrival.uniform) and operand.have.dtype is not None:
                 given = args[position]
                 try:
                     for number in given if isinstance(given, Components) else (given,):

@@ -17,7 +17,6 @@ from fusepy.backend.marshals.texture_cuda import check_stored, check_texture
 from fusepy.backend.memory.texture import TextureKind, create, format_for, kind_for, kind_of
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Value
 from fusepy.ir.ops.region import StoredInto
 from fusepy.ir.types import Type
@@ -82,9 +81,7 @@ class Target:
             UnsupportedArgumentError: if no texture has so many axes or such texels.
         """
         format = format_for(result.type)
-        alike = [
-            a for v, a in zip(inputs, args) if v.container in TEXTURES and v.rank == result.rank and "Cube" not in v.container
-        ]
+        alike = [a for v, a in zip(inputs, args) if v.arrival.texels and v.rank == result.rank and not v.arrival.cube]
         type = kind_of(alike[0]).type if alike else _PLAIN.get(result.rank)
         if format is None or type is None:
             raise UnsupportedArgumentError(

@@ -24,7 +24,7 @@ def bytes_moved(plan: Plan, shapes: Sequence[tuple[int, ...]], oracle: Oracle) -
     read: dict[int, int] = {}
     for operand in plan.operands:
         position = plan.positions[operand.position]
-        if operand.rank and reach(ACCESSES[operand.container], operand) in ("memory", "resource"):
+        if operand.rank and reach(ACCESSES[operand.arrival], operand) in ("memory", "resource"):
             read[position] = math.prod(shapes[position]) * Element.of(operand.have, oracle).nbytes
     written = zip(plan.elements, plan.check(shapes).out_shapes)
     return sum(read.values()) + sum(math.prod(shape) * element.nbytes for element, shape in written)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from fusepy.errors import ArgumentError
+from fusepy.ir.arrivals import Arrival, arrival_named
 from fusepy.ir.types import Type
 from fusepy.ir.value import Dims
 
@@ -36,6 +37,11 @@ class Description:
     weak: bool = False
     origin: object = None  # the module of a struct
     copied: bool = False
+
+    @property
+    def arrival(self) -> Arrival:
+        """How the argument comes to a kernel."""
+        return arrival_named(self.container)
 
 
 class Marshal(Protocol):

@@ -38,7 +38,7 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import TextureKind
 from fusepy.backend.torch import is_torch
 from fusepy.errors import UnsupportedArgumentError
-from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE, TEXTURES
+from fusepy.ir.arrivals import ARRIVALS, BUFFER, HANDLE, OPAQUE
 from fusepy.ir.types import BOOL, FLOAT, INT, UINT, Type
 
 _MARSHALS: dict[type, Marshal] = {
@@ -79,7 +79,7 @@ _places: dict[str, Access] = {
     "WangHash": WangHashAccess(),
     "RandFloat": RandFloatAccess(),
 }
-ACCESSES: dict[str, Access] = {
+_BY_NAME: dict[str, Access] = {
     "Tensor": _memory,
     "List": _memory,
     "Pair": PairAccess(),
@@ -93,8 +93,9 @@ ACCESSES: dict[str, Access] = {
     BUFFER: ResourceAccess(),
     OPAQUE: ResourceAccess(),
     HANDLE: ResourceAccess(),
-    **{name: CubeAccess() if "Cube" in name else TextureAccess() for name in TEXTURES},
+    **{a.name: CubeAccess() if a.cube else TextureAccess() for a in ARRIVALS.values() if a.texels},
 }
+ACCESSES = {ARRIVALS[name]: access for name, access in _BY_NAME.items()}
 
 
 def _dlpack(cls: type[Any]) -> bool:

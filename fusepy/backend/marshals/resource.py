@@ -14,7 +14,7 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.foreign_block import Foreign
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
-from fusepy.ir.containers import BUFFER, HANDLE, OPAQUE
+from fusepy.ir.arrivals import BUFFER, HANDLE, OPAQUE
 from fusepy.ir.resources import BYTES
 from fusepy.ir.types import Kind, Type
 

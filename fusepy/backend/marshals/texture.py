@@ -65,7 +65,7 @@ class TextureAccess:
         ]
         if operand.reads_result:
             return steps
-        type = f"{operand.container}<{_read_as(operand)}>"
+        type = f"{operand.arrival.name}<{_read_as(operand)}>"
         return [*steps, Field(type, operand.resource, "resource", operand.position, read=_value)]
 
     def load(self, operand: Operand, variant: Variant) -> str:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import MEMORY, is_stored
 from fusepy.ir.graph import Node, Op, grid_rank
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.types import BOOL, DOUBLE, INT, UINT, Kind, Type, pair_of
-from fusepy.ir.value import Array, Value
+from fusepy.ir.value import Array, Value, is_stored
 
 if TYPE_CHECKING:
     pass
@@ -32,11 +31,11 @@ def filled_axes(value: Value, want: Type | None) -> int:
     """How many trailing axes of `value` become components of what is loaded from it, a `want` or by ``None`` an element."""
     if want is not None and want.kind is Kind.RESOURCE:
         return value.rank
-    if want is not None and value.container == "Pair":
+    if want is not None and value.arrival.paired:
         want = pair_of(want) or want
     if want is not None and want.kind is Kind.WHOLE and is_stored(value):
         return value.rank
-    if want is None or want is value.type or value.container not in MEMORY or not value.rank:
+    if want is None or want is value.type or not value.arrival.memory or not value.rank:
         return 0
     if want.kind in (Kind.POINTER, Kind.WHOLE):
         return value.rank

@@ -11,7 +11,7 @@ from fusepy.ir.types import Type
 
 def given_exponents(graph: Graph) -> Iterator[tuple[Value, Type]]:
     """The inputs that are one number and an exponent of integers, in loops and branches too, each with the type of the power."""
-    yield from _within(graph, {v: v for v in graph.inputs if not v.container and not v.rank})
+    yield from _within(graph, {v: v for v in graph.inputs if v.arrival.plain and not v.rank})
 
 
 def _within(graph: Graph, given: Mapping[Value, Value]) -> Iterator[tuple[Value, Type]]:

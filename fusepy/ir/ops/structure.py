@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusepy.errors import TraceError, UnknownNameError, did_you_mean
-from fusepy.ir.containers import TEXTURES
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, construct, convert, shaped
 from fusepy.ir.ops.literal import literal
@@ -54,11 +53,11 @@ class Cast(Op):
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         value, map, want = node.operands[0], node.maps[0], Type.parse(node.text("type"))
         have = value.type
-        if value.container in TEXTURES and casts_texel(have, want):
+        if value.arrival.texels and casts_texel(have, want):
             return [computed(node, want)]
         if have is want:  # the same elements, along other dimensions
             return [computed(node, want)]
-        filled = len(want.shape) if value.container and have.kind is Kind.SCALAR and want.is_numeric and value.rank else 0
+        filled = len(want.shape) if not value.arrival.plain and have.kind is Kind.SCALAR and want.is_numeric and value.rank else 0
         if value.rank >= filled > 0:
             batch = value.rank - filled  # trailing axes become components
             return [Value(want, (None,) * max(map.min_grid_rank, batch))]

@@ -6,12 +6,12 @@ import keyword
 import math
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import MEMORY, TEXTURES, is_stored
+from fusepy.ir.arrivals import arrival_named
 from fusepy.ir.oracle import INOUT, Oracle, Param, enum_scalar, parts
 from fusepy.ir.resolve.offers import cast_offers
 from fusepy.ir.resources import casts_texel, channels
 from fusepy.ir.types import Kind, Type
-from fusepy.ir.value import Value
+from fusepy.ir.value import Value, is_stored
 from fusepy.ir.whole import holds, spelled, writes
 
 _INT = Type.parse("int")
@@ -26,7 +26,7 @@ def whole_hint(value: Value, map: ArgMap, want: Type) -> str:
         return f"a {whole} is written, which only an argument can be; return what is computed, or take it as a Tensor"
     if writes(want) and holds(value, want, told=True):
         return "an array that is written is an argument by itself, not a member of one"
-    if not is_stored(value) and value.container not in MEMORY:
+    if not is_stored(value) and not value.arrival.memory:
         return f"a {whole} is filled from a Tensor, a NumPy array or a list"
     element = want.element
     takes = f"a {whole} takes {_axes(want.rank)} of {element}"
@@ -37,7 +37,7 @@ def whole_hint(value: Value, map: ArgMap, want: Type) -> str:
 
 def is_scalar_array(value: Value) -> bool:
     """Whether a value is an array of scalars, of which the last axis may be meant as components."""
-    return value.type.kind is Kind.SCALAR and value.rank > 0 and value.container in ("", *MEMORY)
+    return value.type.kind is Kind.SCALAR and value.rank > 0 and (value.arrival.plain or value.arrival.memory)
 
 
 def components_hint(value: Value, want: Type | None = None) -> str:
@@ -49,7 +49,7 @@ def components_hint(value: Value, want: Type | None = None) -> str:
     named = want if want is not None and want.shape else None
     count = 1 if named is None else len(named.shape)
     last = value.dims[-count:]
-    if value.container in MEMORY:
+    if value.arrival.memory:
         shown = named or (Type.vector(value.type, last[0]) if last[0] in (2, 3, 4) else None)
         if shown is None or last != shown.shape:
             needed = "from 2 to 4" if shown is None else _by(shown)
@@ -79,13 +79,13 @@ def resource_hint(value: Value, want: Type) -> str:
             return f"each thread gets a texel, a {value.type}, which does not fill a {want}; use a format with more channels"
         return f"each thread gets a texel, a {value.type}; pass a {want} in its place, or declare the parameter as {value.type}"
     held, shape = want.element, want.head.removeprefix("RW")
-    if value.container not in TEXTURES or shape not in TEXTURES:
+    if not value.arrival.texels or not arrival_named(shape).texels:
         return _takes_resource(shape, held)
-    if shape != value.container:
-        return f"pass a texture of the type {shape}, or declare the parameter as {value.container}"
+    if shape != value.arrival.name:
+        return f"pass a texture of the type {shape}, or declare the parameter as {value.arrival.name}"
     if want.writes and held is not None and channels(held) < channels(value.type):
-        return f"a write gives all channels of the format: declare the parameter as RW{value.container}<{value.type}>"
-    return f"the format holds {value.type}: declare the parameter as {value.container}<{value.type}>, or use another format"
+        return f"a write gives all channels of the format: declare the parameter as RW{value.arrival.name}<{value.type}>"
+    return f"the format holds {value.type}: declare the parameter as {value.arrival.name}<{value.type}>, or use another format"
 
 
 def _takes_resource(shape: str, held: Type | None) -> str:
@@ -93,7 +93,7 @@ def _takes_resource(shape: str, held: Type | None) -> str:
         return f"pass a Buffer of slangpy, or a Tensor or array of {held}"
     if shape == "ByteAddressBuffer":
         return "pass a Buffer of slangpy, or a Tensor or array"
-    if shape in TEXTURES:
+    if arrival_named(shape).texels:
         return "pass a Texture or a TextureView of slangpy"
     if shape == "DescriptorHandle":
         return "pass a descriptor handle of slangpy, e.g. texture.descriptor_handle_ro"
@@ -116,11 +116,11 @@ def binding_hint(value: Value, map: ArgMap, param: Param, oracle: Oracle) -> str
         return "choose a type with fp.vcast(value, type)"
     if want.kind is Kind.WHOLE:
         return whole_hint(value, map, want)
-    if want.kind is Kind.RESOURCE or value.container in TEXTURES:
+    if want.kind is Kind.RESOURCE or value.arrival.texels:
         return resource_hint(value, want)
     if param.direction == INOUT and want.is_numeric:  # a vcast is for what is read
         return f"what is written has the parameter's own type: pass an array or tensor of {_numbers(want)}"
-    if value.container == "Grid" and want.kind is not Kind.NAMED:
+    if value.arrival.grid and want.kind is not Kind.NAMED:
         return _grid_hint(value, want, oracle)
     if want.kind in (Kind.POINTER, Kind.ARRAY):
         return _memory_hint(value, want)
@@ -138,7 +138,7 @@ def _converts(value: Value, want: Type, oracle: Oracle) -> bool:
     scalar = enum_scalar(oracle, want)
     if scalar is None and not want.is_numeric:
         return False
-    if scalar is not None and value.container in MEMORY and value.type is not scalar:
+    if scalar is not None and value.arrival.memory and value.type is not scalar:
         return False  # memory is read as an enum, not converted
     offers = cast_offers(value, want, oracle)
     return any(not o.consumed or value.dims[value.rank - o.consumed :] == want.shape for o in offers)
@@ -194,11 +194,11 @@ def _by_array(want: Type) -> str:
 
 def _numeric_hint(value: Value, want: Type) -> str:
     have = value.type
-    if is_scalar_array(value) and want.shape and not value.container:
+    if is_scalar_array(value) and want.shape and value.arrival.plain:
         return components_hint(value, want)
     if have.kind is Kind.SCALAR:
         return f"a {want} takes trailing axes of {_by(want)}; reshape the array, or declare the parameter as what it holds"
-    where = " in a fused function" if value.container else ""
+    where = "" if value.arrival.plain else " in a fused function"
     if want.kind is Kind.MATRIX:
         rows = ", ".join(f"row{i}" for i in range(want.shape[0]))
         return f"build the matrix{where} of rows with {want.shape[1]} components: {python_name(want.name)}({rows})"

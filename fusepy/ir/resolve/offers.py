@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import BUFFER, COORDINATES, MEMORY, TEXTURES, is_open, is_stored
 from fusepy.ir.narrowing import narrowed
 from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature, enum_scalar
 from fusepy.ir.resources import casts_texel, natural, sees, takes
 from fusepy.ir.types import Kind, Type, pair_of
-from fusepy.ir.value import Value
+from fusepy.ir.value import Value, is_open, is_stored
 from fusepy.ir.whole import candidates, holds
 
 
@@ -75,13 +74,13 @@ def fitting(offers: Iterable[Offer], value: Value, map: ArgMap) -> Iterator[Offe
 def _plain_offers(value: Value) -> Iterator[Offer]:
     offers = list(_value_offers(value))
     yield from offers
-    if value.container == "Pair":  # a tensor with gradients: the same as pairs of value and gradient
+    if value.arrival.paired:  # a tensor with gradients: the same as pairs of value and gradient
         yield from (Offer(Type.pair(o.type), o.consumed) for o in offers)
 
 
 def _value_offers(value: Value) -> Iterator[Offer]:
     yield Offer(value.type, 0)
-    if not value.container or value.type.kind is not Kind.SCALAR:
+    if value.arrival.plain or value.type.kind is not Kind.SCALAR:
         return
     if is_open(value):
         yield from (Offer(Type.vector(value.type, n), 0) for n in range(2, 5))
@@ -96,15 +95,15 @@ def cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Off
     """What `value` can be presented as where the user said ``vcast(value, want)``."""
     have = value.type
     inner = pair_of(want)
-    if inner is not None and value.container == "Pair":
+    if inner is not None and value.arrival.paired:
         yield from (replace(o, type=want) for o in cast_offers(value, inner, oracle))
-    elif have is want or (value.container in TEXTURES and casts_texel(have, want)):
+    elif have is want or (value.arrival.texels and casts_texel(have, want)):
         yield Offer(want, 0, cast=True)
     elif have.kind is Kind.SCALAR and want.is_numeric:
         consumed = len(want.shape)
-        if not consumed or is_open(value) or (not value.container and not value.rank):
+        if not consumed or is_open(value) or (value.arrival.plain and not value.rank):
             yield Offer(want, 0, cast=True)  # a conversion, or one number in every component
-        elif value.container in MEMORY and value.rank >= consumed:  # coordinates have no axes to give
+        elif value.arrival.memory and value.rank >= consumed:  # coordinates have no axes to give
             yield Offer(want, consumed, cast=True)
     elif (have.is_numeric and want.is_numeric and have.shape == want.shape) or _through_enum(have, want, oracle):
         yield Offer(want, 0, cast=True)
@@ -122,7 +121,7 @@ def named_offers(value: Value, type: Type, oracle: Oracle) -> Iterator[Offer]:
     if inner is None:
         fits = value.weak and _is_enum_number(value.type) and enum_scalar(oracle, type) is not None
     else:
-        fits = value.container == "None" or value.type is inner or (value.weak and _converts(value.type, inner))
+        fits = value.arrival.missing or value.type is inner or (value.weak and _converts(value.type, inner))
         fits = fits or any(named_offers(value, inner, oracle))
     if fits:
         yield Offer(type, 0)
@@ -151,14 +150,14 @@ def _converts(have: Type, want: Type) -> bool:
 
 def whole_offers(value: Value, type: Type, told: bool = False) -> Iterator[Offer]:
     """A tensor as one for all threads (pointer, buffer, whole array), a texture as itself, or last axes as a fixed array."""
-    listed = value.container in COORDINATES and type.kind is Kind.ARRAY and len(type.shape) == 1 and _is_integer(type)
-    if listed and (value.container != "Grid" or type.shape == (value.rank,)):
+    listed = value.arrival.coordinates and type.kind is Kind.ARRAY and len(type.shape) == 1 and _is_integer(type)
+    if listed and (not value.arrival.grid or type.shape == (value.rank,)):
         yield Offer(type, 0)  # coordinates in the order of the dimensions, not turned round as in a vector
     if type.kind is Kind.RESOURCE and takes(value, type):
         yield Offer(type, value.rank)
-    if value.container == BUFFER and type.kind is Kind.POINTER:
+    if value.arrival.raw and type.kind is Kind.POINTER:
         yield Offer(type, 0)
-    if type.element is None or not (value.container in MEMORY or (is_stored(value) and type.kind is Kind.WHOLE)):
+    if type.element is None or not (value.arrival.memory or (is_stored(value) and type.kind is Kind.WHOLE)):
         return
     if type.kind is Kind.WHOLE and holds(value, type, told):
         yield Offer(type, value.rank)
@@ -187,7 +186,7 @@ def array_offers(value: Value, map: ArgMap, param: Param, libraries: Sequence[st
     for type in [param.type] if param.type is not None else candidates(value, libraries):
         if map.type is None or (map.type is type.element and param.type is not None):
             yield from whole_offers(value, type, told=map.type is None)
-    if param.type is None and map.type is None and value.container in MEMORY:
+    if param.type is None and map.type is None and value.arrival.memory:
         for held in _elements(value):
             for type in (Type.pointer(held), Type.resource("StructuredBuffer", held), Type.resource("RWStructuredBuffer", held)):
                 yield from whole_offers(value, type)
@@ -205,7 +204,7 @@ def _elements(value: Value) -> Iterator[Type]:
 
 def fixed_offers(value: Value) -> Iterator[Offer]:
     """The last axis as an array, for a generic ``float[N]``, where its extent is known: beyond 4, `vcast` says it."""
-    if value.container in MEMORY and value.rank and value.dims[-1] is not None:
+    if value.arrival.memory and value.rank and value.dims[-1] is not None:
         yield Offer(Type.array(value.type, value.dims[-1]), 1)
 
 
@@ -225,17 +224,17 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
             return False  # Slang would cut 0.5 to 0 without a word
         if offer.type.shape == want.shape:
             return True
-        return not value.container and offer.type.kind is Kind.SCALAR and not value.rank
+        return value.arrival.plain and offer.type.kind is Kind.SCALAR and not value.rank
     return offer.type.kind is Kind.WHOLE and want.kind is Kind.NAMED and oracle.conforms(offer.type, want)
 
 
 def describe(value: Value) -> str:
     """A value as error messages name it: ``Tensor<float>[?,3]``, ``Python number (float)``, ``float3``."""
     dims = ",".join("?" if d is None else str(d) for d in value.dims)
-    if value.container == "None":
+    if value.arrival.missing:
         return "None"
-    if value.container:
-        return f"{value.container}<{value.type}>[{dims}]"
+    if not value.arrival.plain:
+        return f"{value.arrival.name}<{value.type}>[{dims}]"
     if value.weak:
         return f"Python number ({value.type})"
     return f"{value.type} over a grid of {value.rank}" if value.rank else str(value.type)

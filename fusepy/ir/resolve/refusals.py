@@ -57,7 +57,7 @@ def no_match(
     if len(declared) == 1 and wrong:
         i = wrong[0]
         value, param = operands[i], inputs[i]
-        if value.container == "None":
+        if value.arrival.missing:
             return none_error(f"{function}: argument {param.name!r}", place)
         binds = f"can bind as {' or '.join(str(o.type) for o in offers[i])}" if offers[i] else f"under {maps[i]} binds as nothing"
         return NoMatchError(
@@ -90,13 +90,13 @@ def _overload_hint(function: str, operands: Sequence[Value], declared: Sequence[
     if "could not specialize generic" in words:
         return f'say what it is made of, e.g. m["{function}<float>"]'
     generic = any(p.type is None for s in declared for p in s.params)
-    array = next((v for v in operands if v.container and v.rank and v.dims[-1] is None), None)
+    array = next((v for v in operands if not v.arrival.plain and v.rank and v.dims[-1] is None), None)
     if "could not infer generic argument" in words and generic and array is not None:
         return f"say the extent that the array has, e.g. of 8: fp.vcast(value, '{array.type}[8]')"
     for i, value in enumerate(operands):  # a vcast of a computed value would fill all components with each number
         vectors = [p[i].type for s in declared if (p := [q for q in s.params if q.direction != OUT])[i : i + 1]]
         wanted = next((t for t in vectors if t is not None and t.shape and t.scalar is value.type), None)
-        if wanted is not None and is_scalar_array(value) and not value.container:
+        if wanted is not None and is_scalar_array(value) and value.arrival.plain:
             return components_hint(value, wanted)
     return "pass what an overload takes: fp.vcast(value, type) converts, fp.vmap(value, dims) maps"
 

@@ -45,7 +45,7 @@ def resolve_call(
         AmbiguousCallError: several were; names them and the `vmap`/`vcast` that chooses.
         ShapeError: a mapping that does not fit its operand.
     """
-    seen = tuple((v.type, v.dims, v.container, v.weak, v.name is None, v.copied) for v in operands)
+    seen = tuple((v.type, v.dims, v.arrival, v.weak, v.name is None, v.copied) for v in operands)
     key = (module, function, seen, tuple(maps), dirs, strict)
     found = None if oracle.settled is None else oracle.settled.get(key)
     if found is None:
@@ -229,5 +229,5 @@ def _loaded(value: Value, offer: Offer, param: Param) -> Type | None:
     if offer.type.kind is Kind.WHOLE:
         return offer.type if offer.type is not value.type else None
     named = value.type.kind is Kind.NAMED and param.type is not None and param.type.kind is Kind.NAMED
-    paired = value.container == "Pair" and param.type is not None and pair_of(param.type) is not None
+    paired = value.arrival.paired and param.type is not None and pair_of(param.type) is not None
     return param.type if param.type is not value.type and (paired or not named) else None

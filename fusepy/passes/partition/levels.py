@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import is_spread
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.types import Kind
+from fusepy.ir.value import is_spread
 from fusepy.passes.effects import is_pure, may_share, writes_array, written_arrays
 from fusepy.passes.partition.order import WriteOrder
 
@@ -151,7 +151,7 @@ class Levels:
 
     def _fits_small(self, value: Value) -> bool:
         """True where `value` is taken to have the extents that a reduction leaves, until those are known: it lies in memory."""
-        return not self.separate and all(leaf.container == "Tensor" for leaf, _ in self.leaves(value))
+        return not self.separate and all(leaf.arrival.tensor for leaf, _ in self.leaves(value))
 
     def _join(self, node: Node, level: int) -> Folding:
         """The reductions that `node` is computed with."""
@@ -200,7 +200,7 @@ class Levels:
 
     def written(self, value: Value) -> int:
         """The level of the last kernel that may write into an argument; -1 if none does."""
-        acting = [n for n in self.graph.nodes if value.container and not is_pure(n)]
+        acting = [n for n in self.graph.nodes if not value.arrival.plain and not is_pure(n)]
         reached = [n for n in acting if value in n.operands or any(may_share(value, w) for w in written_arrays(n))]
         return max((self.place[n] for n in reached), default=-1)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.containers import BUFFER, MEMORY
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.types import Kind
 from fusepy.passes.effects import is_pure, may_share, written_arrays
@@ -36,7 +35,7 @@ class WriteOrder:
             level = max([level, *(at for v, at in self.read.items() for w in written if may_share(v, w))])
         for value, map in zip(node.operands, node.maps):
             other = self.loaded if _points(map, value) else self.pointed
-            if value in other and value.container:
+            if value in other and not value.arrival.plain:
                 level = max(level, other[value] + 1)
         return level
 
@@ -47,7 +46,7 @@ class WriteOrder:
             self.acted = level
         self.wrote.update(dict.fromkeys(written_arrays(node), level))
         for value, map in zip(node.operands, node.maps):
-            if value.container in MEMORY:
+            if value.arrival.memory:
                 into = self.pointed if _points(map, value) else self.loaded
                 into[value] = max(into.get(value, 0), level)
 
@@ -57,4 +56,4 @@ def _points(map: ArgMap, value: Value) -> bool:
 
 
 def _in_memory(value: Value) -> bool:
-    return value.container in (*MEMORY, BUFFER)
+    return value.arrival.memory or value.arrival.raw

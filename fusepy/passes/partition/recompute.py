@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusepy.ir.containers import PLACES
 from fusepy.ir.graph import Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.effects import is_pure
@@ -136,7 +135,7 @@ class Recomputing:
             node = levels.producer.get(current)
             if node is None or current in levels.folding or (current in home and current is not value):
                 # an array of smaller rank is read again and again, and comes from the cache; coordinates are no memory
-                along = current.rank >= value.rank and current.container not in PLACES
+                along = current.rank >= value.rank and not current.arrival.placed
                 cost += element_bytes(current.type, self.oracle) if along else 0
                 continue
             cost += compute_bytes(node, self.oracle)

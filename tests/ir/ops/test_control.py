@@ -8,6 +8,7 @@ import pytest
 
 from fusepy.errors import ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Graph
 from fusepy.ir.interpret import interpret
@@ -136,7 +137,7 @@ def test_no_other_operation_has_a_body() -> None:
 def test_a_loop_that_skips_a_dimension_is_refused() -> None:
     b = Builder("g")
     float_, int_ = Type.parse("float"), Type.parse("int")
-    x = b.input("x", float_, (None,), container="Tensor")
+    x = b.input("x", float_, (None,), arrival=TENSOR)
     (n,) = b.add(OPS["const"], [], attrs={"type": "int", "value": 3})
     inner = Builder("body")
     inner.input("i", int_)

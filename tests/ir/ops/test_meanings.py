@@ -12,6 +12,7 @@ import pytest
 
 from fusepy.errors import TraceError, UnknownNameError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.arrivals import PLAIN, TENSOR
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr
 from fusepy.ir.interpret import interpret
@@ -34,8 +35,8 @@ def run(op: str, *operands: tuple[str, Any], maps: list[ArgMap] | None = None, *
     for i, (name, array) in enumerate(operands):
         type = Type.parse(name.removeprefix("weak "))
         rank = np.ndim(array) - len(type.shape)
-        container = "" if rank == 0 else "Tensor"
-        values.append(builder.input(f"x{i}", type, (None,) * rank, container=container, weak=name.startswith("weak")))
+        arrival = PLAIN if rank == 0 else TENSOR
+        values.append(builder.input(f"x{i}", type, (None,) * rank, arrival=arrival, weak=name.startswith("weak")))
     (result,) = builder.add(OPS[op], values, maps, attrs)
     (found,) = interpret(builder.finish([result]), [a for _, a in operands], FUNCTIONS)
     assert found.shape[result.rank :] == result.type.shape

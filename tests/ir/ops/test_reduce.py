@@ -11,6 +11,7 @@ import pytest
 
 from fusepy.errors import FusepyError, NoMatchError, ShapeError, TraceError, VerifyError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.arrivals import LIST, TENSOR
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.interpret import interpret
@@ -30,7 +31,7 @@ X = np.array([[1.5, -2.0, 0.25], [3.0, -0.5, 8.0]], np.float32)
 def record(op: str, type: str, rank: int, weak: bool = False, **attrs: Attr) -> Value:
     builder = Builder("f", ORACLE)
     builder.module("m", "k")
-    x = builder.input("x", Type.parse(type), (None,) * rank, container="List" if weak else "Tensor")
+    x = builder.input("x", Type.parse(type), (None,) * rank, arrival=LIST if weak else TENSOR)
     (result,) = builder.add(OPS[op], [x], None, attrs, "look.py:4")
     verify(builder.finish([result]), "traced", ORACLE)
     return result
@@ -323,7 +324,7 @@ def test_a_body_has_no_reductions() -> None:
 def test_maps_of_a_reduction_settle_to_its_own_axes() -> None:
     node_maps = OPS["reduce"].settled
     builder = Builder("f", ORACLE)
-    x = builder.input("x", Type.parse("float"), (None, None), container="Tensor")
+    x = builder.input("x", Type.parse("float"), (None, None), arrival=TENSOR)
     builder.add(OPS["reduce"], [x], None, {"kind": "sum", "axes": ("d0",)})
     assert node_maps(builder.nodes[0], ORACLE) == [ArgMap((0, 1))]
     assert builder.nodes[0].grid_rank == 2

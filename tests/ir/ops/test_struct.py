@@ -9,6 +9,7 @@ import pytest
 
 from fusepy.errors import ArgumentError, FusepyError, NoMatchError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.interpret import interpret
@@ -41,7 +42,7 @@ def number(builder: Builder, name: str) -> Value:
 
 
 def tensor(builder: Builder, name: str, *dims: int | None, type: str = "float") -> Value:
-    return builder.input(name, Type.parse(type), dims, container="Tensor")
+    return builder.input(name, Type.parse(type), dims, arrival=TENSOR)
 
 
 def test_leaves_broadcast_and_trailing_axes_are_taken_in(builder: Builder) -> None:
@@ -75,7 +76,7 @@ def test_members_that_do_not_fit(builder: Builder, fields: tuple[str, ...], erro
 
 @pytest.mark.req("T7", "F4")
 def test_a_member_of_interface_type_takes_what_implements_it(builder: Builder) -> None:
-    disc = builder.input("disc", Type.parse("Disc"), (None,), container="Tensor")
+    disc = builder.input("disc", Type.parse("Disc"), (None,), arrival=TENSOR)
     made = ray(builder, [disc, number(builder, "g")], ("shape", "gain"), type="Scene")
     assert (made.type.name, made.rank) == ("Scene", 1)
     node = builder.nodes[-1]
@@ -86,7 +87,7 @@ def test_a_member_of_interface_type_takes_what_implements_it(builder: Builder) -
 
 @pytest.mark.req("F4", "T11")
 def test_a_member_of_interface_type_refuses_the_rest(builder: Builder) -> None:
-    other = builder.input("r", Type.parse("Ray"), (None,), container="Tensor")
+    other = builder.input("r", Type.parse("Ray"), (None,), arrival=TENSOR)
     for wrong in (other, number(builder, "x"), tensor(builder, "t", None, 3)):
         with pytest.raises(NoMatchError, match=r"ray\.shape does not fit") as caught:
             ray(builder, [wrong, number(builder, "g")], ("shape", "gain"), type="Scene")

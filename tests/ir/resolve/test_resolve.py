@@ -145,7 +145,7 @@ def test_binds(call: str, params: str, maps: list[str], results: str, rank: int)
 def test_resolving_what_is_resolved_changes_nothing(call: str) -> None:
     first = resolve(call)
     name, values, _ = operands(call)
-    unsized = [Value(v.type, (None,) * v.rank, container=v.container, weak=v.weak) for v in values]
+    unsized = [Value(v.type, (None,) * v.rank, arrival=v.arrival, weak=v.weak) for v in values]
     assert resolve_call(ORACLE, "m", name, unsized, first.maps) == first
 
 

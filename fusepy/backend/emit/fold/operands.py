@@ -8,6 +8,7 @@ from fusepy.backend.emit.fold.accumulators import Accumulator, Member
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.emit.operands import identifiers
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.region import spec_of
@@ -36,11 +37,11 @@ def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False
     names = identifiers([*taken, *(f"then.{f'x{count + i}' if plain else label}" for i, label in enumerate(labels))])[count:]
     found: list[Operand] = []
     for i, (value, map, read) in enumerate(zip(region.operands[count:], region.maps[count:], inner)):
-        container = value.container if value.name is not None else "Tensor"
+        arrival = value.arrival if value.name is not None else TENSOR
         said, made, near = (labels[i], region.bodies[0].name), value.name is None, spec_of(region).near_of(count + i)
         dims, rank = map.dims or (), value.rank
         types = (value.type, read.type)
-        found.append(Operand(count + i, names[i], container, *types, dims, rank, cuda, *said, made=made, near=near))
+        found.append(Operand(count + i, names[i], arrival, *types, dims, rank, cuda, *said, made=made, near=near))
     return found
 
 

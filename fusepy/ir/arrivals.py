@@ -1,0 +1,92 @@
+"""`Arrival`: how the inputs of a graph come to a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fusepy.ir.types import TEXTURE_RANKS
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """One way in which an input comes; there is one object of each name, and what is asked of it are its flags.
+
+    Attributes:
+        name: how textual IR calls it.
+        plain: one Python number; and every value that is computed.
+        tensor, listed, paired: an array in memory: of elements; of Python numbers, whose type follows Slang's
+            answer; with its gradient.
+        grid: the coordinates of a grid of its own.
+        coordinates: integers, one per dimension of a grid; the last dimension comes first in a vector.
+        generated: computed from the place of a thread in its grid. Without extents of its own such a value has rank 0, and
+            follows whatever grid it is used in.
+        open: a generated one that Slang may take as a scalar or as a vector of any length.
+        texels, cube: a texture; one that is read by directions.
+        raw: a buffer of the graphics layer, whose elements nobody has named.
+        handle: a bindless handle.
+        uniform: one vector or matrix for all threads.
+        missing: ``None`` in the place of an optional.
+    """
+
+    name: str
+    plain: bool = False
+    tensor: bool = False
+    listed: bool = False
+    paired: bool = False
+    grid: bool = False
+    coordinates: bool = False
+    generated: bool = False
+    open: bool = False
+    texels: bool = False
+    cube: bool = False
+    raw: bool = False
+    handle: bool = False
+    uniform: bool = False
+    missing: bool = False
+
+    @property
+    def array(self) -> bool:
+        """Whether it is an array in memory that has no gradient."""
+        return self.tensor or self.listed
+
+    @property
+    def memory(self) -> bool:
+        """Whether it is an array in memory."""
+        return self.array or self.paired
+
+    @property
+    def placed(self) -> bool:
+        """Whether it is computed from where a thread is, and lies in no memory."""
+        return self.coordinates or self.generated
+
+
+PLAIN = Arrival("", plain=True)
+TENSOR = Arrival("Tensor", tensor=True)
+LIST = Arrival("List", listed=True)
+GRID = Arrival("Grid", grid=True, coordinates=True)
+UNIFORM = Arrival("Uniform", uniform=True)
+BUFFER, HANDLE, OPAQUE = "Buffer", "Handle", "Resource"  # names, see `ir.resources`; what is opaque is passed as it is
+_GENERATORS = ("CallId", "ThreadId", "WangHash", "RandFloat")
+_ALL = (
+    PLAIN,
+    TENSOR,
+    LIST,
+    Arrival("Pair", paired=True),
+    GRID,
+    Arrival("Linspace"),
+    UNIFORM,
+    Arrival("None", missing=True),
+    *(Arrival(name, generated=True, open=True, coordinates=name == "CallId") for name in _GENERATORS),
+    *(Arrival(f"{name}1", generated=True) for name in _GENERATORS),  # which are scalars
+    *(Arrival(f"Texture{shape}", texels=True, cube="Cube" in shape) for shape in TEXTURE_RANKS),
+    Arrival(BUFFER, raw=True),
+    Arrival(HANDLE, handle=True),
+    Arrival(OPAQUE),
+)
+ARRIVALS = {one.name: one for one in _ALL}
+CONTAINERS = tuple(filter(None, ARRIVALS))  # the names that textual IR knows
+
+
+def arrival_named(name: str) -> Arrival:
+    """The arrival of a name. One that there is not has no flags, and is refused in a graph."""
+    return ARRIVALS.get(name) or Arrival(name)
