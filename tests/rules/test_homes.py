@@ -23,26 +23,9 @@ HOMES: dict[str, list[str]] = {
         "testing/conformance.py",
     ],
     r"""["'](out|fold|scan|into|near|exclusive|identity)_(\{|["'])""": [],  # a region has a `RegionSpec`
-    r'\[shader\("compute"\)\]': [
-        "backend/slang/stage.py",
-        "backend/device/selfcheck.py",
-        "backend/device/strided_copy.py",
-        "backend/kernels/raw.py",
-        "backend/slang/entry_points.py",
-    ],
-    r"\bcreate_compute_pipeline\b": [
-        "backend/slang/stage.py",
-        "backend/device/selfcheck.py",
-        "backend/device/strided_copy.py",
-        "backend/slang/comparisons.py",
-        "backend/slang/compiler.py",
-    ],
-    r"\bbegin_compute_pass\b": [
-        "backend/slang/stage.py",
-        "backend/device/queue.py",
-        "backend/device/recorder.py",
-        "backend/device/selfcheck.py",
-    ],
+    r'\[shader\("compute"\)\]': ["backend/slang/stage.py"],
+    r"\bcreate_compute_pipeline\b": ["backend/slang/stage.py"],
+    r"\bbegin_compute_pass\b": ["backend/slang/stage.py"],
 }
 # where kinds of devices are told apart by name; elsewhere a `Target` has an attribute that says what is different
 DEVICES = ("cuda", "vulkan", "cpu", "metal", "d3d12")
@@ -51,8 +34,6 @@ backend/device/device.py
 backend/device/open.py
 backend/device/probe.py
 backend/device/target.py
-backend/emit/fold/kernel.py
-backend/emit/region.py
 backend/emit/text.py
 backend/emit/tuning.py
 backend/execute/fold_plan.py

@@ -22,6 +22,7 @@ from typing import Any, cast
 import slangpy as spy
 
 from fusepy.backend.lost import Lost, lost_error
+from fusepy.backend.slang.stage import COMPUTE
 
 LIMIT = 32
 REMEMBERED = 1024  # submissions; whether one before them is finished, the oldest of them tells
@@ -81,7 +82,7 @@ class Queue:
         elif compute is None and not beside:
             encoder.global_barrier()
         if compute is None:
-            compute = encoder.begin_compute_pass()
+            compute = COMPUTE.begin(encoder)
         compute.bind_pipeline(pipeline, root)
         compute.dispatch_compute(groups)
         if self._cuda:

@@ -16,6 +16,7 @@ import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.sink import Sink
+from fusepy.backend.slang.stage import COMPUTE
 from fusepy.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class EncoderSink(Sink):
         """Records one dispatch, with barriers against whatever stands before and comes after."""
         self.kept += (pipeline, root)
         self._encoder.global_barrier()
-        compute = self._encoder.begin_compute_pass()
+        compute = COMPUTE.begin(self._encoder)
         compute.bind_pipeline(pipeline, root)
         compute.dispatch_compute(groups)
         compute.end()

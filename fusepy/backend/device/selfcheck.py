@@ -12,11 +12,13 @@ from collections.abc import Callable
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.slang.stage import COMPUTE
+
 COUNT = 64
 _KERNEL = f"""
 struct Block {{ float* a; float* b; float* r; }};
 uniform Block block;
-[shader("compute")] [numthreads({COUNT}, 1, 1)]
+{" ".join(COMPUTE.attributes((COUNT, 1, 1)))}
 void selfcheck(uint3 thread: SV_DispatchThreadID)
 {{
     uint i = thread.x;
@@ -42,7 +44,7 @@ def selfcheck(device: spy.Device, enter: Callable[[str], None] = _silent) -> str
     session = device.create_slang_session()
     module = session.load_module_from_source("fusepy_selfcheck", _KERNEL)
     program = session.link_program([module], [module.entry_point("selfcheck")])
-    pipeline = device.create_compute_pipeline(program)
+    pipeline = COMPUTE.pipeline(device, program)
 
     enter("run")
     a = np.arange(COUNT, dtype=np.float32)
@@ -55,7 +57,7 @@ def selfcheck(device: spy.Device, enter: Callable[[str], None] = _silent) -> str
     addresses = np.array([buffer.device_address for buffer in buffers], dtype=np.uint64)
     spy.ShaderCursor(root)["block"].set_data(addresses.view(np.uint8))  # pyright: ignore[reportUnknownMemberType]
     encoder = device.create_command_encoder()
-    with encoder.begin_compute_pass() as work:
+    with COMPUTE.begin(encoder) as work:
         work.bind_pipeline(pipeline, root)
         work.dispatch_compute(spy.uint3(1, 1, 1))
     device.submit_command_buffer(encoder.finish())

@@ -18,6 +18,7 @@ from fusepy.backend.device.counters import Counters
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.device.target import Target
 from fusepy.backend.slang.compiler import Compiler, digest_name
+from fusepy.backend.slang.stage import COMPUTE
 
 Axis = tuple[int, int, int]  # extent, bytes from one to the next in the source, and in the target
 _WORDS = {16: "uint4", 8: "uint2", 4: "uint", 2: "uint16_t", 1: "uint8_t"}
@@ -145,7 +146,7 @@ class _Kernel:
         name = digest_name("copy", text)
         sgl.set_cuda_context_current()  # this may be another thread than the last
         program = compiler.compile(name, text, (), (), "copy_strided").program
-        self._pipeline = sgl.create_compute_pipeline(program)
+        self._pipeline = COMPUTE.pipeline(sgl, program)
         self._root = sgl.create_root_shader_object(program)
         cursor = spy.ShaderCursor(self._root)  # which does not keep the root alive
         self._block = (cursor.find_entry_point(0) if in_entry else cursor)["block"]
@@ -176,8 +177,7 @@ def _frame(word: str, rank: int, wide: bool, in_entry: bool, parts: str, threads
     lines += [] if in_entry else ["uniform Block block;"]
     block = ", uniform Block block" * in_entry
     lines += [
-        '[shader("compute")]',
-        f"[numthreads({threads}, 1, 1)]",
+        *COMPUTE.attributes((threads, 1, 1)),
         f"void copy_strided(uint3 group : SV_GroupID, uint lane : SV_GroupIndex{block})",
         "{",
         f"    {index} at = {index}(group.y) * {_GROUPS_PER_ROW} + {index}(group.x);",

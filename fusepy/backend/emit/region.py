@@ -45,7 +45,7 @@ def emit(region: Node, variant: Variant, given: Emission, element_bytes: int, mo
     shape = given.options.shape(variant.tile) or choose(kind, element_bytes, variant.linear, moved_bytes)
     if variant.tile:
         _check_tile(region.body.name, given.options, variant)
-    operands = region_operands(region, kind == "cuda", given.plain)
+    operands = region_operands(region, given.cuda, given.plain)
     text = KernelText(region, variant, given, operands, [], region.body)
     space, work = SPACES["tiles" if variant.tile else variant.space](variant, shape, kind), Work(text)
     return text.source(text.trampoline(), space.lines(work), space.threads, space.lane, _fields(text, space, work), shape)

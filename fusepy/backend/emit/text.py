@@ -63,6 +63,10 @@ class Emission:
     options: Options = NO_OPTIONS
     plain: bool = False
 
+    @property
+    def cuda(self) -> bool:
+        return self.target.kind == "cuda"
+
 
 class KernelText:
     """The parts of a kernel's text that do not ask how its threads are arranged.
@@ -82,7 +86,7 @@ class KernelText:
         assert region.body is not None
         self.region, self.body, self.spec = region, region.body, spec_of(region)
         self.variant, self.given, self.operands, self.then = variant, given, operands, then
-        self.cuda = given.target.kind == "cuda"
+        self.cuda = given.cuda
         self.software = given.target.kind == "software"
         self.types = result_types(region)
         self.shims = make_shims(calls, given.imports, given.taken)

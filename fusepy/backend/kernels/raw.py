@@ -199,7 +199,7 @@ def _wrapper(device: Device, source: ModuleSource, name: str, numthreads: Sequen
     libraries = _libraries([p.type for p in params[1:]], device.compiler.module(source).layout)
     lines = [f"import {source.name};", *(f"import {name};" for name in libraries), *options.exports()]
     lines += [f"uniform {p.type.full_name} {_PREFIX}{p.name};" for p in params[1:]]
-    lines += [f"uniform uint3 {_COUNT};", '[shader("compute")]', f"[numthreads({', '.join(map(str, numthreads))})]"]
+    lines += [f"uniform uint3 {_COUNT};", *COMPUTE.attributes(numthreads)]
     lines += [
         "void fz_dispatch(uint3 fz_thread : SV_DispatchThreadID)",
         "{",

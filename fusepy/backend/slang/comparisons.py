@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Sequence
 import slangpy as spy
 
 from fusepy.backend.slang.facts import Facts
+from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.lacking import own_texts
 from fusepy.backend.sources.source import ModuleSource, bare
 from fusepy.errors import CompileError
@@ -213,6 +214,6 @@ def trial() -> None:
     device = spy.Device(type=spy.DeviceType[kind], enable_hot_reload=False, compiler_options={"include_paths": [spy.SHADER_PATH]})
     compiler = Compiler(device, threading.RLock())
     if isinstance(arguments[0], ModuleSource):
-        device.create_compute_pipeline(compiler.link_existing(*arguments).program)
+        COMPUTE.pipeline(device, compiler.link_existing(*arguments).program)
     else:
-        device.create_compute_pipeline(compiler.compile(*arguments).program)
+        COMPUTE.pipeline(device, compiler.compile(*arguments).program)

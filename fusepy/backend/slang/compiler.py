@@ -19,6 +19,7 @@ import slangpy as spy
 from fusepy.backend.slang.diagnostics import advice, clean
 from fusepy.backend.slang.serialised import Binaries, Import, collect, folder_of, unpack
 from fusepy.backend.slang.session import Session, Sessions
+from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.lacking import CODE, check, check_buffers
 from fusepy.backend.sources.source import ModuleSource, imports, line_directive
 from fusepy.errors import CompileError
@@ -125,7 +126,7 @@ class Compiler:
         """
         try:
             with self._examined(what, sources, text):
-                return self._sessions.device.create_compute_pipeline(program.program), program
+                return COMPUTE.pipeline(self._sessions.device, program.program), program
         except RuntimeError as error:
             refused = not isinstance(error, CompileError) and "error[E" not in str(error)
             if not refused or program.plain is None or self._kind is not spy.DeviceType.vulkan:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import slangpy as spy
 
+from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.source import ModuleSource, bare
 from fusepy.errors import CompileError
 
@@ -24,11 +25,12 @@ RENAMED = "fz_main"
 
 
 def marked(text: str) -> str:
-    """`text` with ``[shader("compute")]`` in front of each ``[numthreads]`` that lacks it; lines stay where they are.
+    """`text` with the attribute of a compute shader in front of each ``[numthreads]`` that lacks it; lines stay where they are.
 
     Example:
-        >>> marked("[numthreads(8, 1, 1)] void f(uint i : SV_DispatchThreadID) {}")
-        '[shader("compute")] [numthreads(8, 1, 1)] void f(uint i : SV_DispatchThreadID) {}'
+        >>> text = "[numthreads(8, 1, 1)] void f(uint i : SV_DispatchThreadID) {}"
+        >>> marked(text) == f"{COMPUTE.attribute} {text}"
+        True
     """
     return _ATTRIBUTES.sub(_mark, text)
 
@@ -53,7 +55,7 @@ def _mark(match: re.Match[str]) -> str:
     group = match["group"]
     if group is None or _OTHERWISE.search(group):
         return match[0]
-    return _NUMTHREADS.sub('[shader("compute")] [numthreads', group, count=1)
+    return _NUMTHREADS.sub(f"{COMPUTE.attribute} [numthreads", group, count=1)
 
 
 def renamed(module: spy.SlangModule, source: ModuleSource, numthreads: Sequence[int], exports: Sequence[str]) -> str:
@@ -67,8 +69,7 @@ def renamed(module: spy.SlangModule, source: ModuleSource, numthreads: Sequence[
     lines = [
         f"import {source.name};",
         *exports,
-        '[shader("compute")]',
-        f"[numthreads({', '.join(map(str, numthreads))})]",
+        *COMPUTE.attributes(numthreads),
         f"void {RENAMED}({_parameters(source.text)})",
         "{",
         f"    main({', '.join(names)});",

@@ -18,9 +18,11 @@ _WIDTHS = {32: "", 16: r"\b(?:half|float16_t)", 64: r"\b(?:double|float64_t)"}  
 class _Compute:
     """Compute shaders."""
 
+    attribute = '[shader("compute")]'
+
     def attributes(self, threads: Sequence[int]) -> list[str]:
         """The attributes of an entry point in groups of so many threads along x, y and z."""
-        return ['[shader("compute")]', f"[numthreads({', '.join(map(str, threads))})]"]
+        return [self.attribute, f"[numthreads({', '.join(map(str, threads))})]"]
 
     def head(self, name: str, lane: str, parameters: str = "") -> str:
         """The declaration of an entry point. It reads the place of its group, ``fz_group``, and of the thread in it: `lane`."""

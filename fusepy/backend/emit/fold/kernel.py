@@ -26,8 +26,8 @@ from fusepy.ir.ops.control import block
 def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSource:
     """The kernel of one stage of `region`."""
     accumulators = accumulators_of(region)
-    operands = region_operands(region, given.target.kind == "cuda", given.plain)
-    then = epilogue_operands(region, operands, given.target.kind == "cuda", given.plain)
+    operands = region_operands(region, given.cuda, given.plain)
+    then = epilogue_operands(region, operands, given.cuda, given.plain)
     text = KernelText(region, variant, given, operands, then, calls_of(region, accumulators))
     elements = FoldElements(text, variant, accumulators)
     loops = ScanLoops(elements) if variant.scans or variant.shape.ordered else FoldLoops(elements)

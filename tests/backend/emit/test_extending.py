@@ -1,0 +1,97 @@
+"""The examples of docs/extending.md: an index space and a store of a user's own, run on the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.backend.emit.linear import Counted
+from fusepy.backend.emit.operand import BLOCK
+from fusepy.backend.emit.region import SPACES
+from fusepy.backend.emit.space import Work
+from fusepy.backend.emit.stores import STORES, ToMemory
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW
+from fusepy.ir.graph import Graph
+from fusepy.ir.ops.control import block
+from fusepy.ir.ops.region import StoredInto, spec_of, with_spec
+from fusepy.ir.parse import parse_graph
+from fusepy.ir.types import Type
+from fusepy.passes.pipeline import run_pipeline
+from fusepy.program import program
+
+
+@dataclass(frozen=True)
+class Backwards(Counted):
+    """Elements by their number, the last one first."""
+
+    def lines(self, work: Work) -> list[str]:
+        index, steps = self._index, self.shape.per_thread
+        one = [
+            f"{index} at = first + k * {self.shape.threads};",
+            f"if (at >= {BLOCK}.count)",
+            "    return;",
+            f"{index} i = {BLOCK}.count - 1 - at;",
+            *self._coordinates(work),
+            *work.element(),
+        ]
+        group = f"{index}(fz_group.y * {GROUPS_PER_ROW} + fz_group.x)"
+        first = f"{index} first = {group} * {self.shape.per_group} + fz_lane;"
+        return [*work.before(), first, f"for (uint k = 0; k < {steps}; ++k)", *block(one)]
+
+
+class Adding(ToMemory):
+    """Adds whole numbers to what lies in memory: all threads of a place that is the same for several."""
+
+    def write(self, name: str) -> str:
+        dims = self.output.spec.dims
+        steps = (f"d{d} * {self.pointer}_s{axis}" for axis, d in enumerate(dims))
+        place = ("i" if dims else "0") if self.output.variant.linear else " + ".join([f"{self.pointer}_b", *steps])
+        return f"InterlockedAdd({self.pointer}[{place}], {name});"
+
+
+X = np.arange(2 * 3 * 700, dtype=np.int32).reshape(6, 700)
+
+
+@pytest.fixture
+def lib(device: Any) -> Any:
+    return fp.Module.load_from_source(device, "extending", "int twice(int x) { return 2 * x; }")
+
+
+def test_an_index_space(lib: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SPACES, "", Backwards)
+
+    @fp.fuse
+    def f(x: Any, y: Any) -> Any:
+        return lib.twice(x) + y
+
+    assert ".count - 1 - at" in f.source(X, X)
+    np.testing.assert_array_equal(f(X, X), 3 * X)
+
+
+def test_a_store(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result that is the same for all rows is added up over them: so gradients of an array that is stretched will be."""
+
+    def added(*given: Any) -> Graph:
+        graph = run_pipeline(*given)
+        (region,) = graph.nodes
+        into = {j: StoredInto(Type.parse("Atomic<int>")) for j, v in enumerate(region.results) if v.rank == 1}
+        made = with_spec(region, spec_of(region).storing(into))
+        assert parse_graph(str(graph.replace(nodes=[made]))).nodes[0].attrs == made.attrs
+        return graph.replace(nodes=[made])
+
+    monkeypatch.setitem(STORES, "Atomic", Adding)
+    monkeypatch.setattr(program, "run_pipeline", added)
+
+    @fp.fuse
+    def f(x: Any, row: Any) -> Any:
+        return x + row, lib.twice(row)
+
+    row = fp.Tensor.from_numpy(device, X[0])
+    both, sums = fp.Tensor.zeros(device, X.shape, np.int32), fp.Tensor.from_numpy(device, X[1])
+    f(fp.Tensor.from_numpy(device, X), row, _result=(both, sums))
+    np.testing.assert_array_equal(both.to_numpy(), X + X[0])
+    np.testing.assert_array_equal(sums.to_numpy(), X[1] + len(X) * 2 * X[0])
