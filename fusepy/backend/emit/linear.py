@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fusepy.backend.emit.operand import BLOCK, Field, Variant
-from fusepy.backend.emit.space import Work, decoded, extents
+from fusepy.backend.emit.space import ElementWork, decoded, extents
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape
 from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.ops.control import block
@@ -28,10 +28,10 @@ class Counted:
     def _index(self) -> str:
         return "uint64_t" if self.variant.wide else "uint"
 
-    def fields(self, work: Work) -> list[Field]:
+    def fields(self, work: ElementWork) -> list[Field]:
         return extents(self.variant) if not self.variant.linear or work.placed else []
 
-    def lines(self, work: Work) -> list[str]:
+    def lines(self, work: ElementWork) -> list[str]:
         index, steps = self._index, self.shape.per_thread
         group = f"{index}(fz_group.y * {GROUPS_PER_ROW} + fz_group.x)"
         lines = [*work.before(), f"{index} first = {group} * {self.shape.per_group} + fz_lane;"]
@@ -45,12 +45,12 @@ class Counted:
         one = [f"{index} i = first + k * {self.shape.threads};", f"if (i >= {BLOCK}.count)", "    return;", *element]
         return [*lines, unroll, f"for (uint k = 0; k < {steps}; ++k)", *block(one)]
 
-    def _coordinates(self, work: Work) -> list[str]:
+    def _coordinates(self, work: ElementWork) -> list[str]:
         if self.variant.linear and not work.placed:
             return []
         return decoded(self.variant, f"{self.variant.index}(i)", range(self.variant.rank))
 
-    def _batched(self, work: Work) -> list[str]:
+    def _batched(self, work: ElementWork) -> list[str]:
         """All loads of a thread before its first store, so that they are in flight together: raw pointers may alias."""
         index, steps = self._index, self.shape.per_thread
         at, last = f"first + k * {self.shape.threads}", f"{BLOCK}.count - 1"

@@ -13,7 +13,7 @@ from fusepy.backend.emit.operand import Field, Variant
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.options import Options
 from fusepy.backend.emit.rows import Rows
-from fusepy.backend.emit.space import IndexSpace, Work
+from fusepy.backend.emit.space import ElementWork, IndexSpace
 from fusepy.backend.emit.squares import Squares
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tiles import Tiles
@@ -47,11 +47,11 @@ def emit(region: Node, variant: Variant, given: Emission, element_bytes: int, mo
         _check_tile(region.body.name, given.options, variant)
     operands = region_operands(region, given.cuda, given.plain)
     text = KernelText(region, variant, given, operands, [], region.body)
-    space, work = SPACES["tiles" if variant.tile else variant.space](variant, shape, kind), Work(text)
+    space, work = SPACES["tiles" if variant.tile else variant.space](variant, shape, kind), ElementWork(text)
     return text.source(text.trampoline(), space.lines(work), space.threads, space.lane, _fields(text, space, work), shape)
 
 
-def _fields(text: KernelText, space: IndexSpace, work: Work) -> list[Field]:
+def _fields(text: KernelText, space: IndexSpace, work: ElementWork) -> list[Field]:
     """Pointers first, then the count, then the rest: most calls change only the front."""
     listed, results = text.listed(text.operands), range(len(text.stores))
     pointers = [f for f in listed if f.role == "pointer"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from fusepy.backend.emit.operand import BLOCK, Field, Variant
-from fusepy.backend.emit.space import Work, decoded, extents
+from fusepy.backend.emit.space import ElementWork, decoded, extents
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LANES
 from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.ops.control import block
@@ -68,10 +68,10 @@ class Rows:
     lane: str = THREAD_INDEX
     threads: tuple[int, ...] = (LANES, 1, 1)
 
-    def fields(self, work: Work) -> list[Field]:
+    def fields(self, work: ElementWork) -> list[Field]:
         return [*extents(self.variant), *walk_fields(self.variant)]
 
-    def lines(self, work: Work) -> list[str]:
+    def lines(self, work: ElementWork) -> list[str]:
         index, last, element = self.variant.index, self.variant.rank - 1, work.element(numbered=True)
         extent = f"{BLOCK}.extent{last}"
         return [

@@ -12,7 +12,7 @@ from fusepy.ir.graph import declare
 from fusepy.ir.types import Kind
 
 
-class Work:
+class ElementWork:
     """What a kernel does with one element, as lines of Slang that an index space puts into its loops.
 
     These lines read the element's coordinates ``d0, d1, …``, or in linear variants its number in C order, ``i``.
@@ -62,11 +62,11 @@ class IndexSpace(Protocol):
     @property
     def lane(self) -> str: ...
 
-    def fields(self, work: Work) -> list[Field]:
+    def fields(self, work: ElementWork) -> list[Field]:
         """What it needs in the parameter block, beside the number of elements."""
         ...
 
-    def lines(self, work: Work) -> list[str]:
+    def lines(self, work: ElementWork) -> list[str]:
         """The body of the entry point."""
         ...
 

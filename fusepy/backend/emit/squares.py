@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.emit.operand import BLOCK, Field, Variant
-from fusepy.backend.emit.space import Work, decoded, extents
+from fusepy.backend.emit.space import ElementWork, decoded, extents
 from fusepy.backend.slang.stage import THREAD_ID
 
 SIDE = 16
@@ -38,10 +38,10 @@ class Squares:
     lane: str = THREAD_ID
     threads: tuple[int, ...] = (SIDE, SIDE, 1)
 
-    def fields(self, work: Work) -> list[Field]:
+    def fields(self, work: ElementWork) -> list[Field]:
         return extents(self.variant)
 
-    def lines(self, work: Work) -> list[str]:
+    def lines(self, work: ElementWork) -> list[str]:
         index, rank = self.variant.index, self.variant.rank
         x, y = rank - 1, rank - 2
         return [

@@ -15,7 +15,7 @@ from fusepy.ir.types import Type
 
 
 @dataclass(frozen=True)
-class Output:
+class StoredResult:
     """One result of a kernel.
 
     Attributes:
@@ -62,7 +62,7 @@ class ToMemory:
 
     placed = False
 
-    def __init__(self, output: Output):
+    def __init__(self, output: StoredResult):
         self.output = output
         self.pointer = f"{BLOCK}.r_{output.j}"
 
@@ -95,7 +95,7 @@ class ToTexture:
 
     placed = True
 
-    def __init__(self, output: Output):
+    def __init__(self, output: StoredResult):
         assert output.spec.into is not None
         self.output = output
         self.into = output.spec.into
@@ -116,12 +116,12 @@ class ToTexture:
         return guarded(output.repeated, f"{result_resource(output.j)}[{where}] = {value};")
 
 
-STORES: dict[str, Callable[[Output], Store]] = {  # by how the name of the type begins that a result is stored into
+STORES: dict[str, Callable[[StoredResult], Store]] = {  # by how the name of the type begins that a result is stored into
     "RWTexture": ToTexture,
 }
 
 
-def store_of(output: Output) -> Store:
+def store_of(output: StoredResult) -> Store:
     """How a result is written."""
     into = output.spec.into
     if into is None:

@@ -13,7 +13,7 @@ from fusepy.backend.emit.operand import BLOCK, Access, Field, Operand, Variant, 
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.emit.shims import called_names, make_shims
 from fusepy.backend.emit.statements import Statements
-from fusepy.backend.emit.stores import Output, Store, declare_resource, store_of
+from fusepy.backend.emit.stores import Store, StoredResult, declare_resource, store_of
 from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.ir.arrivals import Arrival
@@ -100,7 +100,7 @@ class KernelText:
         self.stores: list[Store] = []
         for j, (type, result) in enumerate(zip(self.types, self.spec.results)):
             along = tuple(range(variant.rank)) if j < self.plain or self.spec.scans else self.kept
-            self.stores.append(store_of(Output(j, type, result, along, variant, self.cuda)))
+            self.stores.append(store_of(StoredResult(j, type, result, along, variant, self.cuda)))
 
     def any_reach(self, kind: str) -> bool:
         """Whether the body reaches an operand in a way; see `backend.emit.operand.reach`."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.emit.operand import BLOCK, Field, Variant
-from fusepy.backend.emit.space import Work, extents
+from fusepy.backend.emit.space import ElementWork, extents
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 from fusepy.backend.slang.stage import THREAD_ID
 
@@ -49,10 +49,10 @@ class Tiles:
     def threads(self) -> tuple[int, ...]:
         return (*self.variant.tile, 1, 1)[:3]
 
-    def fields(self, work: Work) -> list[Field]:
+    def fields(self, work: ElementWork) -> list[Field]:
         return extents(self.variant)
 
-    def lines(self, work: Work) -> list[str]:
+    def lines(self, work: ElementWork) -> list[str]:
         index, rank, tile = self.variant.index, self.variant.rank, self.variant.tile
         group = "uint64_t" if self.variant.wide else "uint"
         lines = [f"{group} fz_tile = {group}(fz_group.y) * {GROUPS_PER_ROW} + fz_group.x;"]

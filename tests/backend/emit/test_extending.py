@@ -12,7 +12,7 @@ import fusepy as fp
 from fusepy.backend.emit.linear import Counted
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.region import SPACES
-from fusepy.backend.emit.space import Work
+from fusepy.backend.emit.space import ElementWork
 from fusepy.backend.emit.stores import STORES, ToMemory
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 from fusepy.ir.graph import Graph
@@ -28,7 +28,7 @@ from fusepy.program import program
 class Backwards(Counted):
     """Elements by their number, the last one first."""
 
-    def lines(self, work: Work) -> list[str]:
+    def lines(self, work: ElementWork) -> list[str]:
         index, steps = self._index, self.shape.per_thread
         one = [
             f"{index} at = first + k * {self.shape.threads};",
