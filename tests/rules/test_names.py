@@ -20,7 +20,6 @@ Given
 Graph
 Layout
 Node
-Output
 Program
 Recording
 Row
@@ -28,7 +27,6 @@ Shape
 Struct
 Target
 Use
-Work
 Written
 _Parser
 """.split()  # noqa: SIM905
