@@ -52,7 +52,7 @@ def explain(tensor: Any) -> Explanation:
         classes = [type(leaf).__name__ for leaf in leaves]
         there = key in device.joints
         cache = "a program for such calls is there" if there else nearest(program.recording.graph, classes, known)
-        found = explained(program.fitting(program.shapes(leaves)), leaves, cache)
+        found = explained(program, leaves, cache)
         return replace(found, reasons=(*found.reasons, _kept(program.recording.graph)))
 
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fusepy.backend.emit.options import NO_OPTIONS
-from fusepy.backend.execute.plan import Plan
-from fusepy.backend.execute.schedule import Schedule
+from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.graph import Graph
@@ -94,12 +93,11 @@ class Recordable:
 
     def _make(self, shapes: tuple[tuple[int, ...], ...]) -> Sequence[Result] | None:
         program = self._program
-        for plan in [s.plan for s in program.plan.steps] if isinstance(program.plan, Schedule) else [program.plan]:
-            assert isinstance(plan, Plan)
+        for plan in program.executable.plans:
             if any(p < len(shapes) and shapes[p][len(shapes[p]) - len(c) :] != c for p, c in plan.consumed):
                 return None
         made: list[Result] = []
-        for element, shape in zip(program.elements, program.fitting(shapes).out_shapes(list(shapes))):
+        for element, shape in zip(program.elements, program.executable.lower([Layout.contiguous(s) for s in shapes]).out_shapes):
             key = element.key(telling(shape) if element.scalar else len(shape), program.device)
             made.append(Result(element, shape, math.prod(shape), key))
         return made
@@ -113,7 +111,7 @@ def _fits(program: Program) -> bool:
         and program.options == NO_OPTIONS
         and program.result_kind.put_off
         and not (program.writes or program.targets or program.waits or program.detours)
-        and program.plan is not None
+        and bool(program.graph.nodes)
         and all(v.arrival.plain or v.arrival.array for v in graph.inputs)
         and all(c.__class__ is Tensor for c in program.captures)
         and bool(graph.outputs)

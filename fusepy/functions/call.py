@@ -22,7 +22,6 @@ from fusepy.ir.argmap import UNSAID
 from fusepy.location import at_line, user_line
 from fusepy.program.bound import SetUpProgram
 from fusepy.program.bound import run as run_program
-from fusepy.program.no_extents import NoExtents
 from fusepy.program.program import Program
 from fusepy.program.sized import SizedByResult
 from fusepy.trace.recording import Recording
@@ -126,10 +125,9 @@ def _compiled(
     callee: AnyFunction, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None
 ) -> Program:
     """The program of a call whose key is new."""
-    try:
-        program = compile_call(callee, args, kwargs, returns)
-    except NoExtents as cause:
-        program = cast("Program", SizedByResult(cause, tuple(kwargs)))
+    program = compile_call(callee, args, kwargs, returns)
+    if program.open:
+        program = cast("Program", SizedByResult(program, tuple(kwargs)))
     program.device.counters.plan_misses += 1
     callee.programs.hold(key, program)
     return program
@@ -192,11 +190,11 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
 
     def compiled() -> tuple[Program, Sequence[Any], Mapping[str, Any]]:
         with at_line(line):  # it is asked for in some other line
-            try:
-                return compile_recording(callee, recording, returns), args, kwargs
-            except NoExtents as cause:
-                given, named = SizedByResult(cause, tuple(kwargs)).sized(values, result)
-                return compile_call(callee, (*given, *named.values()), named, returns), given, named
+            program = compile_recording(callee, recording, returns)
+            if not program.open:
+                return program, args, kwargs
+            given, named = SizedByResult(program, tuple(kwargs)).sized(values, result)
+            return compile_call(callee, (*given, *named.values()), named, returns), given, named
 
     try:
         recording = callee.tracer.record(args, kwargs, callee.config)

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.execute.traffic import bytes_moved
 from fusepy.inspect.chart import Box, Chart, described, draw_region
-from fusepy.inspect.explain import Explanation, explain, plan_source
+from fusepy.inspect.explain import Explanation, explain, piece_source
 from fusepy.inspect.reasons import label
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.ops.region import spec_of
@@ -88,15 +87,16 @@ def anatomy(program: Program, args: Sequence[Any], seconds: Sequence[float] = ()
     slots = _Slots(program, args)
     chart, overview = slots.chart(), slots.chart()
     views: list[KernelView] = []
-    for i, (plan, results) in enumerate(slots.pieces):
-        view = _view(slots, i, explanation, seconds[i] if seconds else None, plan_source(plan, program, args))
+    for i, piece in enumerate(slots.tape.pieces):
+        plan, results = piece.plan, piece.results
+        view = _view(slots, i, explanation, seconds[i] if seconds else None, piece_source(piece, program))
         views.append(view)
         sources = [slots.source(p) for p in plan.positions]
         for slot, (box, _) in zip(results, draw_region(chart, plan.region, i, sources)):
             slots.inside[slot] = box
         box = overview.add(Box("kernel", _summary(view), group=i), [slots.outside_source(p) for p in plan.positions])
         slots.outside.update(dict.fromkeys(results, box))
-    for (slot, name), shape in zip(slots.outputs, program.out_shapes(program.shapes(args))):
+    for (slot, name), shape in zip(slots.outputs, slots.tape.out_shapes):
         lines = (name, slots.text(slot, shape))
         chart.add(Box("result", lines), [slots.source(slot)])
         overview.add(Box("result", lines), [slots.outside_source(slot)])
@@ -110,7 +110,8 @@ def anatomy(program: Program, args: Sequence[Any], seconds: Sequence[float] = ()
 
 
 def _view(slots: _Slots, number: int, explanation: Explanation, seconds: float | None, source: str) -> KernelView:
-    plan, results = slots.pieces[number]
+    piece = slots.tape.pieces[number]
+    plan, results = piece.plan, piece.results
     region = plan.region
     chart = Chart(f"kernel {number}")
     drawn = draw_region(chart, region, number, [None] * len(plan.positions))
@@ -124,7 +125,7 @@ def _view(slots: _Slots, number: int, explanation: Explanation, seconds: float |
         stores.append(row)
     reasons = [r for r in _whole(explanation.reasons) if any(name in r for name in names)]
     reasons += [str(pair) for pair in explanation.neighbours if pair.kernel == number]
-    moved = bytes_moved(plan, slots.shapes, slots.program.oracle)
+    moved = bytes_moved(piece, slots.tape, slots.program.oracle)
     said = explanation.variants[number]
     return KernelView(
         number, nodes, chart, tuple(dict.fromkeys(loads)), tuple(stores), said, tuple(reasons), source, moved, seconds
@@ -154,20 +155,18 @@ class _Slots:
 
     def __init__(self, program: Program, args: Sequence[Any]):
         self.program = program
-        self.shapes = program.slot_shapes(program.shapes(args))
-        self.pieces = program.pieces(program.shapes(args))
+        self.tape = program.tape(args)
         self.types: dict[int, str] = {}
         self.names: dict[int, str] = {}
         for value, position in zip(program.graph.inputs, program.positions):
             self.types[position], self.names[position] = str(value.type), value.name or ""
         self.arguments = list(self.names)
-        plan, first = program.plan, len(self.arguments)
-        found = [s for s, _ in plan.outputs] if isinstance(plan, Schedule) else [first + j for j in range(len(program.elements))]
+        found = [slot for slot, _ in program.executable.outputs]
         several = len(found) > 1
         self.outputs = [(slot, f"result {j}" if several else "result") for j, slot in enumerate(found)]
         for slot, name in self.outputs:
             self.names.setdefault(slot, name)
-        for plan, results in self.pieces:
+        for plan, results, _ in self.tape.pieces:
             self.types.update((slot, str(e.type)) for slot, e in zip(results, plan.elements))
             inputs = [v.name or "" for v in plan.region.bodies[0].inputs]
             for position, name in zip(plan.positions, inputs):  # a value in between is called after what computes it
@@ -187,7 +186,7 @@ class _Slots:
 
     def text(self, slot: int, shape: tuple[int, ...] | None = None) -> str:
         """The type and extents of a slot."""
-        extents = self.shapes[slot] if shape is None else shape
+        extents = self.tape.slots[slot].shape if shape is None else shape
         return f"{self.types[slot]}{list(extents)}" if extents else self.types[slot]
 
     def source(self, slot: int) -> tuple[int, str]:

@@ -8,16 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fusepy.backend.emit.operand import Variant
 from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.plan import Plan
-from fusepy.backend.execute.schedule import Schedule
-from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.inspect.arguments import argument_lines
 from fusepy.inspect.reasons import Neighbours, label, neighbours
 from fusepy.ir.graph import Graph, Node
-from fusepy.ir.strides import contiguous_strides
 from fusepy.passes.pipeline import PIPELINE, run_pipeline, until
 from fusepy.program.program import Program
 from fusepy.trace.recording import Recording
@@ -79,78 +76,82 @@ class Explanation:
 
 def kernel_source(program: Program, args: Sequence[Any]) -> str:
     """The Slang of every kernel of a call."""
-    return "\n".join(plan_source(plan, program, args) for plan in program.plans_for(program.shapes(args)))
+    return "\n".join(piece_source(piece, program) for piece in program.tape(args).pieces)
 
 
-def plan_source(plan: Plan, program: Program, args: Sequence[Any]) -> str:
-    """The Slang of the kernel of a plan; of a reduction that of each stage."""
-    return "\n".join(program.source(plan.region, variant).text for variant in _variants(plan, program, args)[0])
+def piece_source(piece: TapePiece, program: Program) -> str:
+    """The Slang of the kernel of a region; of a reduction that of each stage."""
+    return "\n".join(program.lowering.source(piece.plan.region, launch.variant).text for launch in piece.launches)
 
 
 def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanation:
     """The kernels of a call and the reasons for them."""
     before = program.resolved()
-    plans = program.plans_for(program.shapes(args))
-    variants = [_indexing(p, program, args) for p in plans]
+    tape = program.tape(args)
+    variants = [_indexing(piece, tape, program) for piece in tape.pieces]
     reasons = list(_dropped(program.recording.graph, before))
-    if len(plans) > len(program.graph.nodes):
+    if tape.split:
         reasons.append("split: the results have extents that share no grid, so each gets a kernel of its own")
-    for plan in plans:
-        reasons += _region_reasons(plan.region, before)
+    for piece in tape.pieces:
+        reasons += _region_reasons(piece.plan.region, before)
     recording = program.recording
     written = [recording.names[position] for position in recording.outs if position is not None]
     if written:
         reasons.append(f"written back: {', '.join(written)}")
-    inputs = argument_lines(before, [p.region for p in plans])
-    pairs, stored, peak = tuple(neighbours(before, program.oracle, not program.joins)), (), 0
-    if isinstance(program.plan, Schedule):
-        stored, peak = tuple(_stored(program, args)), program.plan.peak_bytes(program.shapes(args))
-    shown = (tuple(variants), tuple(reasons), tuple(inputs), pairs, stored, peak, cache)
-    return Explanation(program.graph.name, len(plans), *shown)
+    inputs = argument_lines(before, [piece.plan.region for piece in tape.pieces])
+    pairs, stored = tuple(neighbours(before, program.oracle, tape.separate)), tuple(_stored(tape))
+    shown = (tuple(variants), tuple(reasons), tuple(inputs), pairs, stored, tape.peak_bytes if stored else 0, cache)
+    return Explanation(program.graph.name, len(tape.pieces), *shown)
 
 
-def _stored(program: Program, args: Sequence[Any]) -> Iterator[str]:
+def _stored(tape: Tape) -> Iterator[str]:
     """What kernels leave in memory for later ones, with its size."""
-    schedule = program.plan
-    assert isinstance(schedule, Schedule)
-    shapes = program.slot_shapes(program.shapes(args))
-    for name, maker, readers, slot in program.passed_on():
-        element = schedule.steps[maker].plan.elements[schedule.steps[maker].results.index(slot)]
-        count = math.prod(shapes[slot])
-        size = f"{element.nbytes} bytes for each of {count:,} elements" if count != 1 else f"{element.nbytes} bytes"
-        yield f"{name} by kernel {maker}, {size}, for kernel{'s' * (len(readers) > 1)} {', '.join(map(str, readers))}"
+    for maker, piece in enumerate(tape.pieces):
+        for slot, element in zip(piece.results, piece.plan.elements):
+            readers = [j for j, other in enumerate(tape.pieces) if slot in other.plan.positions]
+            names = [name for j in readers for name in _names_in(tape.pieces[j].plan, slot)]
+            if readers:
+                count = math.prod(tape.slots[slot].shape)
+                size = f"{element.nbytes} bytes for each of {count:,} elements" if count != 1 else f"{element.nbytes} bytes"
+                which = ", ".join(map(str, readers))
+                yield f"{names[0]} by kernel {maker}, {size}, for kernel{'s' * (len(readers) > 1)} {which}"
 
 
-def _indexing(plan: Plan, program: Program, args: Sequence[Any]) -> str:
-    variants, why = _variants(plan, program, args)
-    return f"{'; then '.join(map(str, variants))}, {why}"
+def _names_in(plan: Plan, slot: int) -> list[str]:
+    """The names that the kernel of a plan has for what it reads from a slot."""
+    region = plan.region
+    inputs = [*region.bodies[0].inputs]
+    if len(region.bodies) > 1:  # the inputs of an epilogue that are operands, and not what was folded
+        inputs += region.bodies[1].inputs[len(region.bodies[1].inputs) - (len(region.operands) - len(inputs)) :]
+    return [value.name or "" for value, position in zip(inputs, plan.positions) if position == slot]
 
 
-def _variants(plan: Plan, program: Program, args: Sequence[Any]) -> tuple[list[Variant], str]:
-    """How these arguments will be indexed, dispatch by dispatch. Everything that is no tensor yet becomes a contiguous one."""
-    shapes = program.slot_shapes(program.shapes(args))
-    given = [*program.values(args), *[None] * len(shapes)]
-    strides = [a.strides if isinstance(a, Tensor) else contiguous_strides(s) for a, s in zip(given, shapes)]
-    strided = [a for a in (given[p] for p in plan.positions) if isinstance(a, Tensor) and not a.linear]
+def _indexing(piece: TapePiece, tape: Tape, program: Program) -> str:
+    return f"{'; then '.join(str(launch.variant) for launch in piece.launches)}, {_why(piece, tape, program)}"
+
+
+def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
+    """Why arguments are indexed as they are."""
+    plan = piece.plan
+    lying = [tape.slots[p] for p in plan.positions]
+    strided = [lies for lies in lying if not lies.linear]
     if isinstance(plan, ReducePlan):
-        recipe = plan.check(shapes, strides)
-        stages = plan.stages(recipe)
+        stages = piece.launches
+        more = len(plan.all_variants(stages[0].recipe) - {stage.variant for stage in stages})
         why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'}"
-        more = len(plan.all_variants(recipe) - set(stages))
         why += f" (all sizes choose among these and {more} more kernels, each compiled when one first asks for it)" * bool(more)
-        own = ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing"
-        return list(stages), why + own * bool(program.options.numthreads)
+        return why + ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing" * bool(
+            program.options.numthreads
+        )
     if plan.tile:
-        why = "since options(numthreads=…) asks for groups that are tiles of the grid"
-    elif not plan.linear:
-        why = "since an argument or result runs along other dimensions than the grid's, or is a grid() or texture"
-    elif strided:
-        why = f"since an argument has strides {strided[0].strides}"
-    elif not plan.one_shape(shapes):
-        why = "since the arguments broadcast"
-    else:
-        return [Variant(True, plan.rank)], "since all arguments are contiguous and of one shape"
-    return [plan.strided(plan.check(shapes, strides))[0]], why
+        return "since options(numthreads=…) asks for groups that are tiles of the grid"
+    if not plan.linear:
+        return "since an argument or result runs along other dimensions than the grid's, or is a grid() or texture"
+    if strided:
+        return f"since an argument has strides {strided[0].strides}"
+    if not plan.one_shape(tape.slots):
+        return "since the arguments broadcast"
+    return "since all arguments are contiguous and of one shape"
 
 
 def _dropped(before: Graph, after: Graph) -> list[str]:

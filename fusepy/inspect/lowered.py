@@ -47,11 +47,10 @@ class Lowered:
     compile: Callable[[], tuple[Program, Sequence[Any], Mapping[str, Any]]]  # with the arguments by position and by name
     built: Chart | None = None  # what the user has put together, where that is more than code
 
-    @cached_property
+    @property
     def program(self) -> Program:
         """The program that runs the call."""
-        program = self._compiled[0]
-        return program.fitting(program.shapes(self.leaves))
+        return self._compiled[0]
 
     @cached_property
     def leaves(self) -> Sequence[Any]:

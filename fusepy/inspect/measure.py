@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fusepy.arguments.nested import flat
-from fusepy.backend.execute.schedule import Schedule
 from fusepy.backend.execute.timing import can_time, time_pieces
 from fusepy.program.bound import SetUpProgram, after_hooks, check_names
 from fusepy.program.program import Program
@@ -33,20 +32,6 @@ def seconds_per_kernel(
     placed = program.placed(values)
     if program.detours is not None:
         placed = program.detours.enter(program.values(values), placed, [], device.queue)
-    given = _textures(program, placed, program.slot_shapes(program.shapes(values)))
-    return time_pieces(device, program.pieces(program.shapes(values)), placed, given, bindings), ""
-
-
-def _textures(program: Program, placed: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:
-    """For each slot the texture that is to be written there, if any."""
-    slots: list[Any] = [None] * len(shapes)
-    results: list[Any] = [*program.fresh_textures(placed)]
-    if not isinstance(program.plan, Schedule):
-        slots[len(shapes) - len(results) :] = results
-        return slots
-    for step in program.plan.steps:
-        for slot, target in step.textures.items():
-            slots[slot] = target.create(program.device, shapes[slot])
-    for (slot, _), texture in zip(program.plan.outputs, results):
-        slots[slot] = slots[slot] if texture is None else texture
-    return slots
+    into = [program.targets.get(j) for j in range(len(program.elements))]
+    outs = [t and t.create(device, shape) for t, shape in zip(into, program.out_shapes(placed))] if program.targets else None
+    return time_pieces(device, program.executable.tape(placed, outs), placed, outs, bindings), ""

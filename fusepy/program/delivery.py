@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.sink import Sink
+from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.marshals.base import ResultKind
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+Run = Callable[[Sequence[Any], "Sequence[Any] | None", Sink, "Bindings | None"], "list[Any]"]
+
+
 class Delivery:
     """The part of a `Program` that settles destinations before anything runs, and hands results out afterwards."""
 
@@ -54,16 +58,12 @@ class Delivery:
     waits: bool
     nested: bool
     acts: bool
+    run: Run
 
     def values(self, args: Sequence[Any]) -> list[Any]:
         raise NotImplementedError
 
-    def execute(
-        self, placed: Sequence[Any], outs: Sequence[Tensor | None] | None, sink: Sink, bindings: Bindings | None
-    ) -> list[Tensor]:
-        raise NotImplementedError
-
-    def out_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    def out_shapes(self, placed: Sequence[Any]) -> list[tuple[int, ...]]:
         raise NotImplementedError
 
     def settle(self, outs: Sequence[int | None], asked: str | Into | None) -> None:
@@ -80,10 +80,6 @@ class Delivery:
             type = self.graph.outputs[j].type
             if said.type not in (None, type) and self.oracle.conforming(type) is None:
                 check_type(said, type, self.named(j))
-
-    def shapes(self, args: Sequence[Any]) -> list[tuple[int, ...]]:
-        """The shapes that the arguments, and what was captured, have on the device."""
-        return [shape_of(unmapped(v)) for v in self.values(args)]
 
     def before(self, args: Sequence[Any], result: Any) -> None:
         """Runs the recorded calls of `lazy` that read what a call is about to write."""
@@ -103,7 +99,7 @@ class Delivery:
             given = self._given(result, given)
         make = RESULTS[self.returns].make
         if make is not None and any(g is None for g in given):
-            shapes = self.out_shapes([shape_of(v) for v in placed])
+            shapes = self.out_shapes(placed)
             values = list(map(unmapped, args))
             given = [make(self.device, s, e, values) if g is None else g for g, s, e in zip(given, shapes, self.elements)]
         targets: list[Any] = [
@@ -122,7 +118,7 @@ class Delivery:
                 if overlap(other, out):
                     raise self._shared(j, k)
         arrays: dict[int, Array] = {j: t for j, t in enumerate(targets) if isinstance(t, np.ndarray)}
-        shapes = self.out_shapes([shape_of(v) for v in placed]) if arrays else []
+        shapes = self.out_shapes(placed) if arrays else []
         for j, array in arrays.items():  # before anything runs: a call that fails changes nothing
             self._check_target(array, shapes[j], self.elements[j], self._target(j))
             for k, other in arrays.items():
@@ -131,7 +127,7 @@ class Delivery:
         ran = placed
         if self.detours is not None:
             ran = self.detours.enter(self.values(args), placed, [*outs, *arrays.values()], sink)
-        results = self.execute(ran, outs if any(o is not None for o in outs) else None, sink, bindings)
+        results = self.run(ran, outs if any(o is not None for o in outs) else None, sink, bindings)
         if sink.keeps:
             sink.keep(Written(results))
         if self.detours is not None:
@@ -177,7 +173,7 @@ class Delivery:
         """What was given for result `j`, with its axes in the order of the grid."""
         rank = self.graph.outputs[j].rank
         if j not in self.targets:
-            shape = self.out_shapes([shape_of(v) for v in placed])[j]
+            shape = self.out_shapes(placed)[j]
             return in_grid_order(target, dimensions(said, rank, target.ndim, self.named(j)), shape, self.named(j))
         if dimensions(said, rank, rank, self.named(j)) != tuple(range(rank)):
             raise ShapeError(
@@ -236,18 +232,20 @@ class Delivery:
         what = f"{self.graph.name}: {self._target(j)} shares memory with another result, {self._target(k)}"
         return ShapeError(what, saw=f"results {k} and {j} of {len(self.elements)}", hint="give each its own")
 
-    def fresh_textures(self, placed: Sequence[Any]) -> list[Bound | None]:
-        """A texture for each result that goes into one."""
-        return [self._texture(j, None, placed) if j in self.targets else None for j in range(len(self.elements))]
-
     def _texture(self, j: int, given: Any, placed: Sequence[Any]) -> Bound:
         """The texture that a result goes into, given or created."""
         target = self.targets[j]
         if given is not None:
             return target.place(given, self.device)
-        return target.create(self.device, self.out_shapes([shape_of(v) for v in placed])[j])
+        return target.create(self.device, self.out_shapes(placed)[j])
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
     """The shape that an argument has on the device."""
     return extents_of(unmapped(value))
+
+
+def laid_out(value: Any) -> Layout:
+    """How an argument lies on the device; what is no tensor yet becomes a contiguous one."""
+    inner = unmapped(value)
+    return Layout.of(inner) if isinstance(inner, Tensor) else Layout.contiguous(extents_of(inner))

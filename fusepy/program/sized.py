@@ -10,8 +10,10 @@ from fusepy.arguments.nested import flat
 from fusepy.backend.marshals.generators import Generator, Grid
 from fusepy.backend.marshals.registry import batch_extents, kind_of_class
 from fusepy.backend.marshals.result_kinds import dimensions
+from fusepy.errors import ShapeError
 from fusepy.ir.argmap import UNSAID
-from fusepy.program.no_extents import NoExtents
+from fusepy.ir.graph import Graph
+from fusepy.ir.types import Kind
 
 if TYPE_CHECKING:
     from fusepy.program.program import Program
@@ -22,11 +24,9 @@ class SizedByResult:
 
     open = True
 
-    def __init__(self, cause: NoExtents, names: Sequence[str]):
-        program: Program = cause.program
+    def __init__(self, program: Program, names: Sequence[str]):
         self.device = program.device
         self.sources = program.sources
-        self._cause = cause
         self._program = program
         self._names = names
 
@@ -38,7 +38,7 @@ class SizedByResult:
         """
         shape = self._extents(args, result)
         if not any(follows(v) for v in args):
-            raise self._cause.error("generators inside the function, which follow its arguments")
+            raise self._error("generators inside the function, which follow its arguments")
         given = tuple(sized(v, shape) for v in args)
         first = len(args) - len(self._names)
         return given[:first], dict(zip(self._names, given[first:]))
@@ -57,7 +57,36 @@ class SizedByResult:
                 shape = batch_extents(target, len(element.shape))
                 dims = dimensions(program.said.get(j, UNSAID), len(shape), len(shape), program.named(j))
                 return tuple(shape[dims.index(d)] for d in range(len(shape)))
-        raise self._cause.error("generators and single values")
+        raise self._error("generators and single values")
+
+    def _error(self, saw: str) -> ShapeError:
+        name, whole = self._program.recording.graph.name, _whole(self._program.graph)
+        if not whole:
+            return ShapeError(
+                f"{name}: no argument says how large the grid is",
+                saw=saw,
+                expected="an array among the arguments, or a tensor, array or texture as _result=",
+                hint="a generator follows the grid of the call: pass _result=Tensor.empty(device, shape, dtype), or fp.grid(…)",
+            )
+        named = next((w for w in whole if w.isidentifier()), "value")
+        return ShapeError(
+            f"{name}: nothing says over which grid {whole[0]} is read whole",
+            saw=f"{saw}; {' and '.join(whole)} as a whole, which spreads nothing over a grid",
+            expected="coordinates with extents, an array that is read element by element, or a tensor as _result=",
+            hint=f"in the place of the generator write fp.grid({named}.shape), or fp.grid({named}) inside a fused function",
+        )
+
+
+def _whole(graph: Graph) -> list[str]:
+    """What user code reads as whole arrays where nothing has extents."""
+    found: dict[str, None] = {}
+    for region in graph.nodes:
+        if region.body is None or any(m.dims for m in region.maps):
+            continue
+        for inner, value, map in zip(region.body.inputs, region.operands, region.maps):
+            if value.rank and (map.type or value.type).kind in (Kind.WHOLE, Kind.RESOURCE):
+                found[f"{inner.name}" if value.name else f"what {inner.name} gives"] = None
+    return list(found)
 
 
 def follows(value: Any) -> bool:

@@ -21,14 +21,21 @@ def watched() -> Iterator[list[str]]:
     launch = Kernel.launch
 
     def watching(
-        self: Any, device: Any, sink: Any, bindings: Any, values: Any, count: int, by_axis: Any = None, beside: bool = False
+        self: Any,
+        sink: Any,
+        bindings: Any,
+        values: Any,
+        count: int,
+        by_axis: Any = None,
+        beside: bool = False,
+        more: bool = False,
     ) -> None:
         if not beside:
             written.clear()
         for value, one in zip(values, self.fields):
             if one.role == "pointer" and value in written:
                 seen.append("a kernel reads what the one before it fills, and no barrier is between them")
-        launch(self, device, sink, bindings, values, count, by_axis, beside)
+        launch(self, sink, bindings, values, count, by_axis, beside, more)
         written.update(value for value, one in zip(values, self.fields) if one.role == "out")
 
     Kernel.launch = watching  # type: ignore[method-assign]

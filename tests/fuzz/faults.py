@@ -9,7 +9,7 @@ from unittest import mock
 from fusepy.backend.device import pool
 from fusepy.backend.emit.fold import accumulators as folds
 from fusepy.backend.emit.linear import Counted
-from fusepy.backend.execute import schedule
+from fusepy.backend.execute import executable
 from fusepy.backend.marshals.registry import RESULTS
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.graphs.graph import Graph
@@ -17,7 +17,7 @@ from fusepy.ir.ops import OPS, arithmetic, structure
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.ops.structure import Index, Member, Select
 from tests.fuzz import planting
-from tests.fuzz.planting import Plant, edited, frames, key, module, operator, put, recipe, swapped, wrap
+from tests.fuzz.planting import Plant, edited, key, module, operator, put, recipe, stale, swapped, wrap
 from tests.fuzz.program import Arg, Program, Step
 
 
@@ -135,10 +135,10 @@ FAULTS: list[Fault] = [
     Fault("negative strides lost", recipe(planting.forward), ["layouts"]),
     Fault("views start at their base", wrap(Tensor, "viewed", planting.any_view), ["layouts"]),
     Fault("extent 1 does not stretch", recipe(planting.unstretched), ["spread"]),
-    Fault("replay keeps old numbers", frames(reads=()), ["kernels"]),
-    Fault("replay keeps old addresses", frames(addresses=()), ["kernels"]),
+    Fault("replay keeps old numbers", stale(numbers=()), ["kernels"]),
+    Fault("replay keeps old addresses", stale(addresses=()), ["kernels"]),
     Fault("memory is used again while it is held", wrap(pool.Pool, "allocate", planting.early), ["kernels", "two"]),
-    Fault("no barriers between kernels", wrap(schedule, "place_barriers", planting.no_barriers), ["kernels"], watch=True),
+    Fault("no barriers between kernels", wrap(executable, "place_barriers", planting.no_barriers), ["kernels"], watch=True),
     Fault("keys without the dtype", key(lambda a: ("array", a.ndim)), ["int array", "float array"], ("eager",)),
     Fault("keys without the rank", key(lambda a: ("array", a.dtype)), ["float array", "row array"], ("eager",)),
     Fault("results of a graph in the wrong order", wrap(Graph, "set_outputs", planting.turned_outputs), ["two"], ("graph",)),

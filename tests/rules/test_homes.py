@@ -46,7 +46,6 @@ backend/memory/foreign_memory.py
 backend/memory/recast.py
 backend/memory/sharing.py
 cli/doctor.py
-program/program.py
 """.split()  # noqa: SIM905
 
 

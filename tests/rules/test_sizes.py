@@ -17,20 +17,16 @@ SHORT = 220  # lines of 95 % of the files, one day
 LONGER_THAN_SHORT = 51  # files
 
 LONG_FILES = """
-backend/execute/fold_plan.py
-backend/execute/plan.py
-backend/execute/schedule.py
 backend/kernels/kernel.py
 backend/memory/tensor.py
-program/program.py
 trace/trace.py
 """.split()  # noqa: SIM905
 LONG_FUNCTIONS = """
 backend/device/device.py:__init__
 backend/execute/plan.py:__init__
-backend/execute/plan.py:run
+backend/execute/linear.py:run
 backend/execute/recipe.py:make_recipe
-backend/execute/replay.py:run
+backend/execute/tape.py:run
 backend/kernels/values.py:freeze
 cli/demo.py:_print
 cli/demo.py:run
@@ -47,15 +43,12 @@ trace/trace.py:call
 LONG_CLASSES = """
 backend/device/device.py:Device
 backend/device/pool.py:Pool
-backend/execute/fold_plan.py:ReducePlan
-backend/execute/plan.py:Plan
-backend/execute/schedule.py:Schedule
+backend/execute/executable.py:Executable
 backend/memory/tensor.py:Tensor
 backend/slang/compiler.py:Compiler
 backend/slang/oracle.py:SlangOracle
 ir/parse.py:_Reader
 modules/module.py:Module
-program/delivery.py:Delivery
 program/program.py:Program
 trace/trace.py:Trace
 """.split()  # noqa: SIM905

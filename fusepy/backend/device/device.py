@@ -8,8 +8,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Generator, Hashable, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Sequence
 from typing import Any, cast
 
 import slangpy as spy
@@ -85,7 +84,6 @@ class Device(NativeMethods):
         self.recorded: list[tuple[Any, list[Any]]] = []  # what calls recorded into users' encoders keep alive
         self.retired: list[Any] = []  # owners of foreign memory that kernels may still read
         self.shares_cuda = shares_cuda  # whether it was opened in torch's CUDA context, so that addresses mean the same
-        self.tape: list[Any] | None = None  # takes down what is launched (`kernel.Launch`), for a program's later calls
         self.element_keys: dict[tuple[Any, object], object] = {}  # by element, and rank or what else is told (`Element.key`)
         self.lost: str | None = None  # why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
@@ -108,17 +106,6 @@ class Device(NativeMethods):
     def is_open(self) -> bool:
         """Whether calls can still run here: false after `close`, a fork, or a loss."""
         return self.lost is None
-
-    @contextmanager
-    def taped(self) -> Generator[list[Any], None, None]:
-        """Within, and with the device's lock held, what is launched is listed, for a program's later calls."""
-        before = self.tape
-        tape: list[Any] = []
-        self.tape = tape
-        try:
-            yield tape
-        finally:
-            self.tape = before
 
     def wait(self) -> None:
         """Submits what is recorded and waits until the device is idle."""

@@ -61,17 +61,22 @@ class Queue:
         self._idle = 0  # looks in a row that found nothing recorded
         self._seen: Any = None  # the encoder that the background thread saw at its last look
         self.lost: str | None = None  # why nothing can be recorded any more
-        self._together = False  # whether dispatches belong to one program
         if deferred:
             threading.Thread(target=_flusher, args=(weakref.ref(self), self._wake), name="fusepy-queue", daemon=True).start()
 
     def dispatch(
-        self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int], beside: bool = False
+        self,
+        pipeline: spy.ComputePipeline,
+        root: spy.ShaderObject,
+        groups: Sequence[int],
+        beside: bool = False,
+        more: bool = False,
     ) -> None:
         """Records one dispatch after all earlier ones; parameters were written to `root` just before.
 
         Args:
             beside: whether it may run beside the last one, so that no barrier is needed.
+            more: whether further ones of the same program follow, so that it is not submitted alone where calls are at once.
         """
         if self._cuda:
             self.enter()
@@ -90,17 +95,7 @@ class Queue:
         else:
             compute.end()
         self._count += 1
-        if self._count >= (LIMIT if self._together else self._limit):
-            self._submit()
-
-    def begin_program(self) -> None:
-        """What is recorded until `end_program` is not submitted one by one where calls are submitted at once."""
-        self._together = True
-
-    def end_program(self) -> None:
-        """All of a program is recorded."""
-        self._together = False
-        if self._count >= self._limit:
+        if self._count >= (LIMIT if more else self._limit):
             self._submit()
 
     keeps: bool = False

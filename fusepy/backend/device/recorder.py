@@ -87,7 +87,12 @@ class EncoderSink(Sink):
         self.kept: list[Any] = []
 
     def dispatch(
-        self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int], beside: bool = False
+        self,
+        pipeline: spy.ComputePipeline,
+        root: spy.ShaderObject,
+        groups: Sequence[int],
+        beside: bool = False,
+        more: bool = False,
     ) -> None:
         """Records one dispatch, with barriers against whatever stands before and comes after."""
         self.kept += (pipeline, root)
@@ -107,12 +112,6 @@ class EncoderSink(Sink):
         self.kept += (target, source)
         self._encoder.global_barrier()
         self._encoder.copy_buffer(target, to, source, at, nbytes)
-
-    def begin_program(self) -> None:
-        """Nothing is submitted in any case."""
-
-    def end_program(self) -> None:
-        """Nothing is submitted in any case."""
 
     def flush(self) -> None:
         """Nothing: the user submits."""
@@ -135,7 +134,12 @@ class PassSink(EncoderSink):
         self._dispatches: list[tuple[spy.ComputePipeline, spy.ShaderObject, tuple[int, ...]]] = []
 
     def dispatch(
-        self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int], beside: bool = False
+        self,
+        pipeline: spy.ComputePipeline,
+        root: spy.ShaderObject,
+        groups: Sequence[int],
+        beside: bool = False,
+        more: bool = False,
     ) -> None:
         """Takes a dispatch down."""
         if self._dispatches:

@@ -18,9 +18,18 @@ class Sink(Protocol):
     keeps: bool
 
     def dispatch(
-        self, pipeline: spy.ComputePipeline, root: spy.ShaderObject, groups: Sequence[int], beside: bool = False
+        self,
+        pipeline: spy.ComputePipeline,
+        root: spy.ShaderObject,
+        groups: Sequence[int],
+        beside: bool = False,
+        more: bool = False,
     ) -> None:
-        """Records one dispatch behind all earlier ones; if it may run `beside` the last one, without a barrier in between."""
+        """Records one dispatch behind all earlier ones; if it may run `beside` the last one, without a barrier in between.
+
+        Args:
+            more: whether further dispatches of the same program follow, so that this one need not be submitted.
+        """
         ...
 
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
@@ -29,14 +38,6 @@ class Sink(Protocol):
 
     def keep(self, *things: object) -> None:
         """Holds what recorded work uses."""
-        ...
-
-    def begin_program(self) -> None:
-        """Holds submissions back until `end_program`."""
-        ...
-
-    def end_program(self) -> None:
-        """All of a program is recorded."""
         ...
 
     def flush(self) -> Any:

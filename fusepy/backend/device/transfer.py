@@ -119,14 +119,14 @@ class Transfer:
                 ring.append((staging, submission))
 
     def download(self, buffer: spy.Buffer, offset: int, nbytes: int) -> Bytes:
-        """The `nbytes` bytes from byte `offset` of `buffer` on, as a new uint8 array; ``.view(dtype)`` gives them a type.
-
-        Raises:
-            ShapeError: the range does not lie in the buffer.
-        """
+        """The `nbytes` bytes from byte `offset` of `buffer` on, as a new uint8 array; `ShapeError` where it lacks them."""
         _check(buffer, offset, nbytes)
         array = np.empty(nbytes, np.uint8)
-        self.download_into(buffer, offset, array)
+        if self.host_addressable and nbytes:
+            self.settle()
+            _copy_by_pointer(buffer.device_address + offset, array, up=False)
+        elif nbytes:
+            self._read_staged(buffer, offset, array)
         return array
 
     def zero(self, buffer: spy.Buffer, offset: int, nbytes: int, *, idle: bool = False) -> None:

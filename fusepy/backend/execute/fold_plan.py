@@ -1,4 +1,4 @@
-"""`ReducePlan`: runs a region that folds or scans, as the one to several kernels that its sizes ask for.
+"""`ReducePlan`: a region that folds or scans, which is one to several launches, as its sizes ask for.
 
 Sizes are no part of a kernel; they choose among the few shapes of `backend.emit.fold.tuning` and the
 stages of `fold_stages`.
@@ -7,27 +7,24 @@ stages of `fold_stages`.
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.fold.operands import epilogue_operands, members_of
 from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.matrices import check_matrices
-from fusepy.backend.emit.operand import Field, Operand, Variant, reach
+from fusepy.backend.emit.operand import Operand, Variant, reach
 from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
+from fusepy.backend.execute.launch import Launch
+from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.execute.recipe import Recipe
-from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
-from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import FusepyError, ShapeError
+from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.folds import check_count
 from fusepy.ir.ops.region import folds_of, output_feeds, spec_of
@@ -40,7 +37,7 @@ MARGIN = 1 << 24  # how far past the last element the arithmetic of a kernel may
 Stages = tuple[Stage, ...]
 
 
-class FoldsApart(ShapeError):
+class GridsDiffer(ShapeError):
     """Reductions that one kernel makes turn out to run over grids of different extents."""
 
 
@@ -80,7 +77,7 @@ class ReducePlan(Plan):
         self._members = [Element.of(type) for _, type in members_of(region)]
         self._own = output_feeds(region)[self._plain :]  # of the folded values
         first = len(region.body.inputs)
-        self._placed = any(o.position < first and reach(ACCESSES[o.arrival], o) == "computed" for o in self._operands)
+        self._placed = any(o.position < first and reach(ACCESSES[o.arrival], o) == "computed" for o in self.operands)
         self._contiguous = self._may_be_linear()
         self._copies = copies_of(region)
 
@@ -108,7 +105,7 @@ class ReducePlan(Plan):
         """Whether contiguous arguments of one shape can be indexed without coordinates, if the body itself needs none."""
         identity = tuple(range(self.rank))
         first = len(self.region.bodies[0].inputs)
-        for o in self._operands:
+        for o in self.operands:
             kind = reach(ACCESSES[o.arrival], o)
             along = identity if o.position < first else self._kept
             if (kind == "computed" and o.position >= first) or (kind == "index" and o.dims != identity) or o.near is not None:
@@ -120,15 +117,15 @@ class ReducePlan(Plan):
                 and not (o.dims == () and o.position >= first and not o.rank)
             ):
                 return False
-        element_wise = self._out_dims[: len(self._out_dims) if self._scans else self._plain]
-        small = self._out_dims[len(element_wise) :]
-        return not self._sinks and all(d == identity for d in element_wise) and all(d == self._kept for d in small)
+        element_wise = self.out_dims[: len(self.out_dims) if self._scans else self._plain]
+        small = self.out_dims[len(element_wise) :]
+        return not self.sinks and all(d == identity for d in element_wise) and all(d == self._kept for d in small)
 
     # ---- what a call takes --------------------------------------------------------------------------------------
 
     def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> FoldRecipe:
-        if self.strict and any(o.dims for o in self._operands[len(self.region.bodies[0].inputs) :]):
-            raise FoldsApart(
+        if self.strict and any(o.dims for o in self.operands[len(self.region.bodies[0].inputs) :]):
+            raise GridsDiffer(
                 f"{self.name}: an array beside what is reduced", hint="strict broadcasting compares the small grid alone"
             )
         plain = super()._made(shapes, strides)
@@ -162,31 +159,31 @@ class ReducePlan(Plan):
     def _lies_inner(self, strides: Sequence[tuple[int, ...]], otherwise: bool) -> bool:
         """Whether elements of one result are closer together in memory than those of neighbouring results."""
         first = len(self.region.bodies[0].inputs)
-        steps = [(abs(s), d) for o in self._memory if o.position < first for d, s in zip(o.dims, strides[o.position]) if s]
+        steps = [(abs(s), d) for o in self.memory if o.position < first for d, s in zip(o.dims, strides[o.position]) if s]
         return min(steps)[1] in self._over if steps else otherwise
 
     def _check_extents(self, grid: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
-        """Raises `FoldsApart` where a fold would see an element more than once since another result has a larger grid."""
+        """Raises `GridsDiffer` where a fold would see an element more than once since another result has a larger grid."""
         for feeding in self._own:
             for d in self._over:
-                along = [o for o in self._operands if o.position in feeding and d in o.dims and not o.spread]
+                along = [o for o in self.operands if o.position in feeding and d in o.dims and not o.spread]
                 extents = [shapes[o.position][o.dims.index(d)] for o in along]
                 if extents and all(n == 1 for n in extents) and grid[d] != 1:
-                    raise FoldsApart(
+                    raise GridsDiffer(
                         f"{self.name}: what is folded has extent 1 along an axis that is longer for another result",
                         saw=f"1 and {grid[d]}",
                         hint="compute the results in calls of their own",
                     )
 
     def _check_small(self, grid: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
-        """Raises `FoldsApart` where an array of the epilogue stretches the small grid: each fold would be made several times."""
+        """Raises `GridsDiffer` where an array of the epilogue stretches the small grid: each fold would be made several times."""
         first = len(self.region.bodies[0].inputs)
-        if len(self._operands) == first:
+        if len(self.operands) == first:
             return
         for d in self._kept:
-            along = [o for o in self._operands if o.position < first and d in o.dims and not o.spread]
+            along = [o for o in self.operands if o.position < first and d in o.dims and not o.spread]
             if grid[d] != 1 and all(shapes[o.position][o.dims.index(d)] == 1 for o in along):
-                raise FoldsApart(
+                raise GridsDiffer(
                     f"{self.name}: an array is longer than what a reduction leaves",
                     saw=f"1 and {grid[d]}",
                     hint="compute the results in calls of their own",
@@ -196,7 +193,7 @@ class ReducePlan(Plan):
         self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]
     ) -> bool:
         first = len(self.region.bodies[0].inputs)
-        for o in self._memory:
+        for o in self.memory:
             i = o.position
             if o.is_whole or (i >= first and not o.dims):
                 continue
@@ -205,12 +202,23 @@ class ReducePlan(Plan):
                 return False
         return True
 
-    # ---- running ------------------------------------------------------------------------------------------------
+    # ---- lowering -----------------------------------------------------------------------------------------------
 
-    def stages(self, recipe: Recipe) -> list[FoldVariant]:
-        """The kernels that a call takes, in order."""
+    def launches(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int], new: Callable[[], int]) -> list[Launch]:
         assert isinstance(recipe, FoldRecipe)
-        return [stage.variant for stage in recipe.stages or recipe.strided]
+        stages = recipe.stages
+        if not stages or not all(slots[slot].linear for slot in results) or self._unaligned(slots):
+            stages = recipe.strided
+        idle = not any(math.prod(shape) for shape in recipe.out_shapes)
+        arrays = [(new(), stage.partials) for stage in stages if stage.partials]
+        made = iter(arrays)
+        found: list[Launch] = []
+        for stage in stages:
+            taken, filled = (arrays[level][0] if level >= 0 else -1 for level in (stage.reads, stage.writes))
+            lengths = (next(made),) if stage.partials else ()
+            way = (self, stage.variant, recipe, stage.groups(), stage.sizes, (taken, filled), lengths)
+            found.append(Launch(*way, reads=self.positions, results=tuple(results), idle=idle))
+        return found
 
     def all_variants(self, recipe: Recipe) -> set[FoldVariant]:
         """The kernels that calls take whose arguments lie like those of this one, whatever their sizes."""
@@ -219,67 +227,20 @@ class ReducePlan(Plan):
         variant = Variant(bool(recipe.stages), self.rank, recipe.wide)
         return all_variants(self._scans, self.device.target.kind, recipe.work, variant, not self._kept)
 
-    def _run_strided(
-        self, args: Sequence[Any], outs: Sequence[Tensor | None] | None, sink: Sink, bindings: Bindings | None, beside: bool
-    ) -> list[Tensor]:
-        recipe = self._recipe(args)
-        assert isinstance(recipe, FoldRecipe)
-        results = self._results(args, outs, recipe)
-        if not any(math.prod(shape) for shape in recipe.out_shapes):
-            return results
-        stages = recipe.stages
-        if not stages or not all(r.linear for r in results) or self._unaligned(args):
-            stages = recipe.strided
-        counts = [stage.partials for stage in stages if stage.partials]
-        blocks = [self.device.pool.allocate(sum(map(_aligned, self._bytes(n)))) for n in counts]
-        try:
-            with self.device.lock:
-                for i, stage in enumerate(stages):
-                    kernel = self._kernel(stage.variant)
-                    values = self._packed(kernel, stage, args, results, recipe, [(b.address, n) for b, n in zip(blocks, counts)])
-                    bound = [self._bound(f, args, results) for f in kernel.resources]
-                    first = beside and not i  # a later stage reads what the one before it has written
-                    kernel.launch_bound(self.device, sink, bindings, values, 0, bound, stage.groups(), first)
-                sink.keep(*blocks)
-        except FusepyError:
-            raise
-        except (struct.error, OverflowError, TypeError) as error:
-            raise self.bad_number(args, error) from error
-        return results
+    def partial_bytes(self, length: int) -> int:
+        """The bytes of an array of so many accumulators, with each of their members apart."""
+        return sum(map(_aligned, self._bytes(length)))
 
-    def _packed(
-        self,
-        kernel: Kernel,
-        stage: Stage,
-        args: Sequence[Any],
-        results: Sequence[Tensor],
-        recipe: FoldRecipe,
-        blocks: Sequence[tuple[int, int]],
-    ) -> list[Any]:
-        """The values of a stage's parameter block."""
-        values: list[Any] = []
-        for field in kernel.fields:
-            if field.role in ("from", "into"):
-                level = stage.reads if field.role == "from" else stage.writes
-                address, count = blocks[level] if level >= 0 else (0, 0)  # of one chunk nothing is left in memory
-                values.append(address + sum(map(_aligned, self._bytes(count)[: field.source])))
-            elif field.name in stage.sizes:  # by name: an operand has fields of roles such as "size", too
-                values.append(stage.sizes[field.name])
-            else:
-                values.append(self._value(field, args, results, recipe))
-        return values
-
-    def _value(self, field: Field, args: Sequence[Any], results: Sequence[Tensor], recipe: Recipe) -> Any:
-        if field.role == "zero":
-            return 0
-        return super()._value(field, args, results, recipe)
+    def partial_offset(self, length: int, member: int) -> int:
+        """Where a member of the accumulators lies in it."""
+        return sum(map(_aligned, self._bytes(length)[:member]))
 
     def _bytes(self, count: int) -> list[int]:
         """The sizes of the arrays that hold so many accumulators, member by member."""
         return [count * element.nbytes for element in self._members]
 
-    def _unaligned(self, args: Sequence[Any]) -> bool:
-        return any(args[position].address & mask for position, _, _, mask in self._steps if mask)
+    def _unaligned(self, slots: Sequence[Layout]) -> bool:
+        return any(slots[position].low & mask for position, _, _, mask in self.steps if mask)
 
 
 def _aligned(nbytes: int) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import struct
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.memory.element import Element
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from fusepy.backend.device.device import Device
     from fusepy.backend.device.sink import Sink
-    from fusepy.backend.execute.plan import Plan
     from fusepy.backend.kernels.globals import Bindings
 
 _CODES = {
@@ -31,10 +31,11 @@ _CODES = {
 
 
 SHORT_S = 500e-6
+Run = Callable[["Sequence[Any]", "Sequence[Any] | None", "Sink", "Bindings | None"], "list[Any]"]
 
 
 class Readback:
-    """Runs a plan whose one result has no axes, and hands it out as a number, or as a list of the components of a vector."""
+    """Runs a program whose one result has no axes, and hands it out as a number, or as a list of the components of a vector."""
 
     __slots__ = ("_bool", "_device", "_element", "_nested", "_short", "_spare", "_unpack")
 
@@ -53,16 +54,16 @@ class Readback:
         """Whether results of this element can be handed out so: anything but structs."""
         return element.type.scalar is not None
 
-    def __call__(self, plan: Plan, placed: Sequence[Any], sink: Sink, bindings: Bindings | None) -> Any:
-        """Runs `plan` and returns its result.
+    def __call__(self, run: Run, placed: Sequence[Any], sink: Sink, bindings: Bindings | None) -> Any:
+        """Runs a program and returns its result.
 
         Raises:
-            ShapeError, RangeError: as `Plan.run`.
+            ShapeError, RangeError: as `Executable.run`.
         """
         spare = self._spare
         place = spare.pop() if spare else Tensor(self._device, self._element, ())
         try:
-            plan.run(placed, (place,), sink, bindings)
+            run(placed, (place,), sink, bindings)
             start = time.perf_counter()
             data = self._device.transfer.read(place.block.buffer, place.offset, self._element.nbytes, short=self._short)
             self._short = time.perf_counter() - start < SHORT_S

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
@@ -13,12 +14,33 @@ from fusepy.backend.device.recorder import EncoderSink
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
-    from fusepy.backend.execute.plan import Plan
+    from fusepy.backend.execute.tape import Tape
     from fusepy.backend.kernels.globals import Bindings
 
 RUNS = 9
 ENOUGH_S = 0.5  # no further run begins after so long
-Pieces = Sequence[tuple["Plan", Sequence[int]]]
+
+
+class TimingSink(EncoderSink):
+    """Records launches with a timestamp before and behind each."""
+
+    def __init__(self, encoder: spy.CommandEncoder, stamps: spy.QueryPool):
+        super().__init__(encoder)
+        self._stamps = stamps
+        self._count = 0
+
+    def dispatch(
+        self,
+        pipeline: spy.ComputePipeline,
+        root: spy.ShaderObject,
+        groups: Sequence[int],
+        beside: bool = False,
+        more: bool = False,
+    ) -> None:
+        self._encoder.write_timestamp(self._stamps, self._count)
+        super().dispatch(pipeline, root, groups, beside, more)
+        self._encoder.write_timestamp(self._stamps, self._count + 1)
+        self._count += 2
 
 
 def can_time(device: Device) -> bool:
@@ -27,42 +49,30 @@ def can_time(device: Device) -> bool:
 
 
 def time_pieces(
-    device: Device, pieces: Pieces, slots: Sequence[Any], given: Sequence[Any], bindings: Bindings | None
+    device: Device, tape: Tape, args: Sequence[Any], outs: Sequence[Any] | None, bindings: Bindings | None
 ) -> list[float]:
-    """Seconds that each plan takes: the median of several runs, of which the first is not counted.
-
-    Args:
-        pieces: the plans in order, with the slots that they fill.
-        slots: the arguments, to which the plans' positions refer.
-        given: for each slot what is to be written, where it is not made anew.
-    """
-    _run(device, pieces, slots, given, bindings)  # compiles, and wakes the device up
+    """Seconds that each region takes: the median of several runs, of which the first is not counted."""
+    _run(device, tape, args, outs, bindings)  # compiles, and wakes the device up
     runs: list[list[float]] = []
     start = time.perf_counter()
     while len(runs) < RUNS and (not runs or time.perf_counter() - start < ENOUGH_S):
-        runs.append(_run(device, pieces, slots, given, bindings))
-    return [statistics.median(run[i] for run in runs) for i in range(len(pieces))]
+        runs.append(_run(device, tape, args, outs, bindings))
+    return [statistics.median(run[i] for run in runs) for i in range(len(tape.pieces))]
 
 
-def _run(device: Device, pieces: Pieces, args: Sequence[Any], given: Sequence[Any], bindings: Bindings | None) -> list[float]:
-    slots = [*args, *[None] * (len(given) - len(args))]
+def _run(device: Device, tape: Tape, args: Sequence[Any], outs: Sequence[Any] | None, bindings: Bindings | None) -> list[float]:
     raw = device.raw
     raw.set_cuda_context_current()
-    count = 2 * len(pieces)
-    stamps = raw.create_query_pool(spy.QueryType.timestamp, count)
+    count = 2 * len(tape.launches)
+    stamps = raw.create_query_pool(spy.QueryType.timestamp, max(count, 1))
     stamps.reset()
     with device.lock:
         device.queue.flush()
         encoder = raw.create_command_encoder()
-        sink = EncoderSink(encoder)
-        for i, (plan, results) in enumerate(pieces):
-            outs = [given[slot] for slot in results]
-            encoder.write_timestamp(stamps, 2 * i)
-            made = plan.run(slots, outs if any(o is not None for o in outs) else None, sink, bindings)
-            encoder.write_timestamp(stamps, 2 * i + 1)
-            for slot, result in zip(results, made):
-                slots[slot] = result
+        sink = TimingSink(encoder, stamps)
+        tape.run(args, outs, sink, bindings)
         raw.submit_command_buffer(encoder.finish())
         raw.wait()
-    at = stamps.get_timestamp_results(0, count)
-    return [max(end - begin, 0.0) for begin, end in zip(at[::2], at[1::2])]
+    at = stamps.get_timestamp_results(0, count) if count else []
+    taken = iter([max(end - begin, 0.0) for begin, end in zip(at[::2], at[1::2])])
+    return [sum(islice(taken, sum(not launch.idle for launch in piece.launches))) for piece in tape.pieces]

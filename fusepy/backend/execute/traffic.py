@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fusepy.backend.emit.operand import reach
@@ -12,19 +11,20 @@ from fusepy.backend.memory.element import Element
 from fusepy.ir.oracle import Oracle
 
 if TYPE_CHECKING:
-    from fusepy.backend.execute.plan import Plan
+    from fusepy.backend.execute.tape import Tape, TapePiece
 
 
-def bytes_moved(plan: Plan, shapes: Sequence[tuple[int, ...]], oracle: Oracle) -> int:
-    """How many bytes arguments and results of these shapes have.
+def bytes_moved(piece: TapePiece, tape: Tape, oracle: Oracle) -> int:
+    """How many bytes the arguments and results of a region have.
 
     An array that is passed whole counts as a whole, though user code may read less of it; what a reduction leaves for its next
     stage does not count.
     """
+    plan, slots = piece.plan, tape.slots
     read: dict[int, int] = {}
     for operand in plan.operands:
         position = plan.positions[operand.position]
         if operand.rank and reach(ACCESSES[operand.arrival], operand) in ("memory", "resource"):
-            read[position] = math.prod(shapes[position]) * Element.of(operand.have, oracle).nbytes
-    written = zip(plan.elements, plan.check(shapes).out_shapes)
-    return sum(read.values()) + sum(math.prod(shape) * element.nbytes for element, shape in written)
+            read[position] = math.prod(slots[position].shape) * Element.of(operand.have, oracle).nbytes
+    written = sum(math.prod(slots[slot].shape) * element.nbytes for slot, element in zip(piece.results, plan.elements))
+    return sum(read.values()) + written

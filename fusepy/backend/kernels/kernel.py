@@ -35,9 +35,6 @@ _FORMATS = {
 }  # fmt: skip
 
 
-Launch = tuple["Kernel", Sequence[float], int, "Sequence[int] | None"]  # the arguments of `Kernel.launch`, and whose they were
-
-
 class Kernel:
     """A pipeline with its parameter block.
 
@@ -55,6 +52,7 @@ class Kernel:
         "_count",
         "_cursor",
         "_data",
+        "_device",
         "_groups",
         "_packed",
         "_program",
@@ -94,7 +92,7 @@ class Kernel:
                 raise CompileError(f"Slang cannot compile kernel {program.name}\n{words}", hint=hint) from error
             what, hint = unbuilt("\n".join((source.text, *texts_of(sources))), str(error))
             raise CompileError(f"{what} kernel {program.name}", saw=error, hint=hint) from error
-        self.fields = source.fields
+        self._device, self.fields = device, source.fields
         self.per_group = source.shape.per_group
         self.packer = struct.Struct(_layout(source.fields, offsets, size))
         # set_data checks nothing: a block of another size would overwrite or leave stale what follows it
@@ -147,7 +145,6 @@ class Kernel:
 
     def launch_bound(
         self,
-        device: Device,
         sink: Sink,
         bindings: Bindings | None,
         values: Sequence[float],
@@ -155,25 +152,26 @@ class Kernel:
         resources: Sequence[Any],
         by_axis: Sequence[int] | None = None,
         beside: bool = False,
+        more: bool = False,
     ) -> None:
         """`launch` with these objects bound, in the order of `resources` of the kernel."""
         if self._bound is None:
-            self.launch(device, sink, bindings, values, count, by_axis, beside)
+            self.launch(sink, bindings, values, count, by_axis, beside, more)
             return
-        with device.lock:
-            self._bound.bind(device, sink, resources)
-            self.launch(device, sink, bindings, values, count, by_axis, beside)
+        with self._device.lock:
+            self._bound.bind(self._device, sink, resources)
+            self.launch(sink, bindings, values, count, by_axis, beside, more)
             self._bound.finish(sink)
 
     def launch(
         self,
-        device: Device,
         sink: Sink,
         bindings: Bindings | None,
         values: Sequence[float],
         count: int,
         by_axis: Sequence[int] | None = None,
         beside: bool = False,
+        more: bool = False,
     ) -> None:
         """Packs the parameter block and records the dispatch; `struct.error` if a number does not fit its field.
 
@@ -181,11 +179,11 @@ class Kernel:
             bindings: the values of globals, compared with those of the last launch by identity.
             by_axis: how many groups along each axis, where not `count` decides.
             beside: whether it may run beside the launch before it.
+            more: whether further launches of the same program follow.
         """
         packed = self.packer.pack(*values)
+        device = self._device
         with device.lock:
-            if device.tape is not None:
-                device.tape.append((self, values, count, by_axis))
             bound = self.globals
             if bound is not None and bindings is not bound.current:
                 if bindings is not None and bindings.names == bound.checked:
@@ -202,9 +200,9 @@ class Kernel:
                 self._cursor.set_data(self._data)
                 self._packed = packed
             if bound is None or not bound.surrounded:
-                sink.dispatch(self.pipeline, self.root, by_axis or self._groups, beside)
+                sink.dispatch(self.pipeline, self.root, by_axis or self._groups, beside, more)
             else:
-                bound.surround(sink, partial(sink.dispatch, self.pipeline, self.root, by_axis or self._groups, beside))
+                bound.surround(sink, partial(sink.dispatch, self.pipeline, self.root, by_axis or self._groups, beside, more))
             device.counters.dispatches += 1
 
     def _bind(self, device: Device, bound: Bound, bindings: Bindings | None) -> None:

@@ -156,21 +156,11 @@ def test_without_deferral_and_after_share_every_dispatch_is_submitted(monkeypatc
 def test_a_program_is_one_command_buffer_without_deferral() -> None:
     device, queue = make(deferred=False)
     queue.dispatch(0, None, [1, 1, 1])  # type: ignore[arg-type]
-    queue.begin_program()
     for i in (1, 2, 3):
-        queue.dispatch(i, None, [1, 1, 1])  # type: ignore[arg-type]
-    assert [dispatched(log) for log in device.submitted] == [[0]]
-    queue.end_program()
+        queue.dispatch(i, None, [1, 1, 1], more=i < 3)  # type: ignore[arg-type]
+        assert [dispatched(log) for log in device.submitted][: i + 1] == [[0], [1, 2, 3]][: 1 + (i == 3)]
     queue.dispatch(4, None, [1, 1, 1])  # type: ignore[arg-type]
     assert [dispatched(log) for log in device.submitted] == [[0], [1, 2, 3], [4]]
-
-
-def test_a_program_that_ends_stays_recorded_where_calls_are_deferred() -> None:
-    device, queue = make()
-    queue.begin_program()
-    queue.dispatch(0, None, [1, 1, 1])  # type: ignore[arg-type]
-    queue.end_program()
-    assert not device.submitted
 
 
 def test_what_nobody_submits_is_submitted_by_time() -> None:

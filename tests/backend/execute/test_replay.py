@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
-from fusepy.backend.execute.schedule import Schedule
+from fusepy.backend.execute.executable import Executable
 from tests.support.examples import examples
 from tests.support.python_calls import python_calls
 
@@ -58,10 +58,15 @@ def branched(x: Any) -> tuple[Any, Any, Any]:
     return a + x, np.roll(a, -1), x * 6
 
 
-def schedule_of(function: Any) -> Schedule:
+def executable_of(function: Any) -> Executable:
     (program,) = function.programs.values()
-    assert isinstance(program.plan, Schedule)
-    return program.plan
+    return program.executable  # type: ignore[no-any-return]
+
+
+def barriers_of(function: Any) -> list[bool]:
+    """For each launch of the one tape that a function has, whether it waits for what was launched before."""
+    (tape,) = executable_of(function).tapes.values()
+    return [launch.barrier for launch in tape.launches]
 
 
 def overlaps_of(device: Any, monkeypatch: pytest.MonkeyPatch, call: Any) -> list[bool]:
@@ -94,8 +99,7 @@ def test_later_calls_pack_and_dispatch_alone(lib: Any, device: Any, monkeypatch:
     climb = ladder(lib, 3)
     a, b, out, other = (fp.Tensor.full(device, N, float(i)) for i in range(4))
     climb(a, _result=out)
-    schedule = schedule_of(climb)
-    monkeypatch.setattr(schedule, "run_step", None)
+    monkeypatch.setattr(executable_of(climb), "_lowered", None)
     climb(b, _result=other)
     assert other.to_numpy().tolist() == [1.0] * N
     assert out.to_numpy().tolist() == [0.0] * N
@@ -117,8 +121,9 @@ def test_a_kernel_that_runs_twice_keeps_both_blocks(lib: Any, device: Any) -> No
     for by in (1.0, 2.0, 2.0, 3.0, 1.0):
         raised.set(by=by)(x, _result=out)
         np.testing.assert_array_equal(out.to_numpy(), wanted + 4 * by)
-    (replay,) = schedule_of(raised)._replays.values()
-    kernels = [row.frame.kernel for row in replay.rows if row.frame is not None]
+    (tape,) = executable_of(raised).tapes.values()
+    assert tape.linked is not None
+    kernels = [row.kernel for row in tape.linked.rows]
     assert len({*kernels}) == len(kernels) == 4
     assert len({kernel.pipeline for kernel in kernels}) < len(kernels)
     packed = [kernel._packed for kernel in kernels]
@@ -152,7 +157,7 @@ def test_barriers_where_a_result_lies_in_an_argument(lib: Any, device: Any, monk
     x = fp.Tensor.from_numpy(device, a)
     own = [fp.Tensor.empty(device, N) for _ in range(3)]
     both(x)
-    placed = [not s.barrier for s in schedule_of(both).steps]
+    placed = [not barrier for barrier in barriers_of(both)]
     assert any(placed)
     for _ in range(2):
         assert overlaps_of(device, monkeypatch, lambda: both(x, _result=tuple(own))) == placed
@@ -172,7 +177,7 @@ def test_barriers_where_a_global_may_lie_in_a_result(lib: Any, device: Any, monk
     own = fp.Tensor.empty(device, N)
     g = f.set(table=table)
     g(x)
-    assert any(not s.barrier for s in schedule_of(f).steps)
+    assert not all(barriers_of(f))
     for _ in range(2):
         assert not any(overlaps_of(device, monkeypatch, lambda: g(x, _result=(own, table))))
         assert table.to_numpy().tolist() == [6.0] * N

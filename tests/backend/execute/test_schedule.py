@@ -1,8 +1,8 @@
-"""Where a program waits, and when its memory is free: read from the schedule, since lavapipe never shows a missing barrier."""
+"""Where a program waits, and when its memory is free: read from the tape, since lavapipe never shows a missing barrier."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,76 +11,83 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
-from fusepy.backend.execute.schedule import Schedule
-from fusepy.backend.execute.steps import Step, place_barriers
+from fusepy.backend.execute.launch import place_barriers
+from fusepy.backend.execute.tape import Tape
 
 
-def step(reads: tuple[int, ...], results: tuple[int, ...], acts: bool = False, temporary: bool = False) -> Step:
-    """A step that reads and fills these slots; nothing of its plan is looked at but the slots that it reads."""
-    plan: Any = SimpleNamespace(positions=reads)
-    return Step(plan, results, acts, temporary)
+@dataclass(frozen=True)
+class Touch:
+    """What a launch reads and fills, which is all that its order depends on."""
+
+    reads: tuple[int, ...]
+    touched: tuple[int, ...]
+    acts: bool = False
 
 
-def placed(*steps: Step, kept: tuple[int, ...] = ()) -> list[bool]:
-    place_barriers(steps, frozenset(kept))
-    return [s.barrier for s in steps]
+def placed(*launches: Touch, kept: tuple[int, ...] = ()) -> list[bool]:
+    return [barrier for barrier, _ in place_barriers(launches, frozenset(kept))]
 
 
 def test_a_chain_waits_at_every_step() -> None:
-    assert placed(step((0,), (1,)), step((1,), (2,)), step((2,), (3,)), kept=(0, 3)) == [True, True, True]
+    assert placed(Touch((0,), (1,)), Touch((1,), (2,)), Touch((2,), (3,)), kept=(0, 3)) == [True, True, True]
 
 
-def test_steps_that_read_arguments_alone_do_not_wait_for_each_other() -> None:
-    assert placed(step((0,), (2,)), step((1,), (3,)), step((2, 3), (4,)), kept=(0, 1, 4)) == [True, False, True]
+def test_launches_that_read_arguments_alone_do_not_wait_for_each_other() -> None:
+    assert placed(Touch((0,), (2,)), Touch((1,), (3,)), Touch((2, 3), (4,)), kept=(0, 1, 4)) == [True, False, True]
 
 
 def test_what_one_barrier_has_settled_needs_no_other() -> None:
-    steps = [step((0,), (1,)), step((0,), (2,)), step((1,), (3,)), step((2,), (4,)), step((3, 4), (5,))]
-    assert placed(*steps, kept=(0, 5)) == [True, False, True, False, True]
+    launches = [Touch((0,), (1,)), Touch((0,), (2,)), Touch((1,), (3,)), Touch((2,), (4,)), Touch((3, 4), (5,))]
+    assert placed(*launches, kept=(0, 5)) == [True, False, True, False, True]
 
 
 def test_what_writes_memory_waits_and_is_waited_for() -> None:
-    assert placed(step((0,), (2,)), step((1,), (), acts=True), step((0,), (3,)), kept=(0, 1, 2, 3)) == [True, True, True]
+    assert placed(Touch((0,), (2,)), Touch((1,), (), acts=True), Touch((0,), (3,)), kept=(0, 1, 2, 3)) == [True, True, True]
 
 
-def test_memory_of_a_steps_own_is_used_again_only_behind_a_barrier() -> None:
-    assert placed(step((0,), (1,), temporary=True), step((0,), (2,)), kept=(0, 1, 2)) == [True, True]
+def test_stages_that_fill_one_array_wait_for_each_other() -> None:
+    """Slot 4 are accumulators: the second stage replaces them; what comes beside it may overlap with that stage."""
+    launches = [Touch((0,), (1, 4)), Touch((0,), (1, 4)), Touch((0,), (2,)), Touch((0,), (3,))]
+    found = place_barriers(launches, frozenset({0, 1, 2, 3}))
+    assert [barrier for barrier, _ in found] == [True, True, False, False]
+    assert [release for _, release in found] == [(), (), (), ()]
 
 
 def test_memory_is_given_back_behind_a_barrier() -> None:
-    steps = [step((0,), (1,)), step((1,), (2,)), step((0,), (3,)), step((2, 3), (4,))]
-    assert placed(*steps, kept=(0, 4)) == [True, True, False, True]
-    # slot 1 is dead after step 1, but step 2 may still run beside that
-    assert [s.release for s in steps] == [(), (), (), (1,)]
+    launches = [Touch((0,), (1,)), Touch((1,), (2,)), Touch((0,), (3,)), Touch((2, 3), (4,))]
+    found = place_barriers(launches, frozenset({0, 4}))
+    assert [barrier for barrier, _ in found] == [True, True, False, True]
+    # slot 1 is dead after the second launch, but the third may still run beside that
+    assert [release for _, release in found] == [(), (), (), (1,)]
 
 
 @given(st.data())
-def test_no_step_overlaps_what_it_depends_on(data: st.DataObject) -> None:
-    """For random programs: between a step and the last barrier before it, nobody fills, frees or writes what it touches."""
-    steps: list[Step] = []
+def test_no_launch_overlaps_what_it_depends_on(data: st.DataObject) -> None:
+    """For random programs: between a launch and the last barrier before it, nobody fills, frees or writes what it touches."""
+    launches: list[Touch] = []
     slots = [0, 1]
     for _ in range(data.draw(st.integers(1, 8))):
         reads = tuple(data.draw(st.lists(st.sampled_from(slots), min_size=1, max_size=3)))
         made = tuple(range(len(slots), len(slots) + data.draw(st.integers(1, 2))))
-        steps.append(step(reads, made, acts=data.draw(st.integers(0, 5)) == 0, temporary=data.draw(st.integers(0, 5)) == 0))
+        launches.append(Touch(reads, made, acts=data.draw(st.integers(0, 5)) == 0))
         slots += made
     kept = {0, 1, *data.draw(st.lists(st.sampled_from(slots)))}
-    place_barriers(steps, frozenset(kept))
+    found = place_barriers(launches, frozenset(kept))
     released: dict[int, int] = {}
-    for i, one in enumerate(steps):
-        released.update(dict.fromkeys(one.release, i))
-        since = next(j for j in reversed(range(i + 1)) if steps[j].barrier)
-        beside = steps[since:i]
-        assert not {p for s in beside for p in s.results} & set(one.plan.positions)
-        assert not any(s.acts or s.temporary for s in beside)
+    for i, (one, (barrier, release)) in enumerate(zip(launches, found)):
+        released.update(dict.fromkeys(release, i))
+        since = next(j for j in reversed(range(i + 1)) if found[j][0])
+        beside = launches[since:i]
+        assert not {p for s in beside for p in s.touched} & {*one.reads, *one.touched}
+        assert not any(s.acts for s in beside)
         assert not (one.acts and beside)
         # what is freed may be handed out from here on, so whoever touched it has run
-        for slot in one.release:
-            users = [j for j, s in enumerate(steps) if slot in s.plan.positions or slot in s.results]
-            assert max(users) < since if one.barrier is False else max(users) < i
+        for slot in release:
+            users = [j for j, s in enumerate(launches) if slot in s.reads or slot in s.touched]
+            assert max(users) < since if not barrier else max(users) < i
     assert not kept & set(released)
     for slot, i in released.items():
-        assert all(slot not in s.plan.positions for s in steps[i:])
+        assert all(slot not in s.reads for s in launches[i:])
 
 
 # ---- on a device ----------------------------------------------------------------------------------------------------
@@ -97,11 +104,11 @@ def lib(device: Any) -> Any:
     return fp.Module.load_from_source(device, "schedules", SOURCE)
 
 
-def schedule_of(function: Any, *args: Any) -> Schedule:
+def tape_of(function: Any, *args: Any) -> Tape:
     function(*args)
     (program,) = function.programs.values()
-    assert isinstance(program.plan, Schedule)
-    return program.plan
+    (tape,) = program.executable.tapes.values()
+    return tape  # type: ignore[no-any-return]
 
 
 def ladder(lib: Any, steps: int) -> Any:
@@ -122,9 +129,9 @@ G = fp.grid((COUNT,))
 def test_a_ladder_of_whole_reads_runs_in_the_memory_of_two_steps(lib: Any, device: Any) -> None:
     x = fp.Tensor.from_numpy(device, np.arange(COUNT, dtype=np.float32))
     climb = ladder(lib, 6)
-    schedule = schedule_of(climb, x)
-    assert [s.barrier for s in schedule.steps] == [True] * 7
-    assert schedule.peak_bytes([x.shape, (COUNT,)]) == 2 * 4 * COUNT
+    tape = tape_of(climb, x)
+    assert [launch.barrier for launch in tape.launches] == [True] * 7
+    assert tape.peak_bytes == 2 * 4 * COUNT
     before = device.pool.live_bytes
     device.pool.reset_peak()
     result = climb(x)
@@ -142,11 +149,11 @@ def test_peak_bytes_are_what_the_pool_hands_out(lib: Any, device: Any) -> None:
         return lib.next(G, left * right), lib.next(G, left - right)
 
     x = fp.Tensor.from_numpy(device, np.linspace(0, 1, COUNT, dtype=np.float32))
-    schedule = schedule_of(diamond, x)
+    tape = tape_of(diamond, x)
     before = device.pool.live_bytes
     device.pool.reset_peak()
     results = diamond(x)
-    assert device.pool.peak_bytes - before == schedule.peak_bytes([x.shape, (COUNT,)])
+    assert device.pool.peak_bytes - before == tape.peak_bytes
     a = x.to_numpy()
     left, right = np.roll(a * np.float32(2), -1), np.roll(a * np.float32(3), -1)
     np.testing.assert_allclose(results[0].to_numpy(), np.roll(left * right, -1), rtol=1e-6)
@@ -177,14 +184,14 @@ def test_a_program_is_one_command_buffer(lib: Any, device: Any, monkeypatch: pyt
     def f(x: Any) -> Any:
         return lib.next(G, x * 2.0), lib.next(G, x * 3.0)
 
-    schedule = schedule_of(f, x)
+    tape = tape_of(f, x)
     seen: list[bool] = []
     queue = device.queue
     plain = queue.dispatch
     monkeypatch.setattr(queue, "dispatch", lambda *args: (seen.append(args[3]), plain(*args)))
     device.wait()
     f(x)
-    assert seen == [not s.barrier for s in schedule.steps]
+    assert seen == [not launch.barrier for launch in tape.launches]
 
 
 # ---- later calls ----------------------------------------------------------------------------------------------------
@@ -203,7 +210,7 @@ def test_later_calls_take_new_numbers_coordinates_and_memory(lib: Any, device: A
         expected = np.roll(a * np.float32(gain), -1)[offset : offset + 8] + np.float32(gain)
         np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-6)
     program = next(iter(f.programs.values()))
-    assert len(program.plan._replays) == 1
+    assert len(program.executable.tapes) == 1
 
 
 def test_later_calls_of_other_shapes_strides_and_alignment(lib: Any, device: Any) -> None:
@@ -250,11 +257,11 @@ def test_given_results_do_not_disturb_later_calls(lib: Any, device: Any) -> None
 def test_kernels_that_were_given_up_come_back(lib: Any, device: Any) -> None:
     f = ladder(lib, 2)
     x = fp.Tensor.from_numpy(device, np.arange(COUNT, dtype=np.float32))
-    schedule = schedule_of(f, x)
+    tape = tape_of(f, x)
     expected = f(x).to_numpy()
-    schedule.evict()
-    for step in schedule.steps:
-        step.plan.evict()
+    (program,) = f.programs.values()
+    program.executable.evict()
+    assert not any(launch.plan.kernels for launch in tape.launches)
     np.testing.assert_array_equal(f(x).to_numpy(), expected)
 
 

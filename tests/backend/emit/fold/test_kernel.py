@@ -22,7 +22,9 @@ from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.text import Emission
+from fusepy.backend.execute.executable import Executable, Step
 from fusepy.backend.execute.fold_plan import ReducePlan, make_plan
+from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.kernels.kernel import build_kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
@@ -170,7 +172,7 @@ def test_no_operation_leaves_nan_to_the_driver() -> None:
 # ---- regions that run -----------------------------------------------------------------------------------------------
 
 
-def plan_of(region: Node, positions: list[int]) -> Any:
+def executable_of(region: Node, positions: list[int]) -> Executable:
     device = fp.default_device()
 
     def build(region: Node, stage: Variant) -> Any:
@@ -178,7 +180,11 @@ def plan_of(region: Node, positions: list[int]) -> Any:
         return build_kernel(device, emit_fold(region, stage, Emission(device.target, ACCESSES, {})), [])
 
     elements = [Element.of(v.type) for v in region.results]
-    return make_plan(device, region, positions, elements, build, False, targets=["a result"] * len(elements))
+    plan = make_plan(device, region, positions, elements, build, False, targets=["a result"] * len(elements))
+    assert isinstance(plan, ReducePlan)
+    count = max(positions) + 1
+    results = tuple(range(count, count + len(elements)))
+    return Executable(device, count, [Step(plan, results)], [(slot, ()) for slot in results], lambda plan: [plan])
 
 
 def run(text: str, *args: Any, outs: list[Any] | None = None) -> tuple[list[Any], list[Any]]:
@@ -186,11 +192,10 @@ def run(text: str, *args: Any, outs: list[Any] | None = None) -> tuple[list[Any]
     graph = parse_graph(text)
     verify(graph, "fused")
     region = graph.nodes[0]
-    plan = plan_of(region, [graph.inputs.index(v) for v in region.operands])
-    assert isinstance(plan, ReducePlan)
+    executable = executable_of(region, [graph.inputs.index(v) for v in region.operands])
     device = fp.default_device()
     placed = [fp.Tensor.from_numpy(device, a) if isinstance(a, np.ndarray) else a for a in args]
-    found = [r.to_numpy() for r in plan.run(placed, outs, device.queue)]
+    found = [r.to_numpy() for r in executable.run(placed, outs, device.queue, None)]
     return found, interpret(graph, [a.to_numpy() if isinstance(a, fp.Tensor) else a for a in args])
 
 
@@ -293,9 +298,9 @@ def test_few_columns(columns: int, way: str) -> None:
 def test_threads_follow_strides() -> None:
     """Neighbouring threads read neighbouring memory, whichever axis it lies along."""
     graph = parse_graph(COLUMNS)
-    plan = plan_of(graph.nodes[0], [0])
+    (plan,) = executable_of(graph.nodes[0], [0]).plans
     for strides, inner in (((500, 1), False), ((1, 500), True), ((0, 7), False), ((7, 0), True), ((0, 0), False)):
-        recipe = plan.check([(400, 500)], [strides])
+        recipe = plan.recipe([Layout((400, 500), strides)])
         assert [stage.variant.shape.inner for stage in recipe.strided] == [inner] * len(recipe.strided)
 
 
@@ -311,7 +316,7 @@ def test_a_scan_beside_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_barriers_stand_between_the_stages_of_one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stage reads what the one before it has written, even where the step as a whole may overlap with others."""
+    """A stage reads what the one before it has written."""
     device = fp.default_device()
     seen: list[bool] = []
     dispatch = type(device.queue).dispatch
@@ -320,8 +325,8 @@ def test_barriers_stand_between_the_stages_of_one_plan(monkeypatch: pytest.Monke
         lambda *_, partials=False, **more: (replace(GROUP, unroll=1, run=1), 1 if partials else 4),
     )
     graph = parse_graph(PLAIN)
-    plan = plan_of(graph.nodes[0], [0, 1])
+    executable = executable_of(graph.nodes[0], [0, 1])
     args = [fp.Tensor.from_numpy(device, X), fp.Tensor.from_numpy(device, K)]
     monkeypatch.setattr(type(device.queue), "dispatch", lambda self, *a: (seen.append(a[3]), dispatch(self, *a))[1])
-    plan.run(args, None, device.queue, beside=True)
-    assert seen == [True, False]
+    executable.run(args, None, device.queue, None)
+    assert seen == [False, False]

@@ -1,0 +1,290 @@
+"""`Executable`: a program as its regions, which is lowered to a tape for each layout of its arguments and destinations.
+
+Whether results share a grid, whether reductions do, which launches need a barrier before them and when memory may be used
+again is decided here, before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fusepy.backend.device.bound import Bound
+from fusepy.backend.execute.fold_plan import GridsDiffer
+from fusepy.backend.execute.launch import Launch, place_barriers
+from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
+from fusepy.backend.execute.linear import LinearTape
+from fusepy.backend.execute.link import link
+from fusepy.backend.execute.tape import Linked, Tape, TapePiece
+from fusepy.backend.marshals.whole import check_written
+from fusepy.backend.memory.overlap import shares
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import ShapeError
+
+if TYPE_CHECKING:
+    from fusepy.backend.device.device import Device
+    from fusepy.backend.device.sink import Sink
+    from fusepy.backend.execute.plan import Plan
+    from fusepy.backend.execute.recipe import Recipe
+    from fusepy.backend.execute.texture_results import Target
+    from fusepy.backend.kernels.globals import Bindings
+
+TAPES = 256
+
+
+@dataclass(frozen=True)
+class Step:
+    """One region of a program: what it reads and fills.
+
+    Attributes:
+        plan: its ``positions`` are slots.
+        results: the slots of its results.
+        acts: whether it writes memory that is no result of its own.
+        textures: of its results those that go into textures, which the program keeps from call to call.
+        views: slots that show another one with axes of extent 1: the slot, the other one, and the axes.
+    """
+
+    plan: Plan
+    results: tuple[int, ...]
+    acts: bool = False
+    textures: Mapping[int, Target] = field(default_factory=dict[int, "Target"])
+    views: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
+
+
+class Executable:
+    """The regions of a program over slots: its arguments, then what the regions fill.
+
+    Args:
+        count: how many arguments there are.
+        steps: the regions in the order in which they run.
+        outputs: the slot of each result of the program, and the axes of extent 1 that it is shown with.
+        split: plans for each result of a plan by itself, for results whose extents share no grid.
+        separated: the same program with a region for each reduction, for reductions that have grids of their own.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        count: int,
+        steps: Sequence[Step],
+        outputs: Sequence[tuple[int, tuple[int, ...]]],
+        split: Callable[[Plan], list[Plan]],
+        separated: Callable[[], Executable] | None = None,
+    ):
+        self.device = device
+        self.count = count
+        self.steps = tuple(steps)
+        self.outputs = list(outputs)
+        self._split = split
+        self._separated = separated
+        self._splits: dict[int, list[Plan]] = {}  # by step
+        self.slots = max((slot for step in steps for slot in (*step.results, *step.plan.positions)), default=count - 1) + 1
+        self.views = {slot: (other, axes) for step in steps for slot, other, axes in step.views}
+        self.between = frozenset(slot for step in steps for slot in step.textures)
+        self.textures: dict[int, Bound] = {}  # between launches: a new one costs more than a kernel
+        self.tapes: dict[Any, Tape] = {}
+        self._of_shapes: dict[Any, Tape] = {}
+        self.linear: LinearTape | None = None
+        if len(steps) == 1 and steps[0].plan.linear and not steps[0].textures and [s for s, _ in outputs] == [*steps[0].results]:
+            self.linear = LinearTape(steps[0].plan, self)
+
+    @property
+    def open(self) -> bool:
+        """Whether a region has generators, and no memory that gives it extents."""
+        return any(step.plan.open for step in self.steps)
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The plan of each region."""
+        return [step.plan for step in self.steps]
+
+    def evict(self) -> None:
+        """Gives up the kernels; later calls compile them again or find them on disk."""
+        self.tapes.clear()
+        self._of_shapes.clear()
+        if self.linear is not None:
+            self.linear.evict()
+        for plan in (*self.plans, *(p for plans in self._splits.values() for p in plans)):
+            plan.evict()
+
+    def register(self) -> None:
+        """Counts this program among those whose kernels are alive."""
+        self.device.keep(self)
+
+    # ---- running ------------------------------------------------------------------------------------------------
+
+    def run(self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None) -> list[Any]:
+        """Runs a call and returns the results of the program; what is in `outs` is written instead of something new.
+
+        Raises:
+            ShapeError, RangeError: if the arguments do not fit together or their parameters. Nothing has run then where it is the
+                shapes that do not fit.
+        """
+        tape = self.tapes.get(layout_key(args, outs)) or self.tape(args, outs)
+        return tape.run(args, outs, sink, bindings)
+
+    def tape(self, args: Sequence[Any], outs: Sequence[Any] | None) -> Tape:
+        """The tape of a call.
+
+        Raises:
+            ShapeError: if the arguments do not fit together, or the destinations the results.
+        """
+        key = layout_key(args, outs)
+        tape = self.tapes.get(key)
+        if tape is None:
+            tape = self._taped(args, outs or ())
+            if len(self.tapes) >= TAPES:
+                self.tapes.clear()
+            self.tapes[key] = tape
+        return tape
+
+    def link(self, tape: Tape, args: Sequence[Any], outs: Sequence[Any]) -> Linked:
+        """The tape with its kernels."""
+        linked = link(self.device, tape, args, outs, self.between)
+        self.register()
+        return linked
+
+    def texture(self, slot: int, shape: tuple[int, ...]) -> Bound:
+        """The texture between two launches, which is kept from call to call."""
+        kept = self.textures.get(slot)
+        if kept is None or kept.shape != shape:
+            target = next(step.textures[slot] for step in self.steps if slot in step.textures)
+            kept = self.textures[slot] = target.create(self.device, shape)
+        return kept
+
+    def destination(self, j: int, target: Any) -> Any:
+        """What the slot of a result is, where the result is to be in `target`."""
+        axes = self.outputs[j][1]
+        if not axes or any(axis >= len(target.shape) or target.shape[axis] != 1 for axis in axes):
+            return target  # where it has another shape, the plan says so
+        return target[tuple(0 if axis in axes else slice(None) for axis in range(len(target.shape)))]
+
+    def _taped(self, args: Sequence[Any], outs: Sequence[Any]) -> Tape:
+        """The tape of a call with these destinations."""
+        given: dict[int, int] = {}  # results by slot
+        late: list[int] = []
+        for j, target in enumerate(outs):
+            if target is None:
+                continue
+            slot = self.outputs[j][0]
+            if isinstance(target, Tensor) and (slot in given or self._read_later(slot, args, target)):
+                late.append(j)
+            else:
+                given[slot] = j
+        free = not shared_memory(args, outs) and all(out is None or isinstance(out, Tensor) for out in outs)
+        held = {slot: self.destination(j, outs[j]) for slot, j in given.items()}
+        try:
+            found = self._lowered([Layout.of(a) for a in args], args, held)
+        except GridsDiffer:
+            if self._separated is None:
+                raise
+            return self._separated()._taped(args, outs)
+        return replace(found, given=tuple((j, slot) for slot, j in given.items()), late=tuple(late), free=free)
+
+    def _read_later(self, slot: int, args: Sequence[Any], target: Tensor) -> bool:
+        """Whether regions behind the one that fills `slot` read arguments in the memory of `target`."""
+        made = next(i for i, step in enumerate(self.steps) if slot in step.results)
+        read = {p for step in self.steps[made + 1 :] for p in self._memory(step.plan.positions) if p < self.count}
+        return any(shares(args[p], target) for p in read)
+
+    def _memory(self, slots: Sequence[int]) -> tuple[int, ...]:
+        """The slots in whose memory these lie."""
+        return tuple(self.views.get(slot, (slot,))[0] for slot in slots)
+
+    # ---- lowering -----------------------------------------------------------------------------------------------
+
+    def lower(self, args: Sequence[Layout]) -> Tape:
+        """What runs for arguments of these layouts, with nothing given to write to. Compiles nothing.
+
+        Raises:
+            ShapeError: if they do not fit together.
+        """
+        key = tuple(args)
+        tape = self._of_shapes.get(key)
+        if tape is None:
+            try:
+                tape = self._lowered(args)
+            except GridsDiffer:
+                if self._separated is None:
+                    raise
+                tape = self._separated().lower(args)
+            if len(self._of_shapes) >= TAPES:
+                self._of_shapes.clear()
+            self._of_shapes[key] = tape
+        return tape
+
+    def _lowered(self, layouts: Sequence[Layout], args: Sequence[Any] = (), given: Mapping[int, Any] | None = None) -> Tape:
+        """The tape of a call.
+
+        Args:
+            args: the arguments themselves, where some results are `given` that might share their memory.
+            given: what is written to instead of new memory, by slot.
+        """
+        given = given or {}
+        slots: list[Layout] = [*layouts, *[Layout((), ())] * (self.slots - len(layouts))]
+
+        def new() -> int:
+            slots.append(Layout((), ()))
+            return len(slots) - 1
+
+        pieces: list[TapePiece] = []
+        launches: list[Launch] = []
+        writing: list[Callable[[Sequence[Any]], None]] = []
+        for i, step in enumerate(self.steps):
+            for slot, other, axes in step.views:
+                slots[slot] = slots[other].with_ones(axes)
+            for plan, recipe, results in self._recipes(i, step, slots):
+                outs = [given.get(slot) for slot in results]
+                for slot, shape, out in zip(results, recipe.out_shapes, outs):
+                    slots[slot] = Layout.contiguous(shape) if out is None else Layout.of(out)
+                if given or step.textures:
+                    self._check(plan, recipe, outs, args, [slot in step.textures for slot in results])
+                own = plan.launches(recipe, slots, results, new)
+                pieces.append(TapePiece(plan, results, tuple(own)))
+                launches += [self._ordered(launch, step.acts) for launch in own if not launch.idle]
+            if step.plan.written:
+                memory = [o for o in step.plan.memory if step.plan.positions[o.position] < self.count]
+                written = [o for o in step.plan.written if o in memory]
+                writing.append(partial(check_written, written, memory, step.plan.positions))
+        kept = frozenset(
+            (*range(self.count), *(slot for slot, _ in self.outputs), *(s for step in self.steps for s in step.textures))
+        )
+        placed = place_barriers(launches, kept)
+        ordered = [replace(one, barrier=barrier, release=release) for one, (barrier, release) in zip(launches, placed)]
+        split, separate = len(pieces) > len(self.steps), self._separated is None
+        return Tape(
+            self, tuple(pieces), tuple(ordered), tuple(slots), self.views, writing=tuple(writing), split=split, separate=separate
+        )
+
+    def _ordered(self, launch: Launch, acts: bool) -> Launch:
+        """A launch with what decides about its order: the slots in whose memory it reads, and whether it writes other memory."""
+        return replace(launch, reads=self._memory(launch.reads), acts=acts)
+
+    def _recipes(self, i: int, step: Step, slots: Sequence[Layout]) -> list[tuple[Plan, Recipe, tuple[int, ...]]]:
+        """The plans that run a region with their grids and the slots that they fill: its own, or one for each result.
+
+        Raises:
+            ShapeError: if not even each result by itself has a grid.
+        """
+        try:
+            return [(step.plan, step.plan.recipe(slots), step.results)]
+        except ShapeError:
+            if len(step.results) < 2:
+                raise
+        if i not in self._splits:
+            self._splits[i] = self._split(step.plan)
+        return [(plan, plan.recipe(slots), (slot,)) for plan, slot in zip(self._splits[i], step.results)]
+
+    def _check(self, plan: Plan, recipe: Recipe, outs: list[Any], args: Sequence[Any], between: Sequence[bool]) -> None:
+        """Raises `ShapeError` for destinations that do not fit the results, or that other threads still read."""
+        for j, (out, shape) in enumerate(zip(outs, recipe.out_shapes)):
+            if out is not None:
+                plan.given.checked(j, out, shape)
+            elif between[j]:
+                outs[j] = Bound(None, shape)
+        held = [*args, *[None] * (self.slots - len(args))]
+        plan.given.check_overlap(held, outs, recipe.grid)
+        if all(outs[j] is not None for j in plan.sinks):
+            plan.given.check_textures(outs, recipe.grid)

@@ -1,0 +1,86 @@
+"""How arguments and destinations of a call lie in memory: all that launches depend on beside addresses and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from fusepy.backend.memory.overlap import span_of
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.ir.strides import contiguous_strides
+
+
+class Layout(NamedTuple):
+    """How one argument or result lies.
+
+    Attributes:
+        base: elements between its lowest address and its first element.
+        low: the last bits of its lowest address.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    base: int = 0
+    linear: bool = True
+    low: int = 0
+
+    @staticmethod
+    def of(value: Any) -> Layout:
+        """The layout of an argument as it is placed; what is no tensor has extents only."""
+        if isinstance(value, Tensor):
+            return Layout(value.shape, value.strides, 0 if value.linear else value.base, value.linear, value.low & 15)
+        return Layout.contiguous(getattr(value, "shape", ()))
+
+    @staticmethod
+    def contiguous(shape: tuple[int, ...]) -> Layout:
+        """The layout of new memory."""
+        return Layout(shape, contiguous_strides(shape))
+
+    def with_ones(self, axes: tuple[int, ...]) -> Layout:
+        """The same memory with axes of extent 1 at these places."""
+        shape, strides = list(self.shape), list(self.strides)
+        for axis in axes:
+            shape.insert(axis, 1)
+            strides.insert(axis, 0)
+        return self._replace(shape=tuple(shape), strides=tuple(strides))
+
+
+def layout_key(args: Sequence[Any], outs: Sequence[Any] | None) -> Any:
+    """The key of a tape: equal for calls that may share one.
+
+    With destinations it has for each pair of a destination and an argument that share memory the bytes between their starts.
+    """
+    key = tuple(
+        [
+            (a.shape, a.strides, 0 if a.linear else a.base, a.low & 15, a.grads and _of_gradients(a.grads))
+            if isinstance(a, Tensor)
+            else getattr(a, "shape", ())
+            for a in args
+        ]
+    )
+    if outs is None:
+        return key
+    described: list[Any] = []
+    for out in outs:
+        if isinstance(out, Tensor):
+            described.append((out.key, out.shape, out.strides, out.base, out.low & 15))
+        else:
+            described.append(None if out is None else out.shape)
+    return key, tuple(described), *shared_memory(args, outs)
+
+
+def shared_memory(args: Sequence[Any], outs: Sequence[Any]) -> list[tuple[int, int, int]]:
+    """The destinations that lie in the memory of an argument: result, argument and the bytes between their starts."""
+    found: list[tuple[int, int, int]] = []
+    for i, argument in enumerate(args):
+        span = (argument.low, argument.high) if argument.__class__ is Tensor else span_of(argument)
+        if span is not None:
+            low, high = span
+            for j, out in enumerate(outs):
+                if isinstance(out, Tensor) and low < out.high and out.low < high:
+                    found.append((j, i, out.low - low))
+    return found
+
+
+def _of_gradients(grads: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(None if g is None else (g.shape, g.strides, g.linear, g.low & 15) for g in grads)

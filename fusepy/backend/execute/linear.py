@@ -1,0 +1,140 @@
+"""`LinearTape`: the tape of one launch over contiguous arguments of one shape, whatever their sizes. The hot path of fusepy.
+
+The number of elements is a field like the addresses, so a stream of calls of ever new sizes lowers nothing.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fusepy.backend.emit.operand import Variant, reach
+from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan
+from fusepy.backend.marshals.registry import ACCESSES
+from fusepy.backend.marshals.whole import check_written
+from fusepy.backend.memory.recast import TrailingMismatch
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import FusepyError
+
+if TYPE_CHECKING:
+    from fusepy.backend.device.sink import Sink
+    from fusepy.backend.kernels.globals import Bindings
+    from fusepy.backend.kernels.kernel import Kernel
+
+
+class Runner(Protocol):
+    """What runs calls of all layouts."""
+
+    def run(self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None) -> list[Any]:
+        """Runs a call and returns its results."""
+        ...
+
+    def register(self) -> None:
+        """Counts a kernel that was made among those that may be given up."""
+        ...
+
+
+class LinearTape:
+    """Runs a plan that is `linear`, one launch; calls of other layouts go on to `otherwise`."""
+
+    __slots__ = ("_disjoint", "_disjoint_shape", "_kernel", "_otherwise", "_plan", "_reads", "_resources", "_whole", "device")
+
+    def __init__(self, plan: Plan, otherwise: Runner):
+        self.device = plan.device
+        self._plan = plan
+        self._otherwise = otherwise
+        self._kernel: Kernel | None = None
+        self._disjoint: list[int] = []  # addresses and shape of the last call with given results that was checked for overlap
+        self._disjoint_shape: tuple[int, ...] = ()
+        kinds = {o: reach(ACCESSES[o.arrival], o) for o in plan.operands}
+        self._whole = any(o.is_whole for o in plan.memory) or any(o.arrival.raw for o in plan.operands)
+        self._resources = "resource" in kinds.values()
+        self._reads = [
+            (plan.positions[o.position], field.read)
+            for o, kind in kinds.items()
+            if kind in ("uniform", "index", "memory") or o.is_whole
+            for field in ACCESSES[o.arrival].fields(o, Variant(True, plan.rank))
+            if field.role != "pointer"
+        ]
+
+    def evict(self) -> None:
+        """Gives up the kernel."""
+        self._kernel = None
+
+    def run(self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None) -> list[Any]:
+        """Runs the region and returns its results; a tensor in `outs` is written instead of a new one.
+
+        Raises:
+            ShapeError, RangeError: if the arguments do not fit together or their parameters.
+            TrailingMismatch: if the plan was made for other trailing extents.
+        """
+        plan = self._plan
+        shape: tuple[int, ...] | None = None
+        values: list[Any] = []
+        for position, mapped, consumed, unaligned in plan.steps:
+            tensor: Tensor = args[position]
+            if not tensor.linear or tensor.address & unaligned:
+                return self._otherwise.run(args, outs, sink, bindings)
+            values.append(tensor.address)
+            if mapped:
+                extents = tensor.shape
+                if consumed:
+                    cut = len(extents) - len(consumed)
+                    if extents[cut:] != consumed:
+                        raise TrailingMismatch(extents, consumed)
+                    extents = extents[:cut]
+                if shape is None:
+                    shape = extents
+                elif extents != shape:
+                    return self._otherwise.run(args, outs, sink, bindings)
+        if plan.written:
+            check_written(plan.written, plan.memory, plan.positions, args)
+        if shape is None:
+            shape = ()
+        device = self.device
+        results: list[Tensor] = []
+        if outs is None:
+            for element in plan.elements:
+                result = Tensor(device, element, shape)
+                results.append(result)
+                values.append(result.address)
+        else:
+            for j, (element, given) in enumerate(zip(plan.elements, outs)):
+                result = Tensor(device, element, shape) if given is None else plan.given.checked(j, given, shape)
+                if not result.linear:
+                    return self._otherwise.run(args, outs, sink, bindings)
+                results.append(result)
+                values.append(result.address)
+            if self._whole or values != self._disjoint or shape != self._disjoint_shape:
+                plan.given.check_overlap(args, outs)  # the same tensors as in the last call are known not to clash
+                self._disjoint, self._disjoint_shape = values.copy(), shape
+        count = 1
+        for extent in shape:
+            count *= extent
+        if count == 0:
+            return results
+        values.append(count)
+        for position, read in self._reads:
+            values.append(args[position] if read is None else read(args[position]))
+        kernel = self._kernel
+        if kernel is None or count >= LINEAR_LIMIT:
+            kernel = self._made(count >= LINEAR_LIMIT)
+        try:
+            if self._resources:
+                bound = [f.read(args[plan.positions[f.source]]) for f in kernel.resources if f.read is not None]
+                kernel.launch_bound(sink, bindings, values, count, bound)
+            else:
+                kernel.launch(sink, bindings, values, count)
+        except FusepyError:  # about a global: some are TypeErrors, too
+            raise
+        except (struct.error, OverflowError, TypeError) as error:
+            raise plan.bad_number(args, error) from error
+        return results
+
+    def _made(self, wide: bool) -> Kernel:
+        kernel = self._plan.kernel(Variant(True, self._plan.rank, wide))
+        self._otherwise.register()
+        if not wide:
+            self._kernel = kernel
+        return kernel

@@ -1,0 +1,173 @@
+"""Linking a tape: its launches get their kernels, and their parameter blocks all that stays from call to call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fusepy.backend.device.block import size_class
+from fusepy.backend.execute.fold_plan import ReducePlan
+from fusepy.backend.execute.tape import Linked, Make, Read, Row, Tape, shown
+from fusepy.backend.memory.tensor import Tensor
+
+if TYPE_CHECKING:
+    from fusepy.backend.device.device import Device
+    from fusepy.backend.emit.operand import Field
+    from fusepy.backend.execute.launch import Launch
+    from fusepy.backend.kernels.kernel import Kernel
+
+_INTEGERS = ("uint", "int", "int64_t")
+_OF_LAYOUT = ("out_base", "out_stride", "count", "extent", "walk", "zero", "stride")
+
+
+class Patches(NamedTuple):
+    """The fields of a block that change from call to call, and what is bound; see `Row`."""
+
+    addresses: list[tuple[int, int, int]]
+    numbers: list[tuple[int, int]]
+    reads: list[tuple[int, int, Read]]
+    bound: list[tuple[int, Read]]
+
+
+class _Linker:
+    """Links one tape.
+
+    Args:
+        args, outs: the arguments and destinations of the first call; what is read of these follows from their layouts.
+        textures: the slots that are textures between two launches.
+    """
+
+    def __init__(self, device: Device, tape: Tape, args: Sequence[Any], outs: Sequence[Any], textures: frozenset[int]):
+        self.device = device
+        self.tape = tape
+        self.args = args
+        self.textures = textures
+        self.reads: list[tuple[int, Read]] = []
+        self.wanted = {slot for slot, _ in tape.owner.outputs}  # slots of which somebody wants a tensor
+        self.kernels: set[Kernel] = set()
+        self.lengths = {slot: n for launch in tape.launches for slot, n in launch.made}  # of accumulators
+        self.elements = {s: e for piece in tape.pieces for s, e in zip(piece.results, piece.plan.elements)}
+        self.objects: dict[int, Any] = dict(enumerate(args))  # what slots hold in a call like this one
+        for j, slot in tape.given:
+            self.objects[slot] = tape.owner.destination(j, outs[j])
+        self.made = [slot for slot in self.elements if slot not in self.objects and slot not in textures]
+
+    def linked(self) -> Linked:
+        tape = self.tape
+        launches = tape.launches
+        blocks = [self.block(launch) for launch in launches]
+        makes = {slot: self.make(slot) for slot in self.made}
+        for launch in launches:
+            if isinstance(launch.plan, ReducePlan):
+                makes |= {slot: Make(slot, launch.plan.partial_bytes(n), None, (n,)) for slot, n in launch.made}
+        left = makes.copy()
+        rows: list[Row] = []
+        for i, (launch, (kernel, values, patches)) in enumerate(zip(launches, blocks)):
+            first = [left.pop(slot) for slot in launch.touched if slot in left]
+            moves = dict(_moves(first, [makes[slot] for slot in launch.release if slot in makes]))
+            own = tuple(m for m in first if m.slot not in moves)
+            count = launch.plan.elements_of(launch, kernel)
+            beside, more = tape.free and not launch.barrier, i + 1 < len(launches)
+            memory = (tuple(moves.items()), launch.release, own)
+            rows.append(Row(kernel, values, count, launch.groups, beside, more, *memory, *patches, plan=launch.plan))
+        between = tuple((slot, tape.slots[slot].shape) for slot in sorted(self.textures))
+        tensors = tuple(i for i, a in enumerate(self.args) if isinstance(a, Tensor))
+        blank = [None] * (len(tape.slots) - len(self.args))
+        empty = tuple(m._replace(element=self.elements[m.slot]) for m in left.values())
+        return Linked(tuple(rows), empty, tuple(self.reads), tensors, between, blank)
+
+    def make(self, slot: int) -> Make:
+        """The memory of a slot."""
+        element, shape = self.elements[slot], self.tape.slots[slot].shape
+        return Make(slot, element.nbytes * math.prod(shape), element if slot in self.wanted else None, shape)
+
+    def object(self, slot: int) -> Any:
+        """What a slot holds: an argument, a destination, or a tensor that lies like the one that a call makes."""
+        if slot not in self.objects and slot in self.elements and slot not in self.textures:
+            self.objects[slot] = Tensor(self.device, self.elements[slot], self.tape.slots[slot].shape, block=_NOWHERE)
+        return self.objects.get(slot)
+
+    def block(self, launch: Launch) -> tuple[Kernel, list[Any], Patches]:
+        """The kernel of a launch, the template of its block, and what changes in it from call to call."""
+        kernel = launch.plan.kernel(launch.variant)
+        if kernel in self.kernels:  # in a stream of calls addresses stay, and with them what each run of it has packed
+            kernel = kernel.twin(self.device)
+        self.kernels.add(kernel)
+        # fields of an operand of which one is more than a number, such as a handle, are read in each call
+        changing = {f.source for f in kernel.fields if f.read is not None and f.role != "pointer" and f.type not in _INTEGERS}
+        values: list[Any] = [0] * len(kernel.fields)
+        patches = Patches([], [], [], [self.bound(launch, field) for field in kernel.resources])
+        for i, field in enumerate(kernel.fields):
+            if field.role in ("from", "into"):
+                slot = launch.partials[field.role == "into"]
+                if slot >= 0:  # of one chunk nothing is left in memory
+                    assert isinstance(launch.plan, ReducePlan)
+                    patches.addresses.append((i, slot, launch.plan.partial_offset(self.lengths[slot], field.source)))
+            elif field.role == "out":
+                patches.addresses.append((i, launch.results[field.source], 0))
+            elif field.name in launch.sizes:  # by name: an operand has fields of roles such as "size", too
+                values[i] = launch.sizes[field.name]
+            elif field.role in _OF_LAYOUT and field.read is None:
+                values[i] = launch.plan.constant(field, launch, self.tape.slots)
+            else:
+                values[i] = self.operand(i, launch, field, field.source in changing, patches)
+        return kernel, values, patches
+
+    def operand(self, i: int, launch: Launch, field: Field, changes: bool, patches: Patches) -> Any:
+        """The value of field `i`, which is read from an operand; what changes from call to call goes into `patches`."""
+        slot, held, read = self.source(launch.plan.positions[field.source], field.read)
+        if field.role == "pointer" and isinstance(held, Tensor):
+            patches.addresses.append((i, slot, 0))
+        elif isinstance(held, Tensor) and read is not None and not changes:
+            return read(held)
+        elif slot < len(self.args):
+            if (slot, read) not in self.reads:  # several launches may take one number
+                self.reads.append((slot, read))
+            patches.numbers.append((i, self.reads.index((slot, read))))
+        else:
+            self.wanted.add(slot)
+            patches.reads.append((i, slot, read))
+        return 0
+
+    def bound(self, launch: Launch, field: Field) -> tuple[int, Read]:
+        """The slot of what is bound by name, and how that is read from it."""
+        if field.read is None:  # a texture that a result goes into
+            return launch.results[field.source], None
+        slot, _, read = self.source(launch.plan.positions[field.source], field.read)
+        self.wanted.add(slot)
+        return slot, read
+
+    def source(self, slot: int, read: Read) -> tuple[int, Any, Read]:
+        """The slot in whose memory an operand lies, what lies there, and how it is read."""
+        view = self.tape.views.get(slot)
+        if view is None:
+            return slot, self.object(slot), read
+        other, axes = view
+        return other, self.object(other), read and (lambda held: read(shown(held, axes)))
+
+
+class _Nowhere:
+    """The block of a tensor that only says how one lies."""
+
+    address = 0
+    offset = 0
+
+
+_NOWHERE: Any = _Nowhere()
+
+
+def link(device: Device, tape: Tape, args: Sequence[Any], outs: Sequence[Any], textures: frozenset[int]) -> Linked:
+    """The tape with its kernels, which are compiled where they are not yet."""
+    return _Linker(device, tape, args, outs, textures).linked()
+
+
+def _moves(makes: Sequence[Make], free: Sequence[Make]) -> Iterator[tuple[int, int]]:
+    """Which slots take over memory of as many bytes that is free; nobody but the program sees either."""
+    unseen = [old for old in free if old.element is None]
+    for new in makes:
+        size = size_class(new.nbytes)
+        old = next((old for old in unseen if size_class(old.nbytes) == size), None)
+        if new.element is None and old is not None:
+            unseen.remove(old)
+            yield new.slot, old.slot

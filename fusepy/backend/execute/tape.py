@@ -1,0 +1,243 @@
+"""`Tape`: the launches of a program for one layout of its arguments and destinations, run in one loop.
+
+Everything but addresses and numbers in the parameter blocks is known when a tape is made, and the checks have been made then: a
+launch costs memory for its results, packing and dispatch.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from fusepy.backend.memory.contents import copy_elements
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import FusepyError
+
+if TYPE_CHECKING:
+    from fusepy.backend.device.device import Device
+    from fusepy.backend.device.sink import Sink
+    from fusepy.backend.execute.launch import Launch, LaunchedRegion
+    from fusepy.backend.execute.layouts import Layout
+    from fusepy.backend.execute.plan import Plan
+    from fusepy.backend.kernels.globals import Bindings
+    from fusepy.backend.kernels.kernel import Kernel
+    from fusepy.backend.memory.element import Element
+
+Read = Callable[[Any], Any] | None
+
+
+class Make(NamedTuple):
+    """Memory for a slot, and what makes a tensor of it where somebody wants one."""
+
+    slot: int
+    nbytes: int
+    element: Element | None
+    shape: tuple[int, ...]
+
+
+class Row(NamedTuple):
+    """One launch with its kernel and a packed block, whose fields change from call to call.
+
+    Attributes:
+        beside: whether it may run beside the last one.
+        moves: slots that take over the memory of another one, which nobody reads any more.
+        frees: slots whose memory nobody reads any more.
+        makes: the memory that is made for other slots.
+        addresses: fields that are the lowest address of a slot, and some bytes.
+        numbers: fields that take one of the numbers that are read from arguments.
+        reads: fields that are read from what lies in a slot once that is made.
+        bound: what is bound by name: a slot, and what is read from it.
+    """
+
+    kernel: Kernel
+    values: list[Any]
+    elements: int
+    groups: Sequence[int] | None
+    beside: bool
+    more: bool
+    moves: tuple[tuple[int, int], ...]
+    frees: tuple[int, ...]
+    makes: tuple[Make, ...]
+    addresses: Sequence[tuple[int, int, int]]
+    numbers: Sequence[tuple[int, int]]
+    reads: Sequence[tuple[int, int, Read]]
+    bound: Sequence[tuple[int, Read]]
+    plan: LaunchedRegion
+
+
+class TapePiece(NamedTuple):
+    """A region of a program with what it takes for these layouts: the slots of its results, and its launches."""
+
+    plan: Plan
+    results: tuple[int, ...]
+    launches: tuple[Launch, ...]
+
+
+class Linked(NamedTuple):
+    """A tape with its kernels.
+
+    Attributes:
+        makes: memory for results that no launch fills, since they are empty.
+        reads: the numbers that launches take from arguments.
+        tensors: the arguments whose addresses launches take.
+        textures: the slots that are textures between two launches, which the program keeps from call to call.
+        blank: what slots hold before anything has run.
+    """
+
+    rows: tuple[Row, ...]
+    makes: tuple[Make, ...]
+    reads: tuple[tuple[int, Read], ...]
+    tensors: tuple[int, ...]
+    textures: tuple[tuple[int, tuple[int, ...]], ...]
+    blank: list[Any]
+
+
+class Owner(Protocol):
+    """The program that a tape belongs to."""
+
+    device: Device
+    outputs: list[tuple[int, tuple[int, ...]]]
+
+    def destination(self, j: int, target: Any) -> Any:
+        """What the slot of result `j` is, where the result is to be in `target`."""
+        ...
+
+    def texture(self, slot: int, shape: tuple[int, ...]) -> Any:
+        """The texture between two launches, which is kept from call to call."""
+        ...
+
+    def link(self, tape: Tape, args: Sequence[Any], outs: Sequence[Any]) -> Linked:
+        """The tape with its kernels."""
+        ...
+
+
+@dataclass(eq=False)
+class Tape:
+    """What lowering has decided for one layout of arguments and destinations.
+
+    Attributes:
+        pieces: the regions, in order.
+        launches: all that run, in order.
+        slots: how what is in each slot lies: arguments, then what regions fill, then accumulators between stages.
+        views: slots that show the memory of another one with axes of extent 1: the other one, and the axes.
+        given: the results that are written to destinations of the caller's, and their slots.
+        late: results that are copied when all else has run: they would overwrite what later launches still read.
+        writing: the checks of whole arrays that are written, which depend on where they lie.
+        free: whether barriers may be left out: no launch writes what another one may read as an argument.
+        split: whether some region became one for each result, since these share no grid.
+        separate: whether reductions that may have one grid were taken apart, since they have several.
+    """
+
+    owner: Owner
+    pieces: tuple[TapePiece, ...]
+    launches: tuple[Launch, ...]
+    slots: tuple[Layout, ...]
+    views: Mapping[int, tuple[int, tuple[int, ...]]]
+    given: tuple[tuple[int, int], ...] = ()
+    late: tuple[int, ...] = ()
+    writing: tuple[Callable[[Sequence[Any]], None], ...] = ()
+    free: bool = True
+    separate: bool = False
+    split: bool = False
+    linked: Linked | None = field(default=None, repr=False)
+
+    @property
+    def out_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the program's results."""
+        return [self.slots[slot].with_ones(axes).shape for slot, axes in self.owner.outputs]
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most memory that what regions store takes at one time, results of the program included."""
+        size = {
+            slot: element.nbytes * math.prod(self.slots[slot].shape)
+            for piece in self.pieces
+            for slot, element in zip(piece.results, piece.plan.elements)
+        }
+        live: set[int] = set()
+        peak = 0
+        for launch in self.launches:
+            live.difference_update(launch.release)
+            live.update(launch.results)
+            peak = max(peak, sum(size[slot] for slot in live))
+        return peak
+
+    def run(self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None) -> list[Any]:
+        """Runs all launches and returns the results of the program.
+
+        Raises:
+            RangeError: if a number does not fit its parameter.
+        """
+        owner = self.owner
+        device = owner.device
+        for check in self.writing:
+            check(args)
+        with device.lock:
+            linked = self.linked
+            if linked is None:
+                linked = self.linked = owner.link(self, args, outs or ())
+            rows, makes, reads, tensors, textures, blank = linked
+            allocate = device.pool.allocate
+            keep = sink.keep if sink.keeps else None
+            slots: list[Any] = [*args, *blank]
+            places = [0] * len(slots)
+            for i in tensors:
+                places[i] = slots[i].low
+            for j, slot in self.given:
+                assert outs is not None
+                target = slots[slot] = owner.destination(j, outs[j])
+                places[slot] = getattr(target, "low", 0)  # a texture has none
+            for slot, shape in textures:
+                slots[slot] = owner.texture(slot, shape)
+            for slot, _, element, shape in makes:
+                slots[slot] = Tensor(device, element, shape)
+                places[slot] = slots[slot].low
+            numbers: list[Any] = []
+            for slot, read in reads:
+                numbers.append(slots[slot] if read is None else read(slots[slot]))
+            unseen = outs is None or bindings is None  # a global may be the memory of a destination
+            for kernel, values, count, groups, beside, more, moves, frees, makes, addresses, numbered, late, bound, plan in rows:
+                for slot, other in moves:
+                    slots[slot] = slots[other]
+                    places[slot] = places[other]
+                for slot in frees:
+                    slots[slot] = None
+                for slot, nbytes, element, shape in makes:
+                    block = slots[slot] = allocate(nbytes)
+                    places[slot] = block.address
+                    if keep is not None:
+                        keep(block)
+                    if element is not None:
+                        slots[slot] = Tensor(device, element, shape, block=block)
+                for i, slot, offset in addresses:
+                    values[i] = places[slot] + offset
+                for i, n in numbered:
+                    values[i] = numbers[n]
+                for i, slot, read in late:
+                    values[i] = slots[slot] if read is None else read(slots[slot])
+                try:
+                    if bound:
+                        resources = [slots[slot].value if read is None else read(slots[slot]) for slot, read in bound]
+                        kernel.launch_bound(sink, bindings, values, count, resources, groups, beside and unseen, more)
+                    else:
+                        kernel.launch(sink, bindings, values, count, groups, beside and unseen, more)
+                except FusepyError:  # about a global: some are TypeErrors, too
+                    sink.flush()
+                    raise
+                except (struct.error, OverflowError, TypeError) as error:
+                    sink.flush()
+                    raise plan.bad_number(slots, error) from error
+            for j in self.late:
+                assert outs is not None
+                slot, axes = owner.outputs[j]
+                copy_elements(shown(slots[slot], axes), outs[j], sink)
+        return [shown(slots[slot], axes) if axes else slots[slot] for slot, axes in owner.outputs]
+
+
+def shown(result: Any, axes: tuple[int, ...]) -> Any:
+    """A result with axes of extent 1 at these places."""
+    rank = len(result.shape) + len(axes)
+    return result[tuple(None if axis in axes else slice(None) for axis in range(rank))] if axes else result

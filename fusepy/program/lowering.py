@@ -1,0 +1,150 @@
+"""Lowering the fused graph to regions with their kernels: where `passes` and `backend` meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fusepy.backend.device.device import Device
+from fusepy.backend.emit.fold.kernel import emit_fold
+from fusepy.backend.emit.fold.variant import FoldVariant
+from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.operands import region_operands
+from fusepy.backend.emit.options import Options
+from fusepy.backend.emit.region import emit
+from fusepy.backend.emit.shims import used_names
+from fusepy.backend.emit.text import Emission, KernelSource
+from fusepy.backend.execute.executable import Executable, Step
+from fusepy.backend.execute.fold_plan import make_plan
+from fusepy.backend.execute.plan import Plan
+from fusepy.backend.execute.texture_results import Target, textures_for
+from fusepy.backend.kernels.kernel import Kernel, build_kernel
+from fusepy.backend.marshals.registry import ACCESSES
+from fusepy.backend.memory.element import Element
+from fusepy.backend.slang.oracle import SlangOracle
+from fusepy.backend.sources.source import ModuleSource
+from fusepy.errors import ResolveError
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops.region import spec_of, with_spec
+from fusepy.ir.types import Kind, pair_of
+from fusepy.passes.effects import is_pure
+from fusepy.passes.pipeline import SEPARATED, run_pipeline
+from fusepy.passes.split import split_region
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """Makes the executable of a program.
+
+    Attributes:
+        recorded: the graph as it was traced.
+        graph: the same in regions.
+        positions: of its inputs among the `count` arguments.
+        results: what each result is written to, for messages.
+        targets: the results that go into textures.
+    """
+
+    device: Device
+    oracle: SlangOracle
+    sources: Sequence[ModuleSource]
+    recorded: Graph
+    graph: Graph
+    positions: Sequence[int]
+    count: int
+    options: Options
+    strict: bool
+    results: Sequence[str]
+    targets: dict[int, Target]
+    separate: bool = False
+
+    def executable(self) -> Executable:
+        """The regions of the program, of which no kernel is compiled yet."""
+        graph = self.graph
+        slot = dict(zip(graph.inputs, self.positions))
+        count = self.count
+        views: dict[Value, tuple[int, tuple[int, ...]]] = {}
+        steps: list[Step] = []
+        for node in graph.nodes:
+            if node.op.name == "expand":
+                axes = node.attrs["axes"]
+                assert isinstance(axes, tuple)
+                views[node.results[0]] = slot[node.operands[0]], tuple(int(d.removeprefix("d")) for d in axes)
+                slot[node.results[0]] = count
+                count += 1
+                continue
+            for value in node.results:
+                slot[value] = count
+                count += 1
+            wanted = [graph.outputs.index(v) if v in graph.outputs else None for v in node.results]
+            plan = self._plan(node, [slot[v] for v in node.operands], wanted)
+            assert node.body is not None
+            acts = not all(map(is_pure, node.body.nodes))
+            results = tuple(slot[v] for v in node.results)
+            shown = tuple((slot[v], *views[v]) for v in dict.fromkeys(node.operands) if v in views)
+            steps.append(Step(plan, results, acts, self._between(node, results), shown))
+        outputs = [views.get(v) or (slot[v], ()) for v in graph.outputs] if steps else []
+        return Executable(self.device, self.count, steps, outputs, self._split, None if self.separate else self._separated)
+
+    def _separated(self) -> Executable:
+        """The same program for sizes by which reductions that were taken to have one grid have several."""
+        return replace(self, graph=run_pipeline(self.recorded, self.oracle, SEPARATED), separate=True).executable()
+
+    def _between(self, region: Node, slots: Sequence[int]) -> dict[int, Target]:
+        """The textures that results of a region go into on their way to later ones."""
+        found: dict[int, Target] = {}
+        for j in spec_of(region).textures:
+            result = region.results[j]
+            found[slots[j]] = Target.made_for(result, (), (), self.graph.name)
+        return found
+
+    def _plan(self, region: Node, positions: Sequence[int], results: Sequence[int | None]) -> Plan:
+        """The plan of one region.
+
+        Args:
+            positions: for each operand the slot that it is in.
+            results: for each result of the region which result of the program it is, if it is one.
+        """
+        elements = [Element.of(v.type, self.oracle) for v in region.results]
+        targets = {k: self.targets[j] for k, j in enumerate(results) if j is not None and j in self.targets}
+        region = with_spec(region, spec_of(region).storing(textures_for(targets, positions))) if targets else region
+        names = ["a value in between" if j is None else self.results[j] for j in results]
+        return make_plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, names)
+
+    def _split(self, plan: Plan) -> list[Plan]:
+        """A plan per result of a plan, for results whose extents share no grid."""
+        slot = dict(zip(plan.region.operands, plan.positions))
+        results = [self._result(v) for v in plan.region.results]
+        regions = split_region(plan.region)
+        return [self._plan(r, [slot[v] for v in r.operands], [j]) for r, j in zip(regions, results)]
+
+    def _result(self, value: Value) -> int | None:
+        """Which result of the program a region's result is, if it is one."""
+        return self.graph.outputs.index(value) if value in self.graph.outputs else None
+
+    def source(self, region: Node, variant: Variant, plain: bool = False) -> KernelSource:
+        """The Slang of one region in one variant; where it is `plain`, without the user's names and lines."""
+        imports = {a: self.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
+        given = Emission(self.device.target, ACCESSES, imports, self._functions(), self.options, plain)
+        try:
+            if isinstance(variant, FoldVariant):
+                return emit_fold(region, variant, given)
+            return emit(region, variant, given, *self._bytes(region))
+        except ResolveError as error:  # of a generator that fits no grid of this rank
+            error.what = f"{self.graph.name}: {error.what}"
+            raise
+
+    def build(self, region: Node, variant: Variant) -> Kernel:
+        source = self.source(region, variant, plain=True)
+        return build_kernel(self.device, source, self.sources, lambda: self.source(region, variant))
+
+    def _functions(self) -> set[str]:
+        """Names of functions in the modules that kernels import."""
+        oracle = self.oracle
+        return {name for alias, _ in self.graph.modules for name in oracle.symbols(alias)["functions"]}
+
+    def _bytes(self, region: Node) -> tuple[int, int]:
+        """Bytes of the largest element that a thread of this region loads or stores, and of all of them together."""
+        types = [pair_of(o.want) or o.want for o in region_operands(region) if o.dims and o.want.kind is not Kind.POINTER]
+        types += [v.type for v in region.results]
+        sizes = [Element.of(t, self.oracle).nbytes for t in types]
+        return max(sizes, default=4), sum(sizes)
