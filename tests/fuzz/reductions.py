@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,13 +75,22 @@ def reduce(attrs: dict[str, Any], x: Val) -> list[Val]:
         with np.errstate(all="ignore"):
             e = product(np.abs(x.v) + e).astype(np.float64) - size
             few = not np.any(e) and np.all(v.astype(SCALARS[want]) == v) and np.all(size < 0.5 / UNIT[want])
-            return [make(want, x.comp, v, 0 if few else e + (count + 2) * UNIT[want] * size, weak)]
+            e = 0 if few else e + (count + 2) * UNIT[want] * size
+        return [make(want, x.comp, v, np.where(_order_matters(x.v, product, want), np.inf, e), weak)]
     v, e = summed(x.v, e, want, count, total)
     found = make(want, x.comp, v, e, weak, rounds=0)
     if kind == "mean":
         found = divide(found, make(want, (), np.asarray(WIDE(count))))
     found.weak = weak
     return [found]
+
+
+def _order_matters(v: Any, product: Callable[[Any], Any], want: str) -> Any:
+    """True where a part of a product may overflow or vanish, depending on which factors come first."""
+    size = np.where(np.isfinite(v), np.abs(v), 1)
+    limits = np.finfo(SCALARS[want])
+    with np.errstate(all="ignore"):
+        return (product(np.maximum(size, 1)) > limits.max) | (product(np.minimum(np.where(size == 0, 1, size), 1)) < limits.tiny)
 
 
 def _reduced_none(kind: str, want: str, x: Val) -> Val:
