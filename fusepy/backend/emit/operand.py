@@ -1,7 +1,4 @@
-"""What a kernel knows about one operand.
-
-An *access* is one container kind inside kernels: how it is declared in the parameter block, loaded and stored.
-"""
+"""Operands of kernels, and accesses: what declares them in the parameter block, loads and stores them."""
 
 from __future__ import annotations
 
@@ -134,7 +131,7 @@ def result_resource(j: int) -> str:
 
 
 class Access(Protocol):
-    """One container kind inside kernels.
+    """How operands of one `Arrival` are reached inside kernels.
 
     Attributes:
         kind: ``"memory"``, elements of a `Tensor` by address and strides; ``"uniform"``, one value for all threads; or
