@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.execute.fold_plan import GridsDiffer
-from fusepy.backend.execute.launch import Launch, place_barriers
+from fusepy.backend.execute.launch import Launch, Linked, place_barriers
 from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import link
-from fusepy.backend.execute.tape import Linked, Tape, TapePiece
+from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.backend.marshals.whole import check_written
 from fusepy.backend.memory.overlap import shares
 from fusepy.backend.memory.tensor import Tensor

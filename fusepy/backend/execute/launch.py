@@ -6,18 +6,20 @@ Two launches without a barrier in between may overlap on the device, so memory i
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from fusepy.backend.emit.operand import Field, Variant
     from fusepy.backend.execute.layouts import Layout
     from fusepy.backend.execute.recipe import Recipe
     from fusepy.backend.kernels.kernel import Kernel
+    from fusepy.backend.memory.element import Element
     from fusepy.errors import FusepyError
 
+Read = Callable[[Any], Any] | None
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 
@@ -119,3 +121,61 @@ def place_barriers(launches: Sequence[Touching], kept: frozenset[int]) -> list[t
         filled.update(one.touched)
         unsafe = unsafe or one.acts
     return placed
+
+
+class Make(NamedTuple):
+    """Memory for a slot, and what makes a tensor of it where somebody wants one."""
+
+    slot: int
+    nbytes: int
+    element: Element | None
+    shape: tuple[int, ...]
+
+
+class Row(NamedTuple):
+    """One launch with its kernel and a packed block, whose fields change from call to call.
+
+    Attributes:
+        beside: whether it may run beside the last one.
+        moves: slots that take over the memory of another one, which nobody reads any more.
+        frees: slots whose memory nobody reads any more.
+        makes: the memory that is made for other slots.
+        addresses: fields that are the lowest address of a slot, and some bytes.
+        numbers: fields that take one of the numbers that are read from arguments.
+        reads: fields that are read from what lies in a slot once that is made.
+        bound: what is bound by name: a slot, and what is read from it.
+    """
+
+    kernel: Kernel
+    values: list[Any]
+    elements: int
+    groups: Sequence[int] | None
+    beside: bool
+    more: bool
+    moves: tuple[tuple[int, int], ...]
+    frees: tuple[int, ...]
+    makes: tuple[Make, ...]
+    addresses: Sequence[tuple[int, int, int]]
+    numbers: Sequence[tuple[int, int]]
+    reads: Sequence[tuple[int, int, Read]]
+    bound: Sequence[tuple[int, Read]]
+    plan: LaunchedRegion
+
+
+class Linked(NamedTuple):
+    """A tape with its kernels.
+
+    Attributes:
+        makes: memory for results that no launch fills, since they are empty.
+        reads: the numbers that launches take from arguments.
+        tensors: the arguments whose addresses launches take.
+        textures: the slots that are textures between two launches, which the program keeps from call to call.
+        blank: what slots hold before anything has run.
+    """
+
+    rows: tuple[Row, ...]
+    makes: tuple[Make, ...]
+    reads: tuple[tuple[int, Read], ...]
+    tensors: tuple[int, ...]
+    textures: tuple[tuple[int, tuple[int, ...]], ...]
+    blank: list[Any]

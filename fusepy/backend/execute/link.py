@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fusepy.backend.device.block import size_class
 from fusepy.backend.execute.fold_plan import ReducePlan
-from fusepy.backend.execute.tape import Linked, Make, Read, Row, Tape, shown
+from fusepy.backend.execute.launch import Linked, Make, Read, Row
+from fusepy.backend.execute.tape import Tape, shown
 from fusepy.backend.memory.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -19,53 +19,10 @@ from fusepy.errors import FusepyError
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.backend.device.sink import Sink
-    from fusepy.backend.execute.launch import Launch, LaunchedRegion
+    from fusepy.backend.execute.launch import Launch, Linked
     from fusepy.backend.execute.layouts import Layout
     from fusepy.backend.execute.plan import Plan
     from fusepy.backend.kernels.globals import Bindings
-    from fusepy.backend.kernels.kernel import Kernel
-    from fusepy.backend.memory.element import Element
-
-Read = Callable[[Any], Any] | None
-
-
-class Make(NamedTuple):
-    """Memory for a slot, and what makes a tensor of it where somebody wants one."""
-
-    slot: int
-    nbytes: int
-    element: Element | None
-    shape: tuple[int, ...]
-
-
-class Row(NamedTuple):
-    """One launch with its kernel and a packed block, whose fields change from call to call.
-
-    Attributes:
-        beside: whether it may run beside the last one.
-        moves: slots that take over the memory of another one, which nobody reads any more.
-        frees: slots whose memory nobody reads any more.
-        makes: the memory that is made for other slots.
-        addresses: fields that are the lowest address of a slot, and some bytes.
-        numbers: fields that take one of the numbers that are read from arguments.
-        reads: fields that are read from what lies in a slot once that is made.
-        bound: what is bound by name: a slot, and what is read from it.
-    """
-
-    kernel: Kernel
-    values: list[Any]
-    elements: int
-    groups: Sequence[int] | None
-    beside: bool
-    more: bool
-    moves: tuple[tuple[int, int], ...]
-    frees: tuple[int, ...]
-    makes: tuple[Make, ...]
-    addresses: Sequence[tuple[int, int, int]]
-    numbers: Sequence[tuple[int, int]]
-    reads: Sequence[tuple[int, int, Read]]
-    bound: Sequence[tuple[int, Read]]
-    plan: LaunchedRegion
 
 
 class TapePiece(NamedTuple):
@@ -74,25 +31,6 @@ class TapePiece(NamedTuple):
     plan: Plan
     results: tuple[int, ...]
     launches: tuple[Launch, ...]
-
-
-class Linked(NamedTuple):
-    """A tape with its kernels.
-
-    Attributes:
-        makes: memory for results that no launch fills, since they are empty.
-        reads: the numbers that launches take from arguments.
-        tensors: the arguments whose addresses launches take.
-        textures: the slots that are textures between two launches, which the program keeps from call to call.
-        blank: what slots hold before anything has run.
-    """
-
-    rows: tuple[Row, ...]
-    makes: tuple[Make, ...]
-    reads: tuple[tuple[int, Read], ...]
-    tensors: tuple[int, ...]
-    textures: tuple[tuple[int, tuple[int, ...]], ...]
-    blank: list[Any]
 
 
 class Owner(Protocol):

@@ -45,9 +45,8 @@ class _Compute:
         """The pipeline of a linked program."""
         return device.create_compute_pipeline(program)
 
-    def begin(self, encoder: spy.CommandEncoder) -> spy.ComputePassEncoder:
-        """A pass that kernels are recorded into."""
-        return encoder.begin_compute_pass()
+    # makes a pass that kernels are recorded into; sgl's own method, since each dispatch calls it
+    begin = staticmethod(spy.CommandEncoder.begin_compute_pass)
 
 
 COMPUTE = _Compute()
