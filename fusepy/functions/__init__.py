@@ -1,4 +1,4 @@
-"""Callables: Slang functions, fused functions and nodes, which are configured, called and inspected.
+"""Functions, fused functions and nodes: configured, called and inspected.
 
 Imports `deferred`, `inspect`, `program` and what stands below them.
 """

@@ -1,4 +1,4 @@
-"""Calls of functions: the key of the arguments, the program under it, and running or lowering that."""
+"""The path of a call: make the key of its arguments, find or compile the program for that key, run it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from fusepy.trace.recording import Recording
 
 
 def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
-    """The path of every call that runs now. Sizes are checked by the program, everything else is in the key."""
+    """Runs a call now. The program checks sizes; everything else is in the key."""
     if callee.config.structs:
         args, kwargs = callee.config.as_structs(callee.tracer.parameter_names(), args, kwargs)
     keys = KEYS
     try:
         key: Hashable = tuple([a.key if a.__class__ is Tensor else keys[a.__class__](a) for a in args])
-    except (KeyError, FusepyError, RecursionError):  # the first argument of its class, or one that has no key
+    except (KeyError, FusepyError, RecursionError):  # the first argument of its class, or an argument without a key
         key = tuple([_key(callee, a, i) for i, a in enumerate(args)])
     if kwargs:
         key = (key, tuple((k, _key(callee, v, 0, k)) for k, v in kwargs.items()))
@@ -63,22 +63,22 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
                 return program(flat(args) if program.nested else args, result)
             return run_program(callee.setup, callee, program, args, kwargs, result)
         except TrailingMismatch:
-            # another trailing extent than the one that Slang's answer was made for: ask again, which may raise
+            # the trailing extents differ from those that Slang answered for: resolve again, which may raise
             return _run_other(callee, program, args, kwargs, returns, result)
-    except CompileError:  # remembered, and raised again from other lines
+    except CompileError:  # kept, and raised again from other lines
         raise
     except FusepyError as error:
         raise error.at(user_line()) from None
 
 
 def key_of(callee: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
-    """The key of a call without ``_result``."""
+    """Returns the key of a call without ``_result``."""
     key: Hashable = tuple([_key(callee, a, i) for i, a in enumerate(args)])
     return (key, tuple((k, _key(callee, v, 0, k)) for k, v in kwargs.items())) if kwargs else key
 
 
 def _key(callee: AnyFunction, value: Any, position: int, name: str = "") -> Hashable:
-    """The key of one argument; where it has none, the error says which argument that is."""
+    """Returns the key of one argument; an error names the argument."""
     try:
         return signature(value)
     except (FusepyError, RecursionError) as error:
@@ -93,7 +93,7 @@ def _key(callee: AnyFunction, value: Any, position: int, name: str = "") -> Hash
 
 
 def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, Any]:
-    """``_result=`` as the container that it names, or the destinations that it is; textures among these decide about code."""
+    """Reads ``_result=``: the container that it names, or its destinations. Texture destinations change the program."""
     if isinstance(result, (str, type)):
         return container_named(result), None
     result = computed(result)
@@ -105,13 +105,13 @@ def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, A
 
 
 def compile_call(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program:
-    """The program of a call; `args` have the values of `kwargs` at their end."""
+    """Compiles a call; `args` end with the values of `kwargs`."""
     recording = callee.tracer.record(args[: len(args) - len(kwargs)], kwargs, callee.config)
     return compile_recording(callee, recording, returns)
 
 
 def compile_recording(callee: AnyFunction, recording: Recording, returns: str | Into | None) -> Program:
-    """The program of a traced call."""
+    """Compiles a traced call."""
     config = callee.config
     settings = (returns or config.returns, config.strict_broadcasting, config.options)
     if recording.trace.setup is None:
@@ -124,7 +124,7 @@ def compile_recording(callee: AnyFunction, recording: Recording, returns: str | 
 def _compiled(
     callee: AnyFunction, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None
 ) -> Program:
-    """The program of a call whose key is new."""
+    """Compiles the program of a new key."""
     program = compile_call(callee, args, kwargs, returns)
     if program.open:
         program = cast("Program", SizedByResult(program, tuple(kwargs)))
@@ -136,7 +136,7 @@ def _compiled(
 def _run_other(
     callee: AnyFunction, first: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None, result: Any
 ) -> Any:
-    """Runs a call by another program under the same key than the first one, which was made for other extents."""
+    """Runs a call whose extents differ from those of the first program under its key, with another program."""
 
     def run_by(program: Program) -> Any:
         if callee.setup is None:
@@ -166,7 +166,7 @@ def _run_other(
 def bound(
     callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[AnyFunction, tuple[Any, ...], Mapping[str, Any]]:
-    """The function with its static arguments filled in, and the others as they are recorded."""
+    """Binds static arguments: returns the function with their values, and the other arguments."""
     tracer, key, args, kwargs = callee.tracer.bind(args, kwargs)
     if not key:
         return callee, args, kwargs
@@ -174,7 +174,7 @@ def bound(
 
 
 def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Lowered:
-    """A call as it would run: traced, and looked up among the programs that are there."""
+    """Traces a call without running it, and looks its key up among the compiled programs."""
     positional = callee.tracer.positional
     if positional is not None and (len(args) != positional or kwargs):
         callee, args, kwargs = bound(callee, args, kwargs)
@@ -189,7 +189,7 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
     line = user_line()
 
     def compiled() -> tuple[Program, Sequence[Any], Mapping[str, Any]]:
-        with at_line(line):  # it is asked for in some other line
+        with at_line(line):  # the error names the line of the call, not the line that asks
             program = compile_recording(callee, recording, returns)
             if not program.open:
                 return program, args, kwargs

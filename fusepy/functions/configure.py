@@ -1,7 +1,7 @@
-"""Configuring a function: how arguments are mapped, what is set, how it is compiled. These are methods of `DeviceFunction`.
+"""Methods of `DeviceFunction` that configure it: how arguments are mapped, values of globals, compile options.
 
-Each returns another function and leaves the given one as it was. Those that change no program (`set`, `hook`) share the compiled
-programs of the given one.
+Each returns a new function and leaves its own as it was. `set` and `hook` change no program: the new function shares the compiled
+programs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _OPTIONS = ("numthreads",)
 
 
 def declare(function: F, /, *specs: Any, **named: Any) -> F:
-    """This function with its arguments mapped and typed in advance.
+    """Returns this function with its arguments mapped and typed in advance.
 
     Args:
         specs: per argument a `vmapping` (typing is inferred), a type such as ``m.float3`` (mapping is inferred), or
-            ``None`` for one value that all threads see; by position or name.
+            ``None`` for one value that all threads read; by position or name.
 
     Raises:
-        ArgumentError: for anything else, and for names that the function does not have.
+        ArgumentError: for anything else, and for names that are no parameters of the function.
     """
     if named:
         names = function.tracer.parameter_names()
@@ -47,13 +47,13 @@ def declare(function: F, /, *specs: Any, **named: Any) -> F:
 
 
 def map(function: F, /, *specs: Any, **named: Any) -> F:
-    """`declare` as slangpy spells it: with plain dimensions as well, and ``None`` for what is left to be inferred.
+    """Returns `declare` in slangpy's spelling: plain dimensions are allowed, and ``None`` means "infer".
 
     Args:
         specs: per argument dimensions such as ``(0, 1)``, a `vmapping`, a type or its name, or ``None``.
 
     Raises:
-        ArgumentError, ShapeError: for anything else, and for names that the function does not have.
+        ArgumentError, ShapeError: for anything else, and for names that are no parameters of the function.
 
     Example:
         >>> import fusepy as fp
@@ -65,7 +65,7 @@ def map(function: F, /, *specs: Any, **named: Any) -> F:
 
 
 def return_type(function: F, /, container: Any) -> F:
-    """This function with its results in this container, a word or a class.
+    """Returns this function with its results in this container, named by a word or a class.
 
     Args:
         container: ``"tensor"``, ``"numpy"``, ``"list"``, ``"scalar"``, ``"torch"``, ``"slangpy"`` or ``"texture"``.
@@ -74,14 +74,14 @@ def return_type(function: F, /, container: Any) -> F:
 
 
 def strict_broadcasting(function: F, /, strict: bool = True) -> F:
-    """This function accepting only identical shapes beside values without batch axes."""
+    """Returns this function so that it accepts only identical shapes, and values without batch axes."""
     return _with_config(function, strict_broadcasting=strict)
 
 
 def strict(function: F, /, strict: bool = True) -> F:
-    """This function refusing NumPy arrays of ``float64`` and ``int64`` where Slang takes smaller types only.
+    """Returns this function so that it refuses NumPy arrays of ``float64`` and ``int64`` where Slang takes smaller types only.
 
-    Others are converted as they are uploaded, with a `PrecisionWarning` for each line that does so.
+    Without it, they are converted when they are uploaded, with one `PrecisionWarning` per line of your program.
 
     Example:
         >>> import numpy as np
@@ -99,17 +99,17 @@ def strict(function: F, /, strict: bool = True) -> F:
 
 
 def set(function: F, /, *values: Any, **named: Any) -> F:
-    """This function with values for globals of its module: uniforms, textures, samplers, buffers, parameter blocks.
+    """Returns this function with values for globals of its module: uniforms, textures, samplers, buffers, parameter blocks.
 
-    Snapshots are taken of lists, dicts and arrays; Tensors, buffers and textures are bound, and their contents read on every
-    call. Dicts (or objects) stand for structs and are merged with what was set before. Setting compiles nothing.
+    Lists, dicts and arrays are copied now. Tensors, buffers and textures are bound; each call reads their contents at that time.
+    Dicts (or objects) stand for structs and are merged with earlier values. Setting a value compiles nothing.
 
     Args:
         values: one dict of values by name; ``named`` the same by keyword. A callable is a hook whose result is set.
 
     Raises:
         UnknownNameError: if the module has no such global; names the nearest.
-        UnsupportedArgumentError, RangeError, ShapeError: here or in the call, if a value does not fit its type.
+        UnsupportedArgumentError, RangeError, ShapeError: now or in the call, if a value does not fit its type.
 
     Example:
         >>> import fusepy as fp
@@ -122,7 +122,7 @@ def set(function: F, /, *values: Any, **named: Any) -> F:
     asked: dict[str, Any] = named
     plain = not values
     for value in named.values():
-        if value.__class__ is not float:  # which is its own snapshot
+        if value.__class__ is not float:  # a float needs no copy
             plain = False
     if not plain:
         if len(values) == 1 and callable(values[0]) and not isinstance(values[0], Mapping):
@@ -145,10 +145,10 @@ def set(function: F, /, *values: Any, **named: Any) -> F:
 
 
 def hook(function: F, /, hook: Any, method: Any = None) -> F:
-    """This function with a callback before each call, which may `set` globals for it.
+    """Returns this function with a callback that runs before each call and may `set` globals for it.
 
     Args:
-        hook: called with a `CallContext`; or an object, with `method` of its class (``hook(scene, Scene.bind)``).
+        hook: a callable that takes a `CallContext`; or an object, with `method` of its class (``hook(scene, Scene.bind)``).
 
     Raises:
         ArgumentError: if it cannot be called like that.
@@ -174,13 +174,13 @@ def hook(function: F, /, hook: Any, method: Any = None) -> F:
 
 
 def options(function: F, options: Mapping[str, Any] | None = None, /, **named: Any) -> F:
-    """This function compiled differently.
+    """Returns this function compiled with other options.
 
     Args:
         options: options by name; ``named`` the same by keyword.
         numthreads: the thread group as ``[x]``, ``[x, y]`` or ``[x, y, z]``. Two or three numbers make groups that are tiles
             of the grid, x along its last dimension, so that threads of a group are neighbours on the screen.
-            Kernels that reduce or scan have groups of their own, which their sizes ask for; `explain` says where that is so.
+            Kernels that reduce or scan choose their own groups by their sizes; `explain` says so.
 
     Raises:
         ArgumentError: for an unknown option, or a group that the device cannot run.
@@ -203,7 +203,7 @@ def options(function: F, options: Mapping[str, Any] | None = None, /, **named: A
 
 
 def call_group_shape(function: F, /, shape: Any) -> F:
-    """This function with thread groups that are tiles of this shape, slowest dimension first, as slangpy says it.
+    """Returns this function with thread groups that are tiles of this shape, slowest dimension first, as in slangpy.
 
     Raises:
         ArgumentError: for a group that the device cannot run; in the call, if the grid has fewer dimensions.
@@ -215,7 +215,7 @@ def call_group_shape(function: F, /, shape: Any) -> F:
 
 
 def constants(function: F, /, constants: Mapping[str, Any] | None = None, **named: Any) -> F:
-    """This function with values for link-time constants (``extern static const int N;``), which become part of its program.
+    """Returns this function with values for link-time constants (``extern static const int N;``), which are part of its program.
 
     Args:
         constants: bool, int or float by name, or a sequence for a vector; ``named`` the same by keyword.
@@ -238,10 +238,10 @@ def constants(function: F, /, constants: Mapping[str, Any] | None = None, **name
 
 
 def type_conformances(function: F, /, conformances: Any) -> F:
-    """This function linked with types that values of an interface may have at run time.
+    """Returns this function linked with types that values of an interface may have at run time.
 
     Args:
-        conformances: ``{"IShape": ["Circle", "Box"]}``, where a type's place is its id, or a sequence of
+        conformances: ``{"IShape": ["Circle", "Box"]}``, where the index of a type is its id, or a sequence of
             ``(interface, type)`` or ``(interface, type, id)``, or of slangpy's ``TypeConformance``.
 
     Raises:

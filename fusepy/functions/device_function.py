@@ -1,4 +1,4 @@
-"""`DeviceFunction`: a function that runs on the device, be it Slang's or a fused one."""
+"""`DeviceFunction`: the base of Slang functions and fused functions."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Self = TypeVar("Self", bound="DeviceFunction")
 
 
 class DeviceFunction(Inspectable):
-    """A function that runs on the device, compiled for each kind of arguments. It never changes once it is made.
+    """A function that runs on the device, compiled once for each kind of arguments. It is immutable.
 
     Attributes:
-        tracer: makes graphs of it.
-        config: what its programs depend on beside the arguments.
-        setup: the globals and hooks that are set, which go along with each call; ``None`` without any.
-        programs: those compiled so far. Functions that differ in their setup alone share them.
+        tracer: makes graphs of the function.
+        config: everything beside the arguments that its programs depend on.
+        setup: globals and hooks for each call; ``None`` without any.
+        programs: the compiled programs. Functions that differ only in their setup share them.
     """
 
-    # `__dict__` has what Python's own tools read (`__name__`, `__doc__`, `__wrapped__`), the same for all that is configured
+    # `__dict__` has what Python's own tools read (`__name__`, `__doc__`, `__wrapped__`); all variants share it
     __slots__ = ("__dict__", "__weakref__", "config", "programs", "setup", "tracer")
     __name__: str
     tracer: Tracer
@@ -52,7 +52,7 @@ class DeviceFunction(Inspectable):
         tracer: Tracer | None = None,
         programs: ProgramTable | None = None,
     ) -> Self:
-        """This function with other parts; another configuration begins without programs."""
+        """Returns this function with other parts; a new configuration begins without programs."""
         made = object.__new__(self.__class__)
         made.__dict__ = self.__dict__
         made.setup = setup
@@ -61,7 +61,6 @@ class DeviceFunction(Inspectable):
         made.programs = programs if programs is not None else self.programs if config is None else ProgramTable()
         return made
 
-    # each returns another function, and leaves this one as it was
     set = configure.set
     hook = configure.hook
     options = configure.options
@@ -75,7 +74,7 @@ class DeviceFunction(Inspectable):
     strict = configure.strict
 
     def __call__(self, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
-        """Runs the function, or records the call inside a fused one. It is compiled for the first arguments of their kind.
+        """Runs the function; inside a fused function, records the call. The first call with arguments of a kind compiles.
 
         Args:
             _result: a tensor or array to write the result to, a tuple of them for several results, or the container to return:
@@ -100,21 +99,21 @@ class DeviceFunction(Inspectable):
     _run = run
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """The same as calling the object."""
+        """Calls the function; slangpy's spelling."""
         return self(*args, **kwargs)
 
     def append_to(self, encoder: Any, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
-        """Records a call into your slangpy command encoder, which you submit; results are Tensors.
+        """Records a call into your slangpy command encoder, which you submit. Results are Tensors.
 
-        Barriers stand before and after it. Arrays among the arguments are uploaded at once. Memory that the recorded work uses is
-        kept as long as `encoder` is: hold on to it until you have submitted its command buffer.
+        Barriers stand before and after it. Arrays among the arguments are uploaded at once. The memory that the recorded work
+        uses lives as long as `encoder`: keep the encoder until you have submitted its command buffer.
 
         Args:
             encoder: a ``slangpy.CommandEncoder`` of the same device, outside of any pass.
             _result: Tensors to write to.
 
         Raises:
-            ArgumentError: if `encoder` is no command encoder, or finished, or a result would have to go to an array.
+            ArgumentError: if `encoder` is no command encoder or is finished, or if a result would go to an array.
 
         Example:
             >>> import fusepy as fp
@@ -135,19 +134,19 @@ class DeviceFunction(Inspectable):
         return self.variant(setup, self.config.of_tensors, programs=programs)(*args, _result=_result, **kwargs)
 
     def lower(self, *args: Any, _result: Any = None, **kwargs: Any) -> Lowered:
-        """What a call like this one runs, to be read as IR, as Slang, as reasons or as a page. Nothing is run.
+        """Traces a call without running it. The result shows it as IR, as Slang, as reasons or as a page.
 
         Raises:
-            FusepyError: what the call would raise when it is traced.
+            FusepyError: the error of such a call, if tracing it fails.
         """
         return lower(self, args, kwargs, _result)
 
     def node(self, outputs: int | None = None) -> Node:
-        """This function as a node of a `Graph`: called with values of the graph, it records the call.
+        """Returns this function as a node of a `Graph`. Called with values of the graph, the node records the call.
 
         Args:
-            outputs: how many results it has. A Slang function and a graph tell it themselves; for a fused function it is 1
-                unless it is said, and that one may be a structure, whose parts are taken by index.
+            outputs: the number of results. Slang functions and graphs know it. For a fused function it is 1 by default;
+                that one result may be a structure, whose parts are taken by index.
 
         Raises:
             GraphError: for anything but a number.

@@ -1,4 +1,4 @@
-"""Raw dispatch: running a compute entry point as it is written, or a plain function once per thread."""
+"""Raw dispatch: runs a compute entry point as it is written, or a plain function once per thread."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Dispatched(Protocol):
-    """A Slang function, as far as raw dispatch needs it."""
+    """The parts of a Slang function that raw dispatch needs."""
 
     __name__: str
     tracer: SlangTracer
@@ -38,25 +38,25 @@ class Dispatched(Protocol):
 
 
 class Dispatch(Inspectable):
-    """An entry point with its number of threads, made by ``Function.threads``; it is called, configured and recorded like one."""
+    """An entry point with its number of threads, made by ``Function.threads``; called and configured like a function."""
 
     def __init__(self, function: Dispatched, threads: Sequence[int]):
         self.function = function
         self._threads = tuple(threads)
 
     def __call__(self, *args: Any, vars: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
-        """Runs it; see ``Function.dispatch``."""
+        """Runs the dispatch; see ``Function.dispatch``."""
         dispatch(self.function, self._threads, args, kwargs, vars)
 
     call = __call__
 
     def append_to(self, encoder: Any, *args: Any, vars: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
-        """Records it into your command encoder; see ``Function.append_to``."""
+        """Records the dispatch into your command encoder; see ``Function.append_to``."""
         check_encoder(encoder, self.function.__name__)
         dispatch(self.function, self._threads, args, kwargs, vars, encoder)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Raises `ArgumentError`: an entry point runs as it is written."""
+        """Raises `ArgumentError`: an entry point runs as it is written, so nothing is lowered."""
         raise ArgumentError(
             f"{self!r}: a raw dispatch runs Slang as it is written, and nothing is made from it",
             place=user_line(),
@@ -78,7 +78,7 @@ class Dispatch(Inspectable):
 
 
 def thread_count(counts: Sequence[Any], what: str) -> tuple[int, int, int]:
-    """One to three extents as three.
+    """Checks one to three extents, and returns three.
 
     Raises:
         ArgumentError: for anything else.
@@ -95,7 +95,7 @@ def thread_count(counts: Sequence[Any], what: str) -> tuple[int, int, int]:
 
 
 def _kernel(function: Dispatched) -> RawKernel:
-    """The pipeline of an entry point, or of a plain function called once for each thread."""
+    """Returns the pipeline of an entry point, or of a plain function called once per thread."""
     device, source, options = function.tracer.device, function.tracer.loaded.source, function.config.options
     kernels = function.programs.raw
     found = kernels.get(source.closure)
@@ -113,7 +113,7 @@ def _kernel(function: Dispatched) -> RawKernel:
 
 
 def _sink(device: Device, encoder: Any, name: str) -> AbstractContextManager[Sink]:
-    """Where a dispatch goes: into the user's encoder, or the device's own queue."""
+    """Returns the sink of a dispatch: the user's encoder, or the device's own queue."""
     return nullcontext(device.queue) if encoder is None else recording_into(device, encoder, name)
 
 
@@ -125,10 +125,10 @@ def dispatch(
     vars: Mapping[str, Any] | None,
     encoder: Any = None,
 ) -> None:
-    """Runs, or records, one raw dispatch.
+    """Runs one raw dispatch, or records it into an encoder.
 
     Raises:
-        FusepyError: naming the parameter that is missing, unknown or does not fit.
+        FusepyError: names the parameter that is missing, unknown or does not fit.
     """
     name = function.__name__
     if current_trace() is not None:
@@ -144,7 +144,7 @@ def dispatch(
                 f"{name} takes {len(kernel.parameters)} arguments",
                 saw=len(args),
                 expected=", ".join(kernel.parameters),
-                hint="count again",
+                hint="pass one value per parameter",
             )
         asked = dict(zip(kernel.parameters, args))
         doubled = [k for k in kwargs if k in asked]
@@ -163,6 +163,6 @@ def dispatch(
             bindings = bindings.updated({k: freeze(v, f"{name}: {k}") for k, v in globals.items()})
         with kernel.device.lock, _sink(kernel.device, encoder, name) as sink:
             kernel.dispatch(threads, own, sink, bindings)
-            sink.keep(Written(own.values()), bindings)  # user code may write whatever it is given
+            sink.keep(Written(own.values()), bindings)  # user code may write to every argument
     except FusepyError as error:
         raise error.at(user_line()) from None

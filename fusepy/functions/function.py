@@ -1,4 +1,4 @@
-"""`Function`: one Slang function (or constructor) as a Python callable."""
+"""`Function`: a Slang function (or constructor) as a Python callable."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from fusepy.trace.trace import Trace
 
 
 class Function(DeviceFunction):
-    """A Slang function. Calling it runs it over the broadcast shape of its arguments; under `fuse` the call is recorded.
+    """A Slang function. A call runs it over the broadcast shape of its arguments; under `fuse` the call is recorded.
 
-    Immutable: `declare`, `return_type` and the like return a new one, which may be kept and reused.
+    Functions are immutable: `declare`, `return_type` and the like return a new one.
 
     Example:
         >>> import fusepy as fp
@@ -34,21 +34,21 @@ class Function(DeviceFunction):
         super().__init__(SlangTracer(device, loaded, name))
 
     def named_in(self, trace: Trace) -> tuple[str, str]:
-        """The module and name by which nodes of a trace call this function, which brings along what is set on it."""
+        """Returns the module and name that nodes of a trace call this function by; adds its globals and options to the trace."""
         trace.adopt(self.setup, self.config.options, self.__name__)
         return self.tracer.module_in(trace), self.__name__
 
     # ---- raw dispatch -------------------------------------------------------------------------------------------
 
     def dispatch(self, threads: Any = None, *args: Any, vars: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
-        """Runs a compute entry point as it is written, over so many threads, rounded up to whole groups.
+        """Runs a compute entry point as it is written, over this number of threads, rounded up to whole groups.
 
-        A function that is no entry point runs too: its first parameter gets the thread id, and nothing past `threads` runs.
+        A function that is no entry point runs too: its first parameter is the thread id, and no thread beyond `threads` runs it.
 
         Args:
-            threads: one to three numbers; sgl's spelling ``thread_count=`` is taken as well.
-            args: uniform parameters in order; ``kwargs`` parameters and globals by name. Tensors go to pointers as they are; to
-                structured buffers through a copy of their size, and back.
+            threads: one to three numbers; sgl's spelling ``thread_count=`` works too.
+            args: uniform parameters in order; ``kwargs`` parameters and globals by name. Tensors are bound to pointers directly;
+                for structured buffers they are copied, and copied back.
             vars: globals by name, nested dicts for structs and parameter blocks.
 
         Raises:
@@ -70,7 +70,7 @@ class Function(DeviceFunction):
         dispatch(self, thread_count([threads], self.__name__), args, kwargs, vars)
 
     def threads(self, *counts: Any) -> Dispatch:
-        """This entry point over so many threads: ``m.main.threads(width, height).call()``; see `dispatch`.
+        """Returns this entry point with a number of threads: ``m.main.threads(width, height).call()``; see `dispatch`.
 
         Raises:
             ArgumentError: unless one to three integers are given.
@@ -78,7 +78,7 @@ class Function(DeviceFunction):
         return Dispatch(self, thread_count(counts, self.__name__))
 
     def resolve(self, *args: Any, **kwargs: Any) -> Resolved:
-        """What Slang answers for a call like this one, with values or types in their place; see `fusepy.resolve`."""
+        """Resolves a call like this one, with values or types as arguments; see `fusepy.resolve`."""
         names, config = self.tracer.parameter_names(), self.config
         given, named = config.as_structs(names, args, kwargs)
         with naming(self.__name__):
@@ -88,7 +88,7 @@ class Function(DeviceFunction):
         return resolved_call(self.tracer.record(*types, config))
 
     def as_func(self) -> Function:
-        """The function itself; slangpy's spelling of "this name is a function"."""
+        """Returns the function itself; slangpy's spelling of "this name is a function"."""
         return self
 
     def __repr__(self) -> str:

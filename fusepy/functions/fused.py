@@ -1,4 +1,4 @@
-"""`fuse`: a Python function whose Slang calls become as few kernels as its data flow allows."""
+"""`fuse`: runs the Slang calls of a Python function as few kernels."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fusepy.functions.python_tracer import PythonTracer
 class FusedFunction(DeviceFunction):
     """A Python function that is traced, fused and run on the device; made by `fuse`.
 
-    It is called, declared and inspected like a Slang function. Called while another fused function is traced, it becomes
-    part of that one. Python numbers among its arguments are uniforms: another number is no new kernel. Those named in
-    `static` are part of the program instead, and may steer Python control flow.
+    It is called, declared and inspected like a Slang function. Called inside another fused function, it becomes part of that
+    one. Python numbers among its arguments are uniforms: another number needs no new kernel. Arguments named in `static` are
+    part of the program instead, and may steer Python control flow.
     """
 
     __slots__ = ()
@@ -41,14 +41,14 @@ def fuse(
     function: None = ..., *, static: Sequence[str] = ..., device: Device | None = ...
 ) -> Callable[[Callable[..., Any]], FusedFunction]: ...
 def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | None = None) -> Any:
-    """Turns a Python function that calls Slang functions into one that runs in as few kernels as its data flow allows.
+    """Fuses a Python function that calls Slang functions: it runs in as few kernels as its data flow allows.
 
-    Inside, Slang functions, operators and fusepy's math functions record what they do instead of doing it. The first call
-    with arguments of a kind traces and compiles; later ones only pack and dispatch.
+    Inside, Slang functions, operators and fusepy's math functions are recorded instead of run. The first call with arguments
+    of a kind traces and compiles; later calls only pack and dispatch.
 
     Args:
         function: the function; without it, a decorator is returned.
-        static: names of parameters that are part of the program: they are hashed, not recording.
+        static: names of parameters that are part of the program; their values are hashed, not recorded.
         device: where to run; by default that of the first tensor among the arguments, else the default device.
 
     Raises:

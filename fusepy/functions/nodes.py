@@ -1,4 +1,4 @@
-"""Nodes of a `Graph`: functions as nodes, the calls of them that were recorded, and the values that stand for their results."""
+"""Nodes of a `Graph`: functions as nodes, recorded calls, and the values that stand for their results."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _serial = itertools.count()
 
 
 class Recording(Protocol):
-    """The recording of a graph, as far as its values need it."""
+    """The part of a graph's recording that its values need."""
 
     name: str
 
     def add(self, use: Use) -> None:
-        """Takes in a call of a node."""
+        """Adds a call of a node."""
         ...
 
     def check_cycle(self, use: Use) -> None:
@@ -33,11 +33,11 @@ class Recording(Protocol):
 
 
 class Use:
-    """One recorded call of a node.
+    """A recorded call of a node.
 
     Attributes:
-        number: where it stands in the order of recording.
-        wiring: the graph that it belongs to; ``None`` where no argument is a value of a graph, and any graph may take it.
+        number: its index in the order of recording.
+        wiring: the graph that it belongs to; ``None`` if no argument is a value of a graph, so that any graph may use it.
         reads: the calls whose results are among its arguments.
         structure: that of its results.
         results: the values that stand for them.
@@ -70,14 +70,14 @@ class Use:
         return wirings[0] if wirings else None
 
     def returning(self, structure: Structure) -> Any:
-        """Values of the graph in this structure, as what the call returns to the user."""
+        """Makes the values of the graph for the results, and returns them in this structure."""
         self.structure = structure
         self.results = [GraphValue(self.wiring, self, self.name, self.loc) for _ in range(structure.leaves)]
         made: Any = structure.fill(self.results)
         return Results(self.name, made) if type(made) is tuple else made  # pyright: ignore[reportUnknownArgumentType]
 
     def replay(self, values: dict[GraphValue, Any]) -> None:
-        """Calls the function with what its arguments are in this call of the graph."""
+        """Calls the function with the values of its arguments in this call of the graph."""
 
         args = [valued(a, values) for a in self.args]
         made = self.function(*args, **{k: valued(a, values) for k, a in self.kwargs.items()})
@@ -85,7 +85,7 @@ class Use:
 
 
 def _in_places(structure: Structure, value: Any, name: str) -> Iterator[Any]:
-    """The parts of `value` in the places of the leaves of `structure`.
+    """Yields the parts of `value` for the leaves of `structure`, in order.
 
     Raises:
         GraphError: if `value` has another structure.
@@ -107,11 +107,11 @@ def _in_places(structure: Structure, value: Any, name: str) -> Iterator[Any]:
 
 
 class GraphValue(Symbolic):
-    """A value of a `Graph`: an input, or what a node returns. Operators, members and indices of it are nodes, too."""
+    """A value of a `Graph`: an input, or the result of a node. Its operators, members and indices are nodes, too."""
 
     __slots__ = ("_loc", "_name", "_use", "_wiring")
     __hash__ = object.__hash__
-    __array_ufunc__ = None  # arrays leave their operators to it
+    __array_ufunc__ = None  # NumPy arrays defer their operators to it
 
     def __init__(self, wiring: Recording | None, use: Use | None, name: str, loc: str | None):
         self._wiring = wiring
@@ -128,7 +128,7 @@ class GraphValue(Symbolic):
         )
 
     def __getattr__(self, name: str) -> GraphValue:
-        if name.startswith("_"):  # protocols that look for special methods must not record a member
+        if name.startswith("_"):  # Python looks up special methods: these are no members
             raise AttributeError(name)
         return _apply(getattr, f".{name}", self, name)
 
@@ -159,22 +159,22 @@ class GraphValue(Symbolic):
 
 
 def wiring_of(value: GraphValue) -> Recording | None:
-    """The graph that a value belongs to."""
+    """Returns the graph that a value belongs to."""
     return value._wiring  # pyright: ignore[reportPrivateUsage]
 
 
 def origin_of(value: GraphValue) -> Use | None:
-    """The call that returns a value; ``None`` for an input."""
+    """Returns the call that computes a value; ``None`` for an input."""
     return value._use  # pyright: ignore[reportPrivateUsage]
 
 
 def graph_values(value: Any) -> list[GraphValue]:
-    """The values of graphs among the leaves of an argument or an output."""
+    """Returns the values of graphs among the leaves of an argument or an output."""
     return [leaf for leaf in flatten(value)[0] if isinstance(leaf, GraphValue)]
 
 
 def valued(value: Any, values: Mapping[GraphValue, Any]) -> Any:
-    """An argument or output in a call of the graph; itself, if no value of the graph is in it: arrays are known by identity."""
+    """Fills in the values of a call of the graph; without graph values, the object itself (arrays are keyed by identity)."""
     leaves, structure = flatten(value)
     if not any(isinstance(leaf, GraphValue) for leaf in leaves):
         return value
@@ -182,12 +182,12 @@ def valued(value: Any, values: Mapping[GraphValue, Any]) -> Any:
 
 
 def name_of(value: GraphValue) -> str:
-    """What an input is called, or the node that returns a value."""
+    """Returns the name of an input, or of the node that computes a value."""
     return value._name  # pyright: ignore[reportPrivateUsage]
 
 
 class Node(Inspectable):
-    """A function as a node of graphs; made by the ``node`` method of functions and graphs, and called with values of a graph.
+    """A function as a node of graphs, made by the ``node`` method of functions and graphs. It is called with values of a graph.
 
     Example:
         >>> import fusepy as fp
@@ -209,20 +209,20 @@ class Node(Inspectable):
                 place=user_line(),
                 saw=repr(outputs),
                 expected="a number, 0 or more",
-                hint="leave it away for a Slang function or a graph, which tell it themselves",
+                hint="leave it out for a Slang function or a graph: they know the number of their results",
             )
         self.function = function
         self.outputs = outputs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Records a call, and returns a value of the graph for each result: none, one, or a tuple of them.
+        """Records a call, and returns its results as values of the graph: none, one, or a tuple.
 
         Args:
-            args: values of one graph, and whatever the function takes beside them: numbers, arrays, tensors, structures.
+            args: values of one graph, and any other arguments of the function: numbers, arrays, tensors, structures.
 
         Raises:
-            ArgumentError: if the function does not take so many arguments, or has no parameter of a name.
-            GraphError: for values of two graphs, a graph inside of itself, or another number of results than was said.
+            ArgumentError: if there are too many arguments, or no parameter has a name.
+            GraphError: for values of two graphs, a graph inside of itself, or another number of results than declared.
         """
         use = Use(self.function, self.__name__, args, kwargs, user_line())
         structure: Structure = self.function._node_results(use, self.outputs)
@@ -237,7 +237,7 @@ class Node(Inspectable):
         return use.returning(structure)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """What a call of the function with arguments of its own runs, outside of any graph; see `Function.lower`."""
+        """Traces a call of the function with real arguments, outside of any graph; see `Function.lower`."""
         return self.function.lower(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -245,12 +245,12 @@ class Node(Inspectable):
 
 
 def wrong_count(use: Use, said: int, has: str) -> GraphError:
-    """The error for a node that was said to have another number of results than it has."""
+    """Returns the error for a node whose declared number of results is wrong."""
     return GraphError(
         f"{use.name}.node(outputs={said}) has {has}",
         place=use.loc,
         expected=f"outputs={has.split()[0]}",
-        hint="leave outputs away for a Slang function or a graph, which tell it themselves",
+        hint="leave outputs out for a Slang function or a graph: they know the number of their results",
     )
 
 

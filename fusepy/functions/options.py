@@ -1,4 +1,4 @@
-"""Reading the options of a function: thread groups, link-time constants, type conformances."""
+"""Parsers of the options of a function: thread groups, link-time constants, type conformances."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _EXTERN = re.compile(r"\bextern\s+(?:static\s+)?const\s+([\w<>, ]+?)\s+(\w+)\s*[
 
 
 def thread_group(group: Any, what: str, device: Any) -> tuple[int, ...]:
-    """``numthreads`` as one to three numbers.
+    """Returns ``numthreads`` as one to three numbers.
 
     Raises:
-        ArgumentError: if they are none, or more threads than a group can have.
+        ArgumentError: for anything else, or more threads than a group can have.
     """
     numbers = integers(group)
     whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n > 0 for n in numbers)
@@ -54,10 +54,10 @@ def thread_group(group: Any, what: str, device: Any) -> tuple[int, ...]:
 
 
 def by_name(given: Any, named: Mapping[str, Any], what: str, example: str) -> dict[str, Any]:
-    """What was given as a dict, by keyword, or both.
+    """Merges options from a dict and from keywords.
 
     Raises:
-        ArgumentError: for anything but a dict of names, or a name that is given twice.
+        ArgumentError: for anything but a dict of names, or a name that occurs twice.
     """
     table: Mapping[Any, Any] = {} if given is None else given
     if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -69,7 +69,7 @@ def by_name(given: Any, named: Mapping[str, Any], what: str, example: str) -> di
 
 
 def integers(given: Any) -> tuple[Any, ...]:
-    """A number, a sequence of them, or slangpy's ``uint3``, as a tuple; empty for anything else."""
+    """Returns a number, a sequence of them, or slangpy's ``uint3`` as a tuple; an empty tuple for anything else."""
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
         return (int(cast("Any", given)),)
     if hasattr(given, "z"):
@@ -79,10 +79,10 @@ def integers(given: Any) -> tuple[Any, ...]:
 
 
 def call_group(shape: Any, what: str) -> list[Any]:
-    """The thread group of a call group, which slangpy lists slowest dimension first.
+    """Converts a call group, which slangpy lists slowest dimension first, to a thread group.
 
     Raises:
-        ArgumentError: for more than three dimensions beyond those of extent 1.
+        ArgumentError: for more than three dimensions after leading ones of extent 1.
     """
     sizes = list(integers(shape.as_tuple() if hasattr(shape, "as_tuple") else shape))
     while len(sizes) > 3 and sizes[0] == 1:
@@ -93,12 +93,12 @@ def call_group(shape: Any, what: str) -> list[Any]:
 
 
 def constants_of(source: ModuleSource) -> dict[str, str]:
-    """The link-time constants that a module and its imports declare, with their types."""
+    """Returns the link-time constants that a module and its imports declare, with their types."""
     return {name: type for text in texts_of([source]) for type, name in _EXTERN.findall(bare(text))}
 
 
 def constant_list(given: Mapping[str, Any], types: Mapping[str, str] | None, what: str) -> list[tuple[str, str, Any]]:
-    """Constants as type, name and value, by name.
+    """Returns constants as type, name and value, sorted by name.
 
     Raises:
         UnknownNameError: for a name that no module declares.
@@ -152,14 +152,14 @@ def _item(number: Any) -> Any:
 
 
 def _guess(parts: Sequence[Any], several: bool) -> str:
-    """The type of a constant whose declaration is not known yet."""
+    """Returns the type of a constant whose declaration is not known yet."""
     first = parts[0]
     scalar = "bool" if isinstance(first, bool) else "int" if isinstance(first, int) else "float"
     return f"{scalar}{len(parts)}" if several else scalar
 
 
 def conformance_list(given: Any, what: str) -> list[tuple[str, str, int]]:
-    """Conformances as interface, type and id (-1 lets Slang choose).
+    """Returns conformances as interface, type and id (-1 lets Slang choose).
 
     Raises:
         ArgumentError: for anything but a dict or a sequence of pairs.

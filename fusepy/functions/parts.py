@@ -1,4 +1,4 @@
-"""What a function is made of: a tracer, a configuration, and a table of programs; beside these, what is set on it (`Setup`)."""
+"""The parts of a function: a tracer, a configuration, a table of programs, and its globals and hooks (`Setup`)."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from fusepy.trace.setup import Setup
     from fusepy.trace.trace import Trace
 
-OTHERS = 16  # programs beside the first one under a key: extents can say how many axes of structs an array of numbers has
+OTHERS = 16  # programs beside the first one of a key; trailing extents can change the type, so one key may need several
 
 
 @dataclass(frozen=True)
 class Config:
-    """The configuration of a function; another one has programs of its own.
+    """The configuration of a function; each configuration has programs of its own.
 
-    Values of globals and hooks are no part of it: functions that differ in these share their programs (`Setup`).
+    Globals and hooks are no part of it: functions that differ only in these share their programs (`Setup`).
 
     Attributes:
-        returns: the container of results; ``None`` for that of the arguments.
-        strict_broadcasting: only identical shapes are accepted beside values without batch axes.
-        strict: NumPy arrays of ``float64`` and ``int64`` are refused where Slang takes smaller types only.
+        returns: the container of results; ``None`` for the container of the arguments.
+        strict_broadcasting: accept only identical shapes, and values without batch axes.
+        strict: refuse NumPy arrays of ``float64`` and ``int64`` where Slang takes smaller types only.
         options: thread groups, link-time constants, type conformances.
-        specs: what `declare` says about arguments, by position.
+        specs: the specs of `declare`, by position.
         named_specs: the same by name.
-        structs: the structs of modules among the specs, by position or name: arrays of numbers are read as these.
+        structs: the module's structs among the specs, by position or name: arrays of numbers are read as these.
     """
 
     returns: str | None = None
@@ -52,11 +52,11 @@ class Config:
 
     @cached_property
     def of_tensors(self) -> Config:
-        """The same with tensors as results."""
+        """The same configuration with Tensors as results."""
         return replace(self, returns="tensor")
 
     def spec(self, position: int, name: str) -> ArgMap | None:
-        """What `declare` says about an argument."""
+        """Returns the spec that `declare` has for an argument."""
         if name in self.named_specs:
             return self.named_specs[name]
         return self.specs[position] if position < len(self.specs) else UNSAID
@@ -64,7 +64,7 @@ class Config:
     def as_structs(
         self, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
-        """Arrays of numbers as arrays of the structs that they are declared as.
+        """Casts arrays of numbers to arrays of the structs that they are declared as.
 
         Args:
             names: of the parameters.
@@ -91,8 +91,8 @@ class ProgramTable(dict[Hashable, Program]):
     """The programs of a function under one configuration, by the keys of their arguments.
 
     Attributes:
-        variants: the tables of the same function with values for its static arguments, or with tensors as its results.
-        raw: the entry point for raw dispatch, by the closure of its source.
+        variants: tables of the same function for values of its static arguments, or for Tensors as results.
+        raw: the kernel for raw dispatch, by the closure of its source.
     """
 
     __slots__ = ("raw", "variants")
@@ -103,35 +103,35 @@ class ProgramTable(dict[Hashable, Program]):
         self.raw: dict[str, RawKernel] = {}
 
     def variant(self, key: Hashable) -> ProgramTable:
-        """The table of a variant."""
+        """Returns the table of a variant."""
         found = self.variants.get(key)
         return self.variants.setdefault(key, ProgramTable()) if found is None else found
 
     def hold(self, key: Hashable, program: Program) -> None:
-        """Takes in a program."""
+        """Adds a program."""
         _hold(program, self, key)
 
     @staticmethod
     def hold_other(first: Program, program: Program) -> None:
-        """Takes in a program for the key of `first`, but for other extents."""
+        """Adds a program for the key of `first`, but for other extents."""
         while len(first.others) >= OTHERS:
             first.others.pop(next(iter(first.others)), None)
         _hold(program, first.others, object())
 
 
 def _hold(program: Program, table: dict[Any, Program], key: Hashable) -> None:
-    """Puts a program into a table in which calls look for it, and from which a reload takes it."""
+    """Puts a program into a table, and tells the program where it is, so that a reload can remove it."""
     table[key] = program
     program.home = (table, key)
     program.device.programs.add(program)
 
 
 class Tracer(Protocol):
-    """What makes graphs of a function: `SlangTracer` of a Slang function, `PythonTracer` of a fused one.
+    """A maker of graphs: `SlangTracer` for a Slang function, `PythonTracer` for a fused one.
 
     Attributes:
-        device: where the function runs; ``None`` where its arguments decide.
-        positional: how many arguments, all by position, a call has that needs no `bind`: -1 for none, ``None`` for any call.
+        device: where the function runs; ``None`` if its arguments decide.
+        positional: the number of arguments, all by position, of a call that needs no `bind`: -1 for none, ``None`` for any call.
     """
 
     __name__: str
@@ -142,23 +142,23 @@ class Tracer(Protocol):
     @property
     def positional(self) -> int | None: ...
 
-    # itself with values for its static arguments, the key of these, and the other arguments as they are recorded
+    # returns the tracer with values for its static arguments, their key, and the other arguments
     def bind(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[Tracer, Hashable, tuple[Any, ...], Mapping[str, Any]]: ...
 
-    # a call by itself
+    # traces a call by itself
     def record(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Recording: ...
 
-    # a call inside of another function
+    # records a call inside another function
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any: ...
 
-    # what a call as a node of a `Graph` returns
+    # returns the structure of the results of a call as a node
     def node_results(self, use: Use, outputs: int | None) -> Structure: ...
 
     def parameter_names(self) -> list[str]: ...
 
-    # globals, and link-time constants with their types, where they are known before the first call
+    # globals, and link-time constants with their types; ``None`` if unknown before the first call
     def global_names(self) -> Sequence[str] | None: ...
 
     def constant_types(self) -> Mapping[str, str] | None: ...
@@ -168,7 +168,7 @@ C = TypeVar("C", bound="AnyFunction")
 
 
 class AnyFunction(Protocol):
-    """A function as its calls see it."""
+    """A function as the code of its calls sees it."""
 
     __name__: str
     tracer: Tracer
@@ -183,5 +183,5 @@ class AnyFunction(Protocol):
         tracer: Tracer | None = None,
         programs: ProgramTable | None = None,
     ) -> C:
-        """The function with other parts; another configuration begins without programs."""
+        """Returns the function with other parts; a new configuration begins without programs."""
         ...

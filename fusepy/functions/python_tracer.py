@@ -1,4 +1,4 @@
-"""`PythonTracer`: a Python function becomes a graph by being called with traced values."""
+"""`PythonTracer`: makes a graph of a Python function by calling it with traced values."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from fusepy.trace.trace import Trace, entered, user_line
 from fusepy.trace.traced import Traced, misused
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-LIMIT = 1000  # operations that one line of a program may record without a word
+LIMIT = 1000  # operations that one line of a program may record without a warning
 
 
 class PythonTracer:
-    """A Python function, and the values of its static arguments where they are known."""
+    """A tracer of a Python function, with the values of its static arguments if they are known."""
 
     def __init__(self, function: Callable[..., Any], static: Sequence[str] = (), device: Device | None = None):
         self.__name__ = " ".join(str(getattr(function, "__name__", "fused")).split())  # a name is one line
@@ -52,10 +52,10 @@ class PythonTracer:
     def bind(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[PythonTracer, tuple[object, ...], tuple[()], dict[str, Any]]:
-        """The tracer with its static arguments, their key, and the other arguments by name; defaults are applied.
+        """Binds static arguments: returns the tracer with their values, their key, and the other arguments by name.
 
         Raises:
-            ArgumentError: for too many, missing, unknown or doubled arguments, and static ones that cannot be hashed.
+            ArgumentError: for too many, missing, unknown or doubled arguments, and for static ones that cannot be hashed.
         """
         try:
             bound = self.signature.bind(*args, **kwargs)
@@ -91,7 +91,7 @@ class PythonTracer:
         return made, tuple([(name, value.__class__, value) for name, value in static.items()]), (), dynamic
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
-        """Calls the function inside of a trace, of which it becomes a part."""
+        """Calls the function inside a trace, so that it becomes part of the trace."""
         with entered(self, self.__name__):
             return self.function(*args, **kwargs)
 
@@ -122,7 +122,7 @@ class PythonTracer:
         return Recording(graph, trace, flat(order), positions, structure, nested=any(map(is_nested, order)))
 
     def _traced(self, passed: Mapping[str, Any]) -> Any:
-        """What the Python function gives back for traced arguments."""
+        """Calls the Python function with traced arguments."""
         named = {**passed, **self.values}
         first = [named.pop(n) for n, p in self.signature.parameters.items() if p.kind is p.POSITIONAL_ONLY]
         try:
@@ -134,11 +134,11 @@ class PythonTracer:
             raise found from error
 
     def _device_of(self, leaves: Sequence[Any]) -> Device | None:
-        """The given device, else that of the first tensor among the arguments; ``None`` leaves it to the modules called."""
+        """Returns the function's device, else that of the first tensor argument; ``None`` leaves it to the modules called."""
         return self.device or device_of(map(unmapped, leaves))
 
     def node_results(self, use: Use, outputs: int | None) -> Structure:
-        """The structure of what a call as a node returns: one result, unless another number is said."""
+        """Returns the structure of a node's results: one result, unless another number is declared."""
         self.bind(use.args, use.kwargs)
         return several(1 if outputs is None else outputs)
 
@@ -146,10 +146,10 @@ class PythonTracer:
         return list(self.signature.parameters)
 
     def global_names(self) -> None:
-        """Known only when the function has been traced."""
+        """Unknown until the function is traced."""
 
     def constant_types(self) -> None:
-        """Known only when the function has been traced."""
+        """Unknown until the function is traced."""
 
 
 def _signature(function: Callable[..., Any], name: str) -> inspect.Signature:
@@ -166,7 +166,7 @@ def _signature(function: Callable[..., Any], name: str) -> inspect.Signature:
 
 
 def _warn_unrolled(graph: Graph) -> None:
-    """Warns if one line of the user's program has recorded more operations than anybody writes by hand."""
+    """Warns if one line of the user's program has recorded a very large number of operations."""
     counts = Counter(node.loc for node in graph.walk() if node.loc is not None and node.op.name != "const")
     line, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
     if count > LIMIT:

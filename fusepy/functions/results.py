@@ -1,4 +1,4 @@
-"""The results of a node that has several, as the user unpacks them."""
+"""The results of a node that has several; unpacking checks their number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fusepy.pytree import ITEMS, Container, register
 
 
 class Results(tuple[object, ...]):
-    """The results of a node with several; says so where another number of them is unpacked."""
+    """A tuple of the results of a node. Unpacking it into another number of names raises `GraphError`."""
 
     def __new__(cls, name: str, values: Sequence[Any]) -> Results:
         made = super().__new__(cls, values)
@@ -42,7 +42,7 @@ register(Results, Container(ITEMS.parts, _plain))
 
 
 def _unpacked(depth: int) -> int | None:
-    """Into how many names the caller unpacks; ``None`` where it does something else."""
+    """Returns the number of names that the caller unpacks into; ``None`` if it does something else."""
     frame = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
     code = frame.f_code.co_code
     at = frame.f_lasti

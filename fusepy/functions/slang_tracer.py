@@ -1,4 +1,4 @@
-"""`SlangTracer`: one Slang function becomes a graph of one call."""
+"""`SlangTracer`: makes a graph of one call from a Slang function."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fusepy.trace.writeback import Output, Written, written_back
 
 
 class Loaded:
-    """The source of a module, which a reload replaces; functions look here when they are compiled."""
+    """The current source of a module. A reload replaces it; functions read it when they are compiled."""
 
     __slots__ = ("globals", "source")
 
@@ -34,13 +34,13 @@ class Loaded:
         self.replace(source)
 
     def replace(self, source: ModuleSource) -> None:
-        """Takes another source."""
+        """Replaces the source."""
         self.source = source
-        self.globals: list[str] | None = None  # their names, once they were asked for
+        self.globals: list[str] | None = None  # the names; ``None`` until they are needed
 
 
 class SlangTracer:
-    """A function (or constructor) of a module."""
+    """A tracer of a Slang function or constructor."""
 
     positional: int | None = None
 
@@ -52,18 +52,18 @@ class SlangTracer:
     def bind(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[SlangTracer, tuple[()], tuple[Any, ...], Mapping[str, Any]]:
-        """Nothing to do: there are no static arguments, and Slang knows the defaults."""
+        """Returns the arguments as they are: there are no static arguments, and Slang knows the defaults."""
         return self, (), args, kwargs
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
-        """Records the call inside of a fused function."""
+        """Records a call inside a fused function."""
         alias = self.module_in(trace)
         if config.specs or config.named_specs:
             args, kwargs = self._with_specs(args, kwargs, config)
         return trace.call(alias, self.__name__, args, kwargs, strict=config.strict)
 
     def _with_specs(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> tuple[list[Any], dict[str, Any]]:
-        """Arguments under what `declare` says."""
+        """Applies the specs of `declare` to arguments."""
         names = self.parameter_names()
 
         def under(value: Any, position: int, name: str) -> Any:
@@ -110,16 +110,16 @@ class SlangTracer:
         )
 
     def _trace(self) -> tuple[Trace, str]:
-        """A trace, and the name of the module in it."""
+        """Makes a trace, and returns it with the name of the module in it."""
         trace = Trace(self.__name__, self.device)
         return trace, self.module_in(trace)
 
     def module_in(self, trace: Trace) -> str:
-        """The name of the module in a trace."""
+        """Returns the name of the module in a trace."""
         return trace.module(self.loaded.source, self.device)
 
     def node_results(self, use: Use, outputs: int | None) -> Structure:
-        """The structure of what a call as a node returns."""
+        """Returns the structure of the results of a call as a node."""
         trace, alias = self._trace()
         counts = result_counts(trace.oracle, alias, use)
         if outputs is None and len(counts) > 1:
@@ -147,7 +147,7 @@ class SlangTracer:
 
 
 def _slots(declared: Sequence[Signature], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Param]:
-    """The parameter that each argument fills: all of them where as many are given by position, else inputs; any by name."""
+    """Returns the parameter of each argument: all parameters if the count matches, else the inputs; keywords by name."""
     for signature in declared:
         if not kwargs and len(args) == len(signature.params):
             return list(signature.params)
@@ -158,7 +158,7 @@ def _slots(declared: Sequence[Signature], args: Sequence[Any], kwargs: Mapping[s
 
 
 def _directions(declared: Sequence[Signature], slots: Sequence[Param], positional: int) -> tuple[str, ...] | None:
-    """The directions of the parameters of the overload that these outputs belong to, with the fewest beside them."""
+    """Returns the directions of the parameters of the smallest overload that has these outputs."""
     outputs = {p.name for p in slots if p.direction == OUT}
     every = any(p.direction == OUT for p in slots[:positional])
     for signature in sorted(declared, key=lambda s: sum(p.direction == OUT for p in s.params)):
@@ -170,11 +170,11 @@ def _directions(declared: Sequence[Signature], slots: Sequence[Param], positiona
 
 
 def _outputs(trace: Trace, function: str, slots: Sequence[Written], positional: int, results: Sequence[Traced]) -> list[Output]:
-    """What the program computes: results to return, and those that are written back to arguments."""
+    """Returns what the program computes: results to return, and results that are written back to arguments."""
     if all(w.param.direction not in (OUT, INOUT) for w in slots):
         return [Output(r) for r in results]
     answer = call_answer(trace.builder.nodes, trace.oracle)
-    # which parameter an argument fills is known by place or name, not by the slot: Slang may have taken another overload
+    # arguments are matched to parameters by position or name: Slang may have chosen another overload than the slots'
     places = [p.name for p in answer.params if p.direction != OUT or any(w.param.direction == OUT for w in slots[:positional])]
     targets = {places[i] if i < min(positional, len(places)) else w.param.name: w for i, w in enumerate(slots)}
     outputs: list[Output] = []

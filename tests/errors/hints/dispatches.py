@@ -81,7 +81,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "too many arguments of a dispatch": (
         lambda m: entry(m).fill.dispatch(3, tensor(X), 3, 4),
-        "count again",
+        "pass one value per parameter",
         lambda m: filled_by(m, lambda f, t: f.dispatch(3, t, 3)),
         7 * np.arange(3, dtype=F32),
     ),

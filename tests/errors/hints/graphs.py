@@ -106,13 +106,13 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a count of results with a point": (
         lambda m: m.add.node(outputs=1.5),
-        "leave it away for a Slang function or a graph, which tell it themselves",
+        "leave it out for a Slang function or a graph: they know the number of their results",
         lambda m: graph(lambda g, x: g.set_outputs(m.add.node()(x, 1.0)), X),
         X + 1,
     ),
     "another count of results": (
         lambda m: graph(lambda g, x: g.set_outputs(*m.add.node(outputs=2)(x, 1.0)), X),
-        "leave outputs away for a Slang function or a graph, which tell it themselves",
+        "leave outputs out for a Slang function or a graph: they know the number of their results",
         lambda m: graph(lambda g, x: g.set_outputs(m.add.node()(x, 1.0)), X),
         X + 1,
     ),
