@@ -1,4 +1,4 @@
-"""`InstanceList`: many objects of a Slang struct, stored as a tensor for each field."""
+"""`InstanceList`: many objects of a Slang struct, with a tensor for each field."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from fusepy.pytree import attributes
 
 
 class InstanceList:
-    """Objects of a Slang struct as a structure of arrays; it has the methods of the struct, each called for all objects.
+    """A structure of arrays of a Slang struct. It has the methods of the struct; each call runs for all objects.
 
-    Attributes named like fields of the struct are its data: tensors, arrays, single values, or dicts of these; all others belong
-    to Python. Methods that are ``[mutating]`` write back to tensors and arrays. It is passed to functions like any nested
-    argument.
+    Attributes named like fields of the struct are its data: tensors, arrays, single values, or dicts of these. All others
+    are plain Python attributes. ``[mutating]`` methods write back to tensors and arrays. Functions take it like any
+    nested argument.
 
     Args:
         struct: the type, e.g. ``m.Particle``.
-        data: what is in the fields; they can also be set one by one.
+        data: the values of the fields; they can also be set one by one.
 
     Raises:
-        ArgumentError: for a field that the struct does not have.
+        ArgumentError: for a field that is not in the struct.
 
     Example:
         >>> import fusepy as fp
@@ -57,10 +57,10 @@ class InstanceList:
         FIELDS[cls] = attributes(_fields)
 
     def construct(self, *args: Any, **kwargs: Any) -> InstanceList:
-        """Sets every object to what the struct's constructor makes of these arguments, and returns the list.
+        """Constructs every object with these arguments, and returns the list.
 
         Raises:
-            ArgumentError: if no field is a tensor or an array, which could be written to.
+            ArgumentError: if no field is a tensor or an array that can be written to.
         """
         paths: dict[str, Any] = {p: v for p, v in leaves_of(self, "this") if is_writable(v)}
         if not paths:
@@ -78,7 +78,7 @@ class InstanceList:
         return self
 
     def _extents(self, names: list[str], value: Any) -> tuple[int, ...]:
-        """How many objects a field has, without the components of one."""
+        """Returns the batch extents of a field, without the components of one element."""
         type: Type | None = self._struct.type
         for name in names:
             type = None if type is None else _fields_of(self._struct, type).get(name)
@@ -96,7 +96,7 @@ class InstanceList:
 
 
 def _fields_of(struct: SlangType, type: Type) -> dict[str, Type | None]:
-    """The fields of a type that the struct's module sees."""
+    """Returns the fields of a type, as the struct's module sees them."""
     return {p.name: p.type for p in struct.module._oracle.fields(type) or ()}  # pyright: ignore[reportPrivateUsage]
 
 

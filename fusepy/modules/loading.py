@@ -1,4 +1,4 @@
-"""Modules by path, by source and by slangpy's objects, and reloading all of them."""
+"""Functions that load modules by path, by source or from slangpy's objects, and reload all of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def load(path: str | os.PathLike[str], **kwargs: Any) -> Module:
 
 
 def reload_all(device: Any = None) -> list[Module]:
-    """Reloads every module whose files have changed, on one device or all open ones; all of them, or none.
+    """Reloads every module whose files have changed, on one device or all open ones. Either all are reloaded, or none.
 
     Returns:
-        The modules that have changed.
+        The modules that changed.
 
     Raises:
-        CompileError: if Slang rejects one; then no module has changed.
+        CompileError: if Slang rejects one; then no module changes.
 
     Example:
         >>> import fusepy as fp
@@ -38,7 +38,7 @@ def reload_all(device: Any = None) -> list[Module]:
 
 
 def get_function(module: Any, name: str) -> Function:
-    """The function of this name, as ``module.find_function(name)``.
+    """Returns the function of this name, like ``module.find_function(name)``.
 
     Args:
         module: a `Module`, or one that slangpy has loaded.
@@ -56,7 +56,7 @@ def get_function(module: Any, name: str) -> Function:
 
 
 def as_module(module: Any) -> Module:
-    """`module` itself; for a ``Module`` or ``SlangModule`` of slangpy's, the one module of fusepy with its source and device.
+    """Returns `module` itself; for slangpy's ``Module`` or ``SlangModule``, the one fusepy module with its source and device.
 
     Raises:
         ArgumentError: for anything else.

@@ -1,4 +1,4 @@
-"""`Module`: a Slang file or source, handing out its functions and types."""
+"""`Module`: a Slang file or source, with its functions and types as attributes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Module:
         self._oracle = device.oracle({source.alias: source})
         self._found: dict[str, Any] = {}
         self._methods: dict[str, tuple[Function, bool]] = {}
-        # a source that is known to compile, from this process or the disk cache, is loaded when first needed
+        # a source that is known to compile (in this process or the disk cache) is loaded when first needed
         if not device.facts(source).data.get("symbols"):
             device.compiler.module(source)
             self._symbols = self._oracle.symbols(source.alias)
@@ -71,7 +71,7 @@ class Module:
 
         Args:
             path: absolute, relative to the working directory, or in one of the device's include paths.
-            strict: whether its functions refuse NumPy arrays that they could only convert, see `Function.strict`.
+            strict: its functions refuse NumPy arrays that would have to be converted, see `Function.strict`.
             defines: preprocessor defines; ``options``: further compiler options of sgl.
 
         Raises:
@@ -92,7 +92,7 @@ class Module:
         strict_broadcasting: bool = False,
         strict: bool = False,
     ) -> Module:
-        """Loads Slang source from a string; `name` is an identifier that messages use.
+        """Loads Slang source from a string; messages show `name`, an identifier.
 
         Raises:
             InvalidNameError: if `name` is not an identifier.
@@ -105,15 +105,15 @@ class Module:
 
     @staticmethod
     def from_slangpy(module: Any, source: str | None = None) -> Module:
-        """A module that slangpy has loaded, from the same text, on the same device and with the same defines.
+        """Makes a module of slangpy's into a fusepy one, with the same text, device and defines.
 
         Args:
             module: a ``slangpy.Module`` or ``slangpy.SlangModule``.
-            source: the text of one that was loaded from a string, since slangpy does not keep it. It is given once: from
-                then on that module is taken wherever a module is.
+            source: the text of a module that was loaded from a string, which slangpy does not keep. It is needed once:
+                after that, functions that take a module take the slangpy module too.
 
         Raises:
-            ArgumentError: for anything else, a string that is not given, or one that is not the module's.
+            ArgumentError: for anything else, a missing text, or a text that is not the module's.
 
         Example:
             >>> import fusepy as fp
@@ -125,15 +125,15 @@ class Module:
         return Module(*source_of_slangpy(module, source))
 
     def reload(self, source: str | None = None) -> bool:
-        """Takes up the module's changed source, and says whether anything has changed.
+        """Reloads the module's source; True if anything has changed.
 
-        Functions of the module, and fused functions that call them, use it from their next call on, with other signatures too.
+        The next calls of its functions, and of fused functions that use them, run the new source; signatures may change too.
 
         Args:
-            source: the new text; by default the file is read again. Imported files are looked at as well.
+            source: the new text; by default the file is read again. Imported files are checked as well.
 
         Raises:
-            CompileError: if Slang rejects it or the file is gone; then the old source keeps working.
+            CompileError: if Slang rejects it or the file is gone; then the old source stays.
 
         Example:
             >>> import fusepy as fp
@@ -148,7 +148,7 @@ class Module:
         return reread(self._device, self._source, text)
 
     def _take(self, source: ModuleSource) -> bool:
-        """Makes `source`, which compiles, the module's own; False if it is that already."""
+        """Makes `source`, which compiles, the module's source; False if it is already."""
         old = self._source.closure
         if source.closure == old:
             return False
@@ -173,12 +173,12 @@ class Module:
         return self._source.alias
 
     def find_function(self, name: str) -> Function:
-        """The function of this name: ``f``, ``ns::f``, ``gf<float>``, ``Ray::at``.
+        """Returns the function of this name: ``f``, ``ns::f``, ``gf<float>``, ``Ray::at``.
 
         Raises:
             InvalidNameError: if `name` cannot name a function.
             UnknownNameError: if there is none; names the nearest.
-            ArgumentError: for a function that is called like a type of Slang's, which hides it in Slang as well.
+            ArgumentError: for a function with the name of a built-in type, which hides it in Slang too.
         """
         check_function_name(name)
         self._check_reachable(name)
@@ -189,7 +189,7 @@ class Module:
         return found.strict() if self._exact else found
 
     def _check_reachable(self, name: str) -> None:
-        """Raises `ArgumentError` for a function that is called like a built-in type: Slang takes ``half(x)`` as a conversion."""
+        """Raises `ArgumentError` for a function with the name of a built-in type: Slang takes ``half(x)`` as a conversion."""
         if name in self._symbols["functions"] and Type.parse(name).kind is not Kind.NAMED:
             raise ArgumentError(
                 f"module {self.name!r} has a function {name}, which the type {name} hides",
@@ -198,7 +198,7 @@ class Module:
             )
 
     def find_type(self, name: str) -> SlangType:
-        """The type of this name, built in or declared by the module: ``float3``, ``Ray``, ``Pair<float>``.
+        """Returns the type of this name, built in or declared by the module: ``float3``, ``Ray``, ``Pair<float>``.
 
         Raises:
             InvalidNameError: if `name` cannot name a type.
@@ -211,7 +211,7 @@ class Module:
         return found
 
     def _type(self, name: str) -> SlangType | None:
-        """A type that the module sees, under its own name where an alias was asked for; an array of a Slang library as such."""
+        """Returns a type that the module sees, an alias under the type's own name; array types of Slang libraries are arrays."""
         type = Type.parse(name)
         array = self._oracle.array_type(self.name, type.name) if "<" in name else None
         if array is not None or type.kind is not Kind.NAMED:
@@ -220,7 +220,7 @@ class Module:
         return None if own is None else SlangType(self, Type.parse(own))
 
     def method(self, type: str, name: str) -> tuple[Function, bool]:
-        """The method `name` of a type of this module, and whether it takes the object (is not static).
+        """Returns the method `name` of a type of this module, and whether it takes the object (is not static).
 
         Raises:
             UnknownNameError: if there is none; names the nearest.
@@ -258,7 +258,7 @@ class Module:
         raise self._unknown(name)
 
     def _unknown(self, name: str) -> UnknownNameError:
-        """The error for a name that the module does not have."""
+        """Returns the error for a name that the module does not have."""
         scope, last = split_path(name)
         symbols = self._symbols
         if not scope:
@@ -276,7 +276,7 @@ class Module:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        found = vars(self)[name] = self[name]  # which Python finds by itself from now on
+        found = vars(self)[name] = self[name]  # so that Python finds it without this method next time
         return found
 
     def __dir__(self) -> list[str]:

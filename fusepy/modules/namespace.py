@@ -1,4 +1,4 @@
-"""`Namespace`: a Slang namespace of a module, whose attributes are its functions, types and namespaces."""
+"""`Namespace`: a Slang namespace of a module, with its functions, types and namespaces as attributes."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any, Protocol
 
 
 class Named(Protocol):
-    """A module, which has names."""
+    """A module or type scope with names."""
 
     @property
     def name(self) -> str:
-        """The module's own."""
+        """The name of the module."""
         ...
 
     def __getitem__(self, name: str) -> Any: ...
 
 
 class Namespace:
-    """``m.ns``: ``m.ns.f`` is ``m["ns::f"]``.
+    """A Slang namespace: ``m.ns.f`` is ``m["ns::f"]``.
 
     Example:
         >>> import fusepy as fp

@@ -1,4 +1,4 @@
-"""`NodeLibrary`: nodes under names, to be used in many graphs."""
+"""`NodeLibrary`: named nodes, to be used in many graphs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fusepy.modules.loading import as_module
 
 
 class NodeLibrary(Mapping[str, Node]):
-    """A mapping from names to nodes, which grows by `add`. Nodes are attributes, too, but for those called like its methods.
+    """A mapping from names to nodes, filled by `add`. Nodes are attributes, too, unless a method has the same name.
 
     Example:
         >>> import fusepy as fp
@@ -31,14 +31,14 @@ class NodeLibrary(Mapping[str, Node]):
 
     @staticmethod
     def from_module(module: Any, names: Iterable[str] | None = None) -> NodeLibrary:
-        """The functions of a module as nodes.
+        """Makes a library of the functions of a module.
 
         Args:
             module: a `Module`, or one that slangpy has loaded.
-            names: only these; also for specialised ones (``twice<float>``), which are then found under that name.
+            names: only these; specialised ones (``twice<float>``) work too, and keep that name.
 
         Raises:
-            UnknownNameError: if the module has no function of a name.
+            UnknownNameError: if the module has no function with one of the names.
         """
         made, module = NodeLibrary(), as_module(module)
         for name in module._symbols["functions"] if names is None else names:  # pyright: ignore[reportPrivateUsage]
@@ -46,10 +46,10 @@ class NodeLibrary(Mapping[str, Node]):
         return made
 
     def add(self, node: Any, name: str | None = None) -> Node:
-        """Takes in a node, or a function or graph as a node, and returns the node.
+        """Adds a node, or a function or graph as a node, and returns the node.
 
         Args:
-            name: what to call it; by default its own name.
+            name: its name in the library; by default its own name.
 
         Raises:
             GraphError: if the name is taken, or `node` is neither a node nor a function.

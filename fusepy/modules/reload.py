@@ -1,4 +1,4 @@
-"""Hot reload: a module takes up its changed source, and whatever was compiled from the old one is compiled again when called."""
+"""Hot reload: a module takes its changed source, and programs of the old source are compiled again when they are called."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fusepy.errors import CompileError
 
 
 def reread(device: Device, source: ModuleSource, text: str | None) -> ModuleSource:
-    """The source as it is now, with what it imports.
+    """Reads the source again, with its imports.
 
     Raises:
-        CompileError: if its file is gone, or Slang rejects it; the old one is not touched.
+        CompileError: if the file is gone, or Slang rejects it; the old source is not touched.
     """
     if text is None and source.path:
         try:
@@ -33,7 +33,7 @@ def reread(device: Device, source: ModuleSource, text: str | None) -> ModuleSour
 
 
 def forget_programs(device: Device, closures: Sequence[str]) -> None:
-    """Takes programs that were compiled from these sources from the functions that hold them."""
+    """Removes programs compiled from these sources from the tables that hold them."""
     for program in list(device.programs):
         if any(s.closure in closures for s in program.sources):
             programs, key = program.home

@@ -26,7 +26,7 @@ from fusepy.trace.traced import Traced
 
 
 class TypeScope(Named, Protocol):
-    """A module, as its types see it. What is not Slang's own is private: a public name would hide one of the module."""
+    """The part of a module that its types need. Its own names are private: a public one would hide a Slang name."""
 
     _oracle: SlangOracle
     _symbols: Symbols
@@ -47,7 +47,7 @@ class SlangType:
 
     Attributes:
         type: the Slang type.
-        module: where it was asked for.
+        module: the module that it was looked up in.
     """
 
     def __init__(self, module: TypeScope, type: Type):
@@ -57,20 +57,20 @@ class SlangType:
 
     @property
     def element(self) -> Element:
-        """Its layout in memory.
+        """The layout in memory.
 
         Raises:
-            UnsupportedArgumentError: if it cannot live in memory.
+            UnsupportedArgumentError: if the type cannot be stored in memory.
         """
         return Element.of(self.type, self.module._oracle)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype: structured for a struct, with Slang's own offsets; the components' for a vector."""
+        """The NumPy dtype: structured for a struct, with Slang's own offsets; the component type for a vector."""
         return self.element.dtype
 
     def __getattr__(self, name: str) -> Any:
-        """A method of the type, called with the object first (``m.Ray.at(rays, t)``) unless it is static, or a type inside it."""
+        """Returns a type inside it, or a method. A method that is not static takes the object first: ``m.Ray.at(rays, t)``."""
         if name.startswith("_"):
             raise AttributeError(name)
         try:
@@ -90,7 +90,7 @@ class SlangType:
         return sorted([*self.module._symbols["members"].get(self.type.name, ()), *super().__dir__()])
 
     def _constructor(self) -> Function:
-        """The constructors of a struct, as one function."""
+        """Returns the constructors of a struct, as one function."""
         path, methods = self.type.name, self.module._methods
         if path not in methods:
             if not self.module._oracle.has_function(self.module.name, path):
@@ -102,7 +102,7 @@ class SlangType:
         return methods[path][0]
 
     def node(self, outputs: int | None = None) -> Node:
-        """The constructor as a node of a `Graph`: ``m.Ray.node()(position, direction)``; see `Function.node`."""
+        """Returns the constructor as a node of a `Graph`: ``m.Ray.node()(position, direction)``; see `Function.node`."""
         return self._constructor().node(outputs) if self.type.kind is Kind.NAMED else Node(self, outputs)
 
     def _node_results(self, use: Use, outputs: int | None) -> Structure:
@@ -126,7 +126,7 @@ class SlangType:
         return numbers_as(self.type, args)
 
     def as_struct(self) -> SlangType:
-        """The type itself; slangpy's spelling of "this name is a type"."""
+        """Returns the type itself; slangpy's spelling of "this name is a type"."""
         return self
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Where the source of a module comes from: a file in the include paths, or a module that slangpy has loaded."""
+"""Sources of modules: a file in the include paths, or a module that slangpy has loaded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fusepy.location import user_line
 
 
 def source_of_file(device: Device, path: Path, options: Mapping[str, Any]) -> ModuleSource:
-    """The source in a file: at an absolute path, in the working directory, or in one of the device's include paths.
+    """Reads the source from a file: at an absolute path, in the working directory, or in one of the device's include paths.
 
     Args:
         options: ``defines`` and ``options`` of `ModuleSource.make`.
@@ -30,7 +30,7 @@ def source_of_file(device: Device, path: Path, options: Mapping[str, Any]) -> Mo
 
 
 def source_of_slangpy(module: Any, source: str | None = None) -> tuple[Device, ModuleSource]:
-    """The device and source of a module of slangpy's; `source` is its text, where slangpy does not keep it."""
+    """Returns the device and source of a slangpy module; `source` is its text if slangpy does not keep it."""
     device, name, text, path, options = module_parts(module, source)
     opened = as_device(device)
     dirs = [*dict.fromkeys([*opened.include_paths, *options["include_paths"]])]

@@ -1,7 +1,7 @@
 """Python classes that stand for Slang structs: `Struct`, the decorator `struct`, and `InstanceTensor`.
 
-An instance is a nested argument like any object with attributes; what is new here is that it knows its Slang type and has that
-type's methods.
+An instance is a nested argument like any object with attributes. In addition, it knows its Slang type and has the methods of that
+type.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _TAKE_ARGUMENTS = frozenset(("call", "resolve"))
 
 
 class BoundFunction(Inspectable):
-    """A method of a Slang type with the object that it is called on: a `Function` whose first argument is given.
+    """A method of a Slang type bound to an object: a `Function` whose first argument is known.
 
-    It is called, declared and configured as the function is, `declare` without a word about the object.
+    It is called, declared and configured like the function, but without the object.
     """
 
     def __init__(self, function: DeviceFunction, this: Any):
@@ -49,15 +49,15 @@ class BoundFunction(Inspectable):
         return self._function(self._this, *args, **kwargs)
 
     def declare(self, *specs: Any, **named: Any) -> BoundFunction:
-        """This method with its arguments, without the object, mapped and typed in advance; see `Function.declare`."""
+        """Returns this method with its arguments, without the object, mapped and typed in advance; see `Function.declare`."""
         return BoundFunction(self._function.declare(UNSAID, *specs, **named), self._this)
 
     def map(self, *specs: Any, **named: Any) -> BoundFunction:
-        """`declare` as slangpy spells it; see `Function.map`."""
+        """Returns `declare` in slangpy's spelling; see `Function.map`."""
         return BoundFunction(self._function.map(None, *specs, **named), self._this)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """What a call like this one runs; see `Function.lower`."""
+        """Traces a call without running it; see `Function.lower`."""
         return self._function.lower(self._this, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -79,7 +79,7 @@ class BoundFunction(Inspectable):
 
 
 def bound(module: TypeScope, type: str, name: str, this: Any) -> Any:
-    """The method `name` of a Slang type on an object; a static one as it is."""
+    """Binds the method `name` of a Slang type to an object; a static method is returned as it is."""
     function, takes_this = module.method(type, name)
     return BoundFunction(function, this) if takes_this else function
 
@@ -100,10 +100,10 @@ class _Method:
 class Struct:
     """Base of Python classes that stand for a Slang struct and have its methods.
 
-    The struct has the name of the class, or what the class attribute ``_type`` says. Its fields are the attributes of an
+    The class attribute ``_type`` names the struct; by default it is the name of the class. Its fields are the attributes of an
     instance: numbers, arrays, tensors, nested objects. Attributes annotated as `Function` are methods, static or not. A
-    ``[mutating]`` method writes the fields back that are tensors or writable arrays; others stay as they are, and where no field
-    can be written the new object is returned.
+    ``[mutating]`` method writes back to fields that are tensors or writable arrays; other fields keep their values. If no
+    field can be written, the method returns the new object.
 
     Args:
         module: where the struct is declared; a `Module`, or one that slangpy has loaded.
@@ -153,7 +153,7 @@ class Struct:
 
 
 def _is_function(kind: Any) -> bool:
-    """Whether an annotation is `Function` or, in a dataclass, ``ClassVar[Function]``; spelled or meant."""
+    """True if an annotation is `Function` or, in a dataclass, ``ClassVar[Function]``, as text or as an object."""
     if isinstance(kind, str):
         return re.fullmatch(r"(?:[\w.]*ClassVar\[)?(?:\w+\.)*Function\]?", kind.strip("'\"")) is not None
     return kind is Function or (get_origin(kind) is ClassVar and get_args(kind) == (Function,))
@@ -165,7 +165,7 @@ def _fields(value: Any) -> Mapping[str, Any]:
 
 
 def struct(name: str | type) -> Any:
-    """Makes a class stand for a Slang struct, as `Struct` does, without inheriting from it.
+    """Returns a decorator: the class stands for a Slang struct, as with `Struct`, without inheriting from it.
 
     The class takes the module as its first argument, before those of its own ``__init__``.
 
@@ -213,16 +213,16 @@ def _struct_class(cls: type, name: str) -> type:
 
 
 class InstanceTensor(Tensor):
-    """A `Tensor` of Slang structs that has the methods of the struct, each called for all elements.
+    """A `Tensor` of Slang structs that has the methods of the struct; each call runs for all elements.
 
     Args:
         struct: the type, e.g. ``m.Particle``.
         shape: extents of a new tensor of zeros.
-        data: a tensor of such structs, whose memory is shared, or a structured array, which is copied.
+        data: a tensor of such structs, whose memory it shares, or a structured array, which is copied.
 
     Raises:
         UnsupportedArgumentError: if the type is no struct, or `data` holds something else.
-        ArgumentError: unless one of `shape` and `data` is given.
+        ArgumentError: unless exactly one of `shape` and `data` is set.
 
     Example:
         >>> import fusepy as fp
@@ -252,11 +252,11 @@ class InstanceTensor(Tensor):
         self.slang = struct
 
     def construct(self, *args: Any, **kwargs: Any) -> InstanceTensor:
-        """Sets every element to what the struct's constructor makes of these arguments, and returns the tensor."""
+        """Constructs every element with these arguments, and returns the tensor."""
         whole = Tensor.viewed(self, self.element, self.shape, self.strides)
-        if any(is_writable(v) or follows(v) for v in (*args, *kwargs.values())):  # arrays and tensors
+        if any(is_writable(v) or follows(v) for v in (*args, *kwargs.values())):
             self.slang(*args, **kwargs, _result=whole)
-        else:  # single values, or lists of one for each: the same object everywhere
+        else:  # single values, or lists of one value per component: the same object everywhere
             whole.copy_from(constructed(self.slang, self.shape, args, kwargs))
         return self
 
@@ -270,7 +270,7 @@ class InstanceTensor(Tensor):
 
 
 def constructed(struct: SlangType, shape: tuple[int, ...], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor:
-    """What the struct's constructor makes of these arguments, over a grid of this shape."""
+    """Constructs a tensor of this shape with these arguments."""
     given = {name: sized(value, shape) for name, value in kwargs.items()}
     return struct(*(sized(value, shape) for value in args), **given, _result="tensor").broadcast_to(shape)
 
