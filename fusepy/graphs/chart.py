@@ -11,7 +11,7 @@ from fusepy.pytree import flatten
 
 
 def wiring_chart(wiring: Wiring) -> Chart:
-    """The inputs of a graph, its nodes, and its outputs."""
+    """Draws the inputs of a graph, its nodes, and its outputs."""
     chart = Chart(wiring.name)
     at: dict[GraphValue, int] = {}
     for value in wiring.inputs:
@@ -31,14 +31,14 @@ def wiring_chart(wiring: Wiring) -> Chart:
 
 
 def _constants(use: Use) -> tuple[str, ...]:
-    """The arguments of a call that are known."""
+    """Returns the arguments of a call that are known."""
     given = {**{f"#{i}": v for i, v in enumerate(use.args)}, **use.kwargs}
     known = [f"{name} = {_short(v)}" for name, v in given.items() if not graph_values(v)]
     return (", ".join(known),) if known else ()
 
 
 def _which(value: GraphValue) -> str:
-    """Which of several results of its node a value is."""
+    """Returns the index of a value among several results of its node, as text."""
     use = origin_of(value)
     return "" if use is None or len(use.results) < 2 else f"[{next(i for i, v in enumerate(use.results) if v is value)}]"
 

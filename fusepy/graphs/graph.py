@@ -1,4 +1,4 @@
-"""`Graph`: a program built of nodes, which is called, configured and fused like any fused function."""
+"""`Graph`: a program built of nodes; called, configured and fused like any fused function."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fusepy.pytree import Structure, flatten, several
 
 
 class WiringTracer(PythonTracer):
-    """A graph becomes a graph of operations by calling its nodes, in the order in which they were called."""
+    """A tracer that calls the nodes of a graph in the order in which they were recorded."""
 
     def __init__(self, wiring: Wiring, device: Device | None):
         self.wiring = wiring
@@ -39,7 +39,7 @@ class WiringTracer(PythonTracer):
         super().__init__(replay, device=device)
 
     def node_results(self, use: Use, outputs: int | None) -> Structure:
-        """The structure of what a call as a node returns: that of the outputs."""
+        """Returns the structure of the results of a call as a node: that of the outputs."""
         if use.wiring is not None:
             use.wiring.check_cycle(use)
         self.bind(use.args, use.kwargs)
@@ -61,17 +61,17 @@ class WiringTracer(PythonTracer):
 class Graph(FusedFunction):
     """A render graph: inputs, nodes that are called with them and with one another's results, and outputs.
 
-    Nodes are Slang functions, fused functions and other graphs, as their ``node`` method returns them; operators, members and
-    indices of values are nodes as well. Calling the graph runs all of it as few kernels: it is a fused function whose Python
-    code is its nodes, in the order in which they were called.
+    Nodes are Slang functions, fused functions and other graphs, made by their ``node`` method. Operators, members and
+    indices of values are nodes as well. Calling the graph runs all of it as few kernels: it is a fused function whose body
+    is its nodes, in the order in which they were called.
 
     Args:
-        inputs: their names.
-        name: what the graph is called in messages and kernels.
-        device: where to run; by default that of the first tensor among the arguments, else that of its functions.
+        inputs: the names of the inputs.
+        name: the name of the graph in messages and kernels.
+        device: the device to run on; by default that of the first tensor among the arguments, else that of its functions.
 
     Raises:
-        GraphError: for names that are no identifiers, or given twice.
+        GraphError: for names that are no identifiers, or that occur twice.
 
     Example:
         >>> import fusepy as fp
@@ -95,34 +95,34 @@ class Graph(FusedFunction):
 
     @property
     def wiring(self) -> Wiring:
-        """What is recorded of it."""
+        """The recorded nodes, inputs and outputs."""
         return self.tracer.wiring
 
     def get_inputs(self) -> tuple[GraphValue, ...]:
-        """The values that stand for its inputs, in order."""
+        """Returns the values that stand for the inputs, in order."""
         return self.wiring.inputs
 
     def set_outputs(self, *outputs: Any) -> None:
-        """Says what the graph returns: one value, several, or a structure of them (tuples, lists, dicts, dataclasses).
+        """Sets the results of the graph: one value, several, or a structure of them (tuples, lists, dicts, dataclasses).
 
         Raises:
-            GraphError: if that was said before, or what is given are values of another graph, or none.
+            GraphError: if the outputs are set already, or are values of another graph, or no values of a graph.
         """
         self.wiring.finish(outputs[0] if len(outputs) == 1 else outputs)
 
     def _chart(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Chart:
-        """With arguments how a call like this one runs, without as the graph was built."""
+        """Draws a call with these arguments; without arguments, the graph as it was built."""
         return super()._chart(args, kwargs) if args or kwargs else wiring_chart(self.wiring)
 
     def to_html(self, path: str | os.PathLike[str], *args: Any, _measure: bool = True, **kwargs: Any) -> None:
-        """Writes a page of the graph: as it was built, or with arguments how a call like this one runs."""
+        """Writes a page of a call with these arguments; without arguments, of the graph as it was built."""
         if args or kwargs:
             super().to_html(path, *args, _measure=_measure, **kwargs)
         else:
             Path(path).write_text(page_of_chart(self._chart((), {})), encoding="utf-8")
 
     def lower(self, *args: Any, _result: Any = None, **kwargs: Any) -> Lowered:
-        """What a call like this one runs; see `FusedFunction.lower`."""
+        """Traces a call without running it; see `FusedFunction.lower`."""
         return replace(super().lower(*args, _result=_result, **kwargs), built=wiring_chart(self.wiring))
 
     def __repr__(self) -> str:
@@ -130,7 +130,7 @@ class Graph(FusedFunction):
 
 
 def _checked(inputs: Sequence[str], name: str) -> list[str]:
-    """The names of a graph's inputs."""
+    """Checks and returns the names of a graph's inputs."""
     names = [] if isinstance(inputs, str) else list(inputs)
     wrong = [n for n in [*names, name] if not (isinstance(n, str) and n.isidentifier())]  # pyright: ignore[reportUnnecessaryIsInstance]
     doubled = [n for n in names if names.count(n) > 1]

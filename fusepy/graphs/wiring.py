@@ -1,4 +1,4 @@
-"""What is recorded for a `Graph`: its inputs, the calls of nodes in order, and its outputs; and how a call of it runs them."""
+"""The recording of a `Graph`: its inputs, the calls of nodes in order, and its outputs; and their replay."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fusepy.location import at_line, user_line
 
 
 class Wiring:
-    """The recording of one graph, shared by all that is configured from it.
+    """The recording of one graph, shared by all its configurations.
 
     Attributes:
-        calls: the calls of nodes, in order. Operators are found through what uses them.
-        outputs: what the graph returns, `settled` at this line; ``None`` before.
+        calls: the calls of nodes, in order. Operators are reached through the calls that use them.
+        outputs: the results of the graph; ``None`` before `set_outputs`. `settled` is the line that set them.
     """
 
     def __init__(self, name: str, inputs: Sequence[str]):
@@ -29,7 +29,7 @@ class Wiring:
         self._order: list[Use] | None = None
 
     def add(self, use: Use) -> None:
-        """Takes in a call of a node.
+        """Adds a call of a node.
 
         Raises:
             GraphError: if the outputs are set.
@@ -49,7 +49,7 @@ class Wiring:
         """Sets the outputs.
 
         Raises:
-            GraphError: if they are set, or none of this graph is among them.
+            GraphError: if they are set already, or none is a value of this graph.
             CycleError: if a graph among the nodes contains this one.
         """
         loc = user_line()
@@ -87,7 +87,7 @@ class Wiring:
             )
 
     def order(self) -> list[Use]:
-        """The calls, and the operators that they and the outputs use, as they were recorded."""
+        """Returns the calls, and the operators that they and the outputs use, in the order of recording."""
         if self._order is not None:
             return self._order
         found: dict[Use, None] = {}
@@ -126,7 +126,7 @@ class Wiring:
 
 
 def _path(use: Use, goal: Wiring, seen: tuple[Wiring, ...]) -> tuple[Wiring, ...] | None:
-    """The graphs that lead from a call to `goal`, if it is in one of them."""
+    """Returns the graphs on the path from a call to `goal`; ``None`` if there is no path."""
     wiring = getattr(use.function, "wiring", None)
     if not isinstance(wiring, Wiring) or wiring in seen:
         return None
