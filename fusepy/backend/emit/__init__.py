@@ -1,4 +1,4 @@
-"""Writing regions of a graph as Slang text; it needs no device.
+"""Code generation: regions of a graph as Slang text. It needs no device.
 
-Imports `errors`, `location`, `ir`, and in `backend`: `memory` and what stands below it.
+Imports `errors`, `location`, `ir`, and in `backend`: `memory` and the packages below it.
 """

@@ -1,7 +1,7 @@
-"""How a kernel names whole arrays of the Slang libraries of fusepy and slangpy, which both call theirs `Tensor`.
+"""The names of whole arrays in a kernel. The Slang libraries of fusepy and slangpy both have a type `Tensor`.
 
-In the IR their types carry the library in front. A kernel that uses one library imports it and leaves that away; one that uses
-both imports modules with an alias for each type, since nothing else tells them apart.
+In the IR the name of the library precedes that of the type. A kernel that uses one library imports it and omits this prefix. A
+kernel that uses both imports modules with an alias for each type, since nothing else distinguishes them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ArrayNames:
                 self._names.update({t.name: alias for t, alias in aliases.items()})
 
     def spell(self, text: str) -> str:
-        """`text` with every whole array as the kernel names it."""
+        """Returns `text` with the kernel's name for every whole array."""
         for name in sorted(self._names, key=len, reverse=True):
             text = text.replace(name, self._names[name])
         return text

@@ -1,4 +1,4 @@
-"""Slang's own functions under other names, for code around the user's: a module may have a ``select`` or ``isnan`` of its own."""
+"""Slang's own functions under other names, for generated code: a user's module may define its own ``select`` or ``isnan``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COUNTS = ("", "2", "3", "4")
 
 
 def unhidden(lines: Sequence[str], taken: Collection[str], shims: Shims) -> list[str]:
-    """`lines` with other names for those of `WRAPPED` that a module of the user's has taken."""
+    """Returns `lines` with other names for the functions of `WRAPPED` that a user's module hides."""
     hidden = [name for name in WRAPPED if name in taken]
     if not hidden:
         return list(lines)

@@ -1,4 +1,4 @@
-"""The index space of most kernels: threads count elements in C order, and compute coordinates from that where they need them."""
+"""The index space of most kernels: threads number elements in C order, and compute coordinates from the number if needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fusepy.ir.ops.control import block
 
 @dataclass(frozen=True)
 class Counted:
-    """Elements by their number: those of a thread lie a group apart, so that neighbouring threads have neighbours."""
+    """Elements by their number. Those of one thread lie a group apart, so that neighbouring threads access neighbours."""
 
     variant: Variant
     shape: Shape
@@ -40,7 +40,7 @@ class Counted:
             return [*lines, f"{index} i = first;", f"if (i >= {BLOCK}.count)", "    return;", *element]
         if self.shape.batched and not work.arrays:
             return [*lines, *self._batched(work)]
-        # lavapipe masks what a loop changes: spelled out it is 1.25x as fast
+        # lavapipe masks the variables that a loop changes: unrolled code is 1.25x as fast
         unroll = "[ForceUnroll]" if steps <= 4 else "[unroll]" if self.kind == "software" and work.light else "[loop]"
         one = [f"{index} i = first + k * {self.shape.threads};", f"if (i >= {BLOCK}.count)", "    return;", *element]
         return [*lines, unroll, f"for (uint k = 0; k < {steps}; ++k)", *block(one)]
@@ -51,11 +51,14 @@ class Counted:
         return decoded(self.variant, f"{self.variant.index}(i)", range(self.variant.rank))
 
     def _batched(self, work: ElementWork) -> list[str]:
-        """All loads of a thread before its first store, so that they are in flight together: raw pointers may alias."""
+        """Returns statements that load all elements of a thread before its first store.
+
+        The loads are then in flight together; the compiler cannot reorder them, since raw pointers may alias.
+        """
         index, steps = self._index, self.shape.per_thread
         at, last = f"first + k * {self.shape.threads}", f"{BLOCK}.count - 1"
         loop = f"[ForceUnroll] for (uint k = 0; k < {steps}; ++k)"
-        # past the end the last element is loaded again: user code never sees a value that is not in the data
+        # past the end, load the last element again: user code never sees a value that is not in the data
         load = [f"{index} i = {work.nearest(at, last)};", *self._coordinates(work)]
         load += [f"{name}[k] = {value};" for _, name, value in work.loads]
         store = [f"{index} i = {at};", f"if (i < {BLOCK}.count)", *block(work.store(lambda name: f"{name}[k]"))]
@@ -63,7 +66,7 @@ class Counted:
             *(f"{declared}[{steps}];" for declared, _, _ in work.loads),
             *(f"{declared}[{steps}];" for declared in work.outputs),
             *(loop, *block(load)),
-            # and it is not called again for it: it may write through a pointer
+            # user code is not called for it again: it may write through a pointer
             *(loop, f"    if ({at} < {BLOCK}.count)", f"        {work.call(lambda name: f'{name}[k]')}"),
             *(loop, *block(store)),
         ]

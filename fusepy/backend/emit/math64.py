@@ -1,6 +1,6 @@
-"""The Slang modules that operations call: transcendental functions of double, powers, and what keeps NaN.
+"""The Slang modules that operations call: transcendental functions of double, powers, and functions that keep NaN.
 
-A kernel imports those that it uses.
+A kernel imports the modules that it uses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FILES = {PREFIX: "fusepy_math64", POWERS: "fusepy_powers", KEEPS_NAN: "fusepy_n
 
 
 def with_own_modules(program: Sequence[str], sources: Mapping[str, str]) -> dict[str, str]:
-    """The generated modules of a kernel, by name, and before them those of these files that they or `program` call."""
+    """Returns the modules of a kernel by name: first those of `_FILES` that `program` or `sources` call, then `sources`."""
     own: dict[str, str] = {}
     spelled = dict(sources)
     text = "\n".join([*program, *sources.values()])
@@ -32,7 +32,7 @@ def with_own_modules(program: Sequence[str], sources: Mapping[str, str]) -> dict
 
 @functools.cache
 def _module(prefix: str) -> tuple[str, str]:
-    """Its name, made from its text, and the text, which is part of a kernel's key like those of generated modules."""
+    """Returns the name of a module, which contains a hash of its text, and the text. Both are part of a kernel's cache key."""
     file = _FILES[prefix]
     text = (FOLDER / f"{file}.slang").read_text(encoding="utf-8")
     name = f"{file.removeprefix('fusepy_')}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"

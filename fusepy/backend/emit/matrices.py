@@ -1,7 +1,7 @@
-"""Matrices of 8, 16 and 64-bit integers: what a kernel may do with them.
+"""Restrictions on matrices of 8, 16 and 64-bit integers ("narrow matrices").
 
-Slang makes SPIR-V of them that drivers refuse wherever one is returned by a function, carried by a loop or a branch, stored as it
-is, or indexed by a computed number. Kernels therefore access them by components, compute by rows, and have all of that inlined.
+Drivers refuse the SPIR-V that Slang emits if a function returns such a matrix, a loop or a branch carries it, it is stored
+whole, or a computed number indexes it. Kernels therefore access them by components, compute by rows, and inline all of this.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from fusepy.ir.ops.region import spec_of
 from fusepy.ir.types import Kind, Type
 from fusepy.location import user_line
 
-_TAKEN = ("cast", "construct", "matmul", "along", "expand", "slang.call")  # of user functions some work; the driver says which
+_TAKEN = ("cast", "construct", "matmul", "along", "expand", "slang.call")  # some user functions work; the driver decides
 
 
 def is_narrow(type: Type) -> bool:
-    """Whether a type is such a matrix.
+    """True if a type is a narrow matrix.
 
     Example:
         >>> is_narrow(Type.parse("matrix<int16_t,2,2>")), is_narrow(Type.parse("int2x2")), is_narrow(Type.parse("int64_t2"))
@@ -27,10 +27,10 @@ def is_narrow(type: Type) -> bool:
 
 
 def check_matrices(region: Node) -> None:
-    """Looks at what the kernel of a region does with such matrices.
+    """Checks the operations of a region on narrow matrices.
 
     Raises:
-        CompileError: with the line of what cannot be built.
+        CompileError: with the line of an operation that cannot be compiled.
     """
     assert region.body is not None
     folds, outputs = spec_of(region).folds, region.body.outputs

@@ -1,4 +1,4 @@
-"""Operands of kernels, and accesses: what declares them in the parameter block, loads and stores them."""
+"""Operands of kernels, and accesses, which declare them in the parameter block, load and store them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from fusepy.ir.ops.base import convert as componentwise
 from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
 
 BLOCK = "fz_args"  # the parameter block; the prefix keeps generated names apart from the user's
-OWN = "own"  # in the name of a texture whose texels their own threads overwrite with a result, before the number of the result
+OWN = "own"  # before the number of a result, in the name of a texture that is read and overwritten with this result
 
 
 @dataclass(frozen=True)
 class Field:
-    """One member of the parameter block: Slang type and name, and where `Plan` takes its value from.
+    """One member of the parameter block: Slang type, name, and the source of its value.
 
-    ``read`` takes the value from the placed argument of operand ``source``; a ``"number"`` is that argument itself. Where the
+    ``read`` takes the value from the uploaded argument of operand ``source``; a ``"number"`` is that argument itself. If the
     value depends on the call as a whole, ``role`` is ``"out"``, ``"count"``, ``"extent"``, ``"walk"``, ``"stride"``,
     ``"out_base"`` or ``"out_stride"``, ``source`` the operand, result or dimension, and ``axis`` the axis of a stride. Fields
-    of role ``"pointer"`` stand first in the block. A ``"resource"``, and a texture that takes the ``"texels"`` of a result, are
-    not in the block: they are bound by `name`.
+    of role ``"pointer"`` come first in the block. A ``"resource"``, and a texture that receives the ``"texels"`` of a result,
+    are not in the block: they are bound by `name`.
     """
 
     type: str
@@ -36,21 +36,21 @@ class Field:
 
     @property
     def declared(self) -> str:
-        """The type of the member: a half is a word, see `member`."""
+        """The declared type of the member: a half is stored as a uint, see `member`."""
         return "uint" if self.type == "half" else self.type
 
     @property
     def is_bound(self) -> bool:
-        """Whether it is bound by name."""
+        """True if it is bound by name."""
         return self.role in ("resource", "texels")
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to index: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit.
+    """An indexing scheme: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit.
 
-    `tile` is the size of a thread group along the last two or three dimensions, last one first, where the user has asked for it.
-    `space` names another index space than that of counted elements, see `backend.emit.region.SPACES`.
+    `tile` is the size of a thread group along the last two or three dimensions, last one first, if the user sets it.
+    `space` names an index space other than `Counted`, see `backend.emit.region.SPACES`.
     """
 
     linear: bool
@@ -71,10 +71,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand of a region: `have` as it is stored, `want` as the body reads it.
+    """One operand of a region: `have` is the stored type, `want` the type that the body reads.
 
-    `label` is what the user's `function` calls it (``ray.position``), or what has made it, where another kernel has; `name` is an
-    identifier made of that, unique in the kernel.
+    `label` is the operand's name in the user's `function` (``ray.position``), or, for the result of another kernel, the name of
+    its producer. `name` is an identifier made from `label`, unique in the kernel.
     """
 
     position: int
@@ -87,56 +87,56 @@ class Operand:
     cuda: bool = False
     label: str = ""
     function: str = ""
-    shared: int | None = None  # the result that goes into the same texture
+    shared: int | None = None  # the result that is stored into the same texture
     shared_channels: int = 0
     made: bool = False
-    near: tuple[int, ...] | None = None  # of a generator: the operands whose extents it has, if these are not all
+    near: tuple[int, ...] | None = None  # of a generator: the operands that give its extents; None is all
 
     @property
     def is_whole(self) -> bool:
-        """Whether user code indexes it by itself: a pointer, or an array of a Slang library."""
+        """True if user code indexes it: a pointer, or an array of a Slang library."""
         return self.want.kind is Kind.POINTER or self.want.kind is Kind.WHOLE
 
     @property
     def resource(self) -> str:
-        """The name of what is bound for this operand."""
+        """The name of the binding of this operand."""
         if self.shared is None:
             return f"fzr_{self.name}"
         return result_resource(self.shared) if self.reads_result else f"fzr_{self.name}_{OWN}{self.shared}"
 
     @property
     def reads_result(self) -> bool:
-        """Whether it is read through the binding of the result that goes into the same texture; on CUDA it has its own."""
+        """True if it is read through the binding of the result that is stored into the same texture; CUDA has two bindings."""
         return self.shared is not None and not self.cuda
 
     @property
     def is_resource(self) -> bool:
-        """Whether it is bound by name, and seen whole."""
+        """True if it is bound by name and passed to user code whole."""
         return self.want.kind is Kind.RESOURCE
 
     @property
     def consumed(self) -> int:
-        """How many trailing axes `want` takes in."""
+        """The number of trailing axes that belong to an element of type `want`."""
         return self.rank - len(self.dims)
 
     @property
     def spread(self) -> bool:
-        """Whether it differs along `dims` without having extents there, as generators do."""
+        """True if it varies along `dims` but has no extents there, like a generator."""
         return len(self.dims) > self.rank
 
 
 def result_resource(j: int) -> str:
-    """The name of the texture that result `j` goes into."""
+    """Returns the name of the texture that result `j` is stored into."""
     return f"fzr_r_{j}"
 
 
 class Access(Protocol):
-    """How operands of one `Arrival` are reached inside kernels.
+    """Access to the operands of one `Arrival` inside kernels.
 
     Attributes:
-        kind: ``"memory"``, elements of a `Tensor` by address and strides; ``"uniform"``, one value for all threads; or
-            ``"computed"`` from the coordinates of the thread, which takes a strided kernel; or ``"index"``, computed from the
-            thread's place in its grid.
+        kind: ``"memory"``, elements of a `Tensor` by address and strides; ``"uniform"``, one value for all threads;
+            ``"computed"`` from the coordinates of the thread, which needs a strided kernel; or ``"index"``, computed from the
+            linear index of the element in its grid.
         prelude: Slang functions that `load` calls.
     """
 
@@ -144,47 +144,47 @@ class Access(Protocol):
     prelude: str
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
-        """Its members of the parameter block."""
+        """Returns the operand's members of the parameter block."""
         ...
 
     def load(self, operand: Operand, variant: Variant) -> str:
-        """An expression for one element of `operand.want`, over the index ``i`` (linear) or ``d0, d1, …`` (strided)."""
+        """Returns an expression for one element of `operand.want`, over the index ``i`` (linear) or ``d0, d1, …`` (strided)."""
         ...
 
 
 def reach(access: Access, operand: Operand) -> str:
-    """How a kernel reaches an operand: the `Access.kind`, or ``"resource"`` where it is bound by name."""
+    """Returns the `Access.kind` of an operand, or ``"resource"`` if it is bound by name."""
     return "resource" if operand.want.kind is Kind.RESOURCE else access.kind
 
 
 def storage(type: Type) -> Type:
-    """What lies in memory: bool as four bytes, since its own size differs between devices."""
+    """Returns the type in memory: bool takes four bytes, since its own size differs between devices."""
     return type.with_scalar(UINT) if type.is_numeric and type.scalar is BOOL else type
 
 
 def from_storage(expression: str, type: Type) -> str:
-    """A loaded element as a value of `type`."""
+    """Returns a loaded element as a value of `type`."""
     return componentwise(expression, storage(type), type)
 
 
 def member(name: str, scalar: Type) -> str:
-    """A number of the parameter block, as it is stored.
+    """Returns an expression that reads a number from the parameter block.
 
-    Halfs lie there as words: NVIDIA's Vulkan driver mixes up the results of kernels that load more than a hundred halfs from a
-    block.
+    Halfs are stored there as uints: NVIDIA's Vulkan driver mixes up the results of kernels that load more than a hundred halfs
+    from a block.
     """
     return f"half(f16tof32({BLOCK}.{name}))" if scalar is HALF else f"{BLOCK}.{name}"
 
 
 def to_storage(expression: str, type: Type) -> str:
-    """A value as it is stored."""
+    """Returns a value converted to its `storage` type."""
     return componentwise(expression, type, storage(type))
 
 
 def is_split(type: Type, cuda: bool) -> bool:
-    """Whether elements lie packed in memory but Slang would step over them otherwise, so that each scalar is accessed by itself.
+    """True if elements are packed in memory and Slang uses another stride, so that each scalar is accessed separately.
 
-    Three halfs are eight bytes on CUDA, and a bool in an array is one byte there; of matrices see `backend.emit.matrices`.
+    On CUDA, three halfs take eight bytes, and a bool in an array one byte. For matrices see `backend.emit.matrices`.
     """
     if (type.kind is Kind.ARRAY and type.scalar is BOOL) or is_narrow(type):
         return True
@@ -192,18 +192,18 @@ def is_split(type: Type, cuda: bool) -> bool:
 
 
 def pointee(type: Type, cuda: bool) -> Type:
-    """What a pointer to elements of `type` is declared to point at."""
+    """Returns the declared element type of a pointer to elements of `type`."""
     return storage(type.scalar or type) if is_split(type, cuda) else storage(type)
 
 
 def parts(pointer: str, index: str, type: Type) -> list[str]:
-    """The components of element `index` behind a pointer to scalars, in C order."""
+    """Returns the components of element `index` behind a pointer to scalars, in C order."""
     count = math.prod(type.shape)
     return [f"{pointer}[({index}) * {count} + {c}]" for c in range(count)]
 
 
 def join(type: Type, have: Type, components: Iterator[str]) -> str:
-    """A value of `type` from elements of type `have`, in C order."""
+    """Returns a value of `type` from elements of type `have`, in C order."""
     if type is have:
         return from_storage(next(components), have)
     if type.kind is Kind.ARRAY and type.element is not None:
@@ -214,5 +214,5 @@ def join(type: Type, have: Type, components: Iterator[str]) -> str:
 
 
 def convert(expression: str, have: Type, want: Type) -> str:
-    """`expression` as `want`, where the types differ."""
+    """Returns `expression` converted to `want`, if the types differ."""
     return expression if want.kind is Kind.POINTER else componentwise(expression, have, want)

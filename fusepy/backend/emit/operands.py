@@ -1,4 +1,4 @@
-"""The operands of a region as kernels see them, and their names."""
+"""The operands of a region, as its kernel accesses them, and their names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fusepy.ir.types import Kind, Type
 
 
 def region_operands(region: Node, cuda: bool = False, plain: bool = False) -> list[Operand]:
-    """The operands of a region as kernels see them; `plain` ones are numbered, whatever the user calls them."""
+    """Returns the operands of a region for its kernel. With `plain`, names are numbers instead of the user's."""
     assert region.body is not None
     names = identifiers([f"x{i}" if plain else v.name or f"x{i}" for i, v in enumerate(region.body.inputs)])
     spec = spec_of(region)
@@ -31,12 +31,12 @@ def region_operands(region: Node, cuda: bool = False, plain: bool = False) -> li
 
 
 def _lying(type: Type) -> Arrival:
-    """How what another region has stored arrives."""
+    """Returns the arrival of a value that another region stores."""
     return arrival_named(type.head) if type.kind is Kind.RESOURCE and type.head.startswith("Texture") else TENSOR
 
 
 def identifiers(labels: Sequence[str]) -> list[str]:
-    """An identifier for each label, each its own: ``ray.x`` becomes ``ray_x``, or ``ray_x_2`` beside another ``ray_x``."""
+    """Returns a unique identifier for each label: ``ray.x`` becomes ``ray_x``, or ``ray_x_2`` if there is a ``ray_x``."""
     taken = {label for label in labels if "." not in label}
     names: list[str] = []
     for label in labels:

@@ -1,4 +1,4 @@
-"""What the user asks of the compiler: the shape of thread groups, link-time constants, type conformances."""
+"""Compiler options of the user: the shape of thread groups, link-time constants, type conformances."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Constant = tuple[str, str, Any]  # Slang type, name, value
 
 @dataclass(frozen=True)
 class Options:
-    """Part of a program's identity, unlike the globals that are set.
+    """Compiler options of a kernel. They are part of its cache key, unlike globals.
 
     Attributes:
-        numthreads: threads of a group along x, y, z; one number leaves the indexing as it is.
+        numthreads: threads of a group along x, y, z; one number does not change the indexing.
         constants: type, name and value of each link-time constant, by name.
         conformances: interface, type and id.
-        group_rank: how many dimensions the grid must have for the shape of its groups, where that was said as such.
+        group_rank: dimensions that the grid must have at least; that of ``call_group_shape``, else 0.
     """
 
     numthreads: tuple[int, ...] = ()
@@ -34,18 +34,18 @@ class Options:
         return self.numthreads if len(self.numthreads) > 1 else ()
 
     def shape(self, tile: tuple[int, ...]) -> Shape | None:
-        """The thread shape that was asked for."""
+        """Returns the thread shape that the user sets, if any."""
         return Shape(math.prod(self.numthreads), 1, False) if self.numthreads or tile else None
 
     def exports(self) -> list[str]:
-        """Slang that defines the constants."""
+        """Returns Slang that defines the constants."""
         return [f"export static const {type} {name} = {literal(type, value)};" for type, name, value in self.constants]
 
     def joined(self, other: Options, what: str) -> Options:
-        """These options and those of a function that is called inside.
+        """Returns these options merged with those of a function that is called inside.
 
         Raises:
-            ArgumentError: where the two differ.
+            ArgumentError: if the two conflict.
         """
         if other in (NO_OPTIONS, self):
             return self
@@ -65,7 +65,7 @@ NO_OPTIONS = Options()
 
 
 def literal(type: str, value: Any) -> str:
-    """A number, or the components of a vector, as Slang writes them."""
+    """Returns the Slang literal of a number, or of the components of a vector."""
     if isinstance(value, tuple):
         parts: list[Any] = [*value]
         return f"{type}({', '.join(literal('', v) for v in parts)})"

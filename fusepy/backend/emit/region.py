@@ -1,7 +1,7 @@
-"""Regions to Slang: one readable, deterministic kernel text per region and variant.
+"""Code generation for regions: one readable, deterministic kernel text per region and variant.
 
 A kernel loads one element of every operand, calls one trampoline with the user's program in it, one line per node, and
-stores the results. It is put together from an index space, stores and a stage, see docs/extending.md.
+stores the results. It consists of an index space, stores and a stage, see docs/extending.md.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from fusepy.backend.emit.tuning import Shape, choose
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Node
 
-EMITTER_VERSION = 29  # part of every cache key; raise it with any change to emitted text or to what an entry holds
+EMITTER_VERSION = 29  # part of every cache key; raise it with any change to emitted text or to the content of an entry
 
-SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Variant.space`, for a kind of device
+SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Variant.space`; the last argument is the device kind
     "": Counted,
     "rows": lambda variant, shape, kind: Rows(variant) if kind == "software" else Squares(variant),
     "tiles": lambda variant, shape, kind: Tiles(variant),
@@ -31,11 +31,11 @@ SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Varian
 
 
 def emit(region: Node, variant: Variant, given: Emission, element_bytes: int, moved_bytes: int = 0) -> KernelSource:
-    """The kernel of `region` in one indexing variant.
+    """Returns the kernel of `region` in one indexing variant.
 
     Args:
-        element_bytes: size of the largest element that a thread touches, for the thread shape.
-        moved_bytes: size of all that it touches for one element of the grid; by default twice the largest.
+        element_bytes: size of the largest element that a thread loads or stores, for the thread shape.
+        moved_bytes: bytes that it loads and stores for one element of the grid; by default twice `element_bytes`.
 
     Raises:
         ArgumentError: for a call group of more dimensions than the grid.
@@ -52,7 +52,7 @@ def emit(region: Node, variant: Variant, given: Emission, element_bytes: int, mo
 
 
 def _fields(text: KernelText, space: IndexSpace, work: ElementWork) -> list[Field]:
-    """Pointers first, then the count, then the rest: most calls change only the front."""
+    """Returns the parameters: pointers first, then the count, then the rest. Most calls change only the first ones."""
     listed, results = text.listed(text.operands), range(len(text.stores))
     pointers = [f for f in listed if f.role == "pointer"]
     others = [f for f in listed if f.role != "pointer"]

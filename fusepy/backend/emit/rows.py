@@ -1,8 +1,8 @@
-"""Kernels on a CPU whose elements must be placed in the grid: a group of 8 threads walks along rows of it.
+"""The index space of CPU kernels that need the coordinates of elements: a group of 8 threads walks along rows of the grid.
 
-All lanes are in one row, so what depends on the row only, addresses above all, is computed once for the 8 of them, and no
-element costs a division. How many rows, or which part of one, a group walks along follows from the sizes, and is told to the
-kernel: it is the same one for rows of any length. Decision 014 has the measurements.
+All lanes are in one row. Values that depend on the row only, above all addresses, are computed once for the 8 lanes, and no
+element costs a division. The sizes determine the number of rows, or the part of a row, per group. They are parameters of the
+kernel, so that one kernel serves rows of any length. Decision 014 has the measurements.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LANES
 from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.ops.control import block
 
-UNROLLED = 4  # elements of a thread that are spelled out where the body is light
-ELEMENTS = 8192  # that are worth a group
-SLACK = 1 << 29  # how far past the last element the arithmetic of a group may go that has none
+UNROLLED = 4  # elements of a thread that are unrolled if the body is light
+ELEMENTS = 8192  # elements per group
+SLACK = 1 << 29  # bound on the index, past the last element, that a group without elements computes
 
 
 @dataclass(frozen=True)
 class Walk:
-    """What a group walks along: `rows` of the grid one after the other, or of each one of `segments` of so many elements."""
+    """The elements of a group: `rows` of the grid in sequence, or one of `segments` parts of a row, `segment` elements each."""
 
     rows: int
     segment: int
@@ -34,13 +34,13 @@ class Walk:
 
     @property
     def told(self) -> tuple[int, int, int]:
-        """What the kernel gets, in the order of `walk_fields`."""
+        """The parameters of the kernel, in the order of `walk_fields`."""
         return self.rows, self.segment, self.segments
 
 
 @lru_cache(256)
 def walk_for(grid: tuple[int, ...]) -> Walk:
-    """How groups share the rows of a grid, of rank 1 at least.
+    """Returns the distribution of the rows of a grid, of rank 1 at least, over groups.
 
     Example:
         >>> walk_for((100, 200)), walk_for((2, 10000))
@@ -55,14 +55,14 @@ def walk_for(grid: tuple[int, ...]) -> Walk:
 
 
 def walk_fields(variant: Variant) -> list[Field]:
-    """What the kernel is told of a `Walk`."""
+    """Returns the parameters of the kernel for a `Walk`."""
     types = {"rows": variant.index, "segment": variant.index, "segments": "uint"}
     return [Field(type, name, "walk", i) for i, (name, type) in enumerate(types.items())]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows one after the other, and along each a thread for every eighth element."""
+    """Rows in sequence; along each row, every thread takes each eighth element."""
 
     variant: Variant
     lane: str = THREAD_INDEX
@@ -88,7 +88,7 @@ class Rows:
         ]
 
     def _row(self, light: bool, element: Sequence[str]) -> list[str]:
-        """The elements of a row."""
+        """Returns the loops over the elements of a row."""
         index, x = self.variant.index, f"d{self.variant.rank - 1}"
         row = [f"{index} fz_x = fz_from;"]
         if light:
@@ -99,7 +99,7 @@ class Rows:
         return [*row, f"for (; fz_x + {index}(fz_lane) < fz_to; fz_x += {LANES})", *block(one)]
 
     def _narrow(self, element: Sequence[str]) -> list[str]:
-        """Rows shorter than there are lanes: these have elements of several, and divide to find their places."""
+        """Returns the loop for rows with fewer elements than lanes. Lanes are in several rows, and divide for coordinates."""
         index, extent = self.variant.index, f"{BLOCK}.extent{self.variant.rank - 1}"
         loop = f"for ({index} fz_i = fz_row * {extent} + {index}(fz_lane); fz_i < fz_last; fz_i += {LANES})"
         one = [*decoded(self.variant, "fz_i", range(self.variant.rank)), *element]

@@ -1,8 +1,8 @@
-"""Calls into several modules from one kernel.
+"""Shim modules, for calls into several modules from one kernel.
 
-Functions of one name and signature in two imported modules are ambiguous in Slang. A kernel that calls into more than one
-module therefore calls wrappers with names of their own, in one generated shim module per user module; an import is not
-passed on, so inside a shim only that one user module is visible.
+In Slang, functions of the same name and signature in two imported modules are ambiguous. A kernel that calls into more than one
+module therefore calls wrappers with unique names, in one generated shim module per user module. Imports are not transitive, so
+only that one user module is visible inside a shim.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from fusepy.ir.types import VOID, Kind, Type
 
 @dataclass
 class Shims:
-    """The shim modules of a kernel: their `sources` by name, and for each call the wrapper's `names`.
+    """The shim modules of a kernel: their `sources` by name, and the `names` of the wrappers by call.
 
     `imported` are the modules that the kernel itself imports, for their structs; ``None`` is all.
-    `hidden` names wrappers of operations whose Slang functions the user's own hide: in a module that imports none of these.
+    `hidden` names the wrappers of operations whose Slang functions are hidden by the user's. They are in a module of their own,
+    which imports no user module.
     """
 
     sources: dict[str, str] = field(default_factory=dict[str, str])
@@ -34,7 +35,7 @@ class Shims:
 
 
 def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collection[str] = ()) -> Shims:
-    """Shims for the calls of a region's body; none where it calls into one module only.
+    """Returns the shims for the calls of a region's body; none if it calls into one module only.
 
     Args:
         imports: the names to import for each module alias.
@@ -65,7 +66,7 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
 
 
 def _modules_of_structs(body: Graph, aliases: Iterable[str]) -> set[str]:
-    """The modules whose calls take or give structs: others are not imported, for they may have structs of the same name."""
+    """Returns the modules whose calls take or return structs. Others may have structs of the same name, and are not imported."""
     of: dict[Type, set[str]] = {s: set() for v in body.all_values() if (s := struct_in(v.type)) is not None}
     for node in body.walk():
         if node.op.name == "slang.call":
@@ -77,7 +78,7 @@ def _modules_of_structs(body: Graph, aliases: Iterable[str]) -> set[str]:
 
 
 def struct_in(type: Type) -> Type | None:
-    """The struct that a type is, holds or points at."""
+    """Returns the struct in a type: the type itself, its element or its pointee."""
     while type.kind in (Kind.ARRAY, Kind.POINTER, Kind.WHOLE) and type.element is not None:
         type = type.element
     return type if type.kind is Kind.NAMED else None
@@ -87,7 +88,7 @@ def _unhide(body: Graph, taken: frozenset[str], shims: Shims) -> None:
     """Wraps operations such as ``sin`` where a user's module has a function ``sin`` as well."""
     lines: list[str] = []
     for node in body.walk():
-        if node.op.nests or type(node.op).emit is not Op.emit:  # a call, a struct or a loop, which are no expressions
+        if node.op.nests or type(node.op).emit is not Op.emit:  # a call, a struct or a loop: not an expression
             continue
         names = [f"a{i}" for i in range(len(node.operands))]
         value = node.op.expression(node, names)
@@ -102,7 +103,7 @@ def _unhide(body: Graph, taken: frozenset[str], shims: Shims) -> None:
 
 
 def _wrapper(node: Node) -> tuple[str, str]:
-    """Head and body of the wrapper of a call; ``@`` stands for its name."""
+    """Returns the head and the body of the wrapper of a call; ``@`` is a placeholder for its name."""
     dirs = node.attrs.get("dirs") or (IN,) * len(node.operands)
     assert isinstance(dirs, tuple)
     returns = bool(node.attrs.get("returns", bool(node.results)))
@@ -121,7 +122,7 @@ def _wrapper(node: Node) -> tuple[str, str]:
 
 
 def called_names(region: Node) -> tuple[str, ...]:
-    """The words in the names of all that a kernel calls of its modules: functions, and structs with their operators."""
+    """Returns the identifiers in the names that a kernel uses of its modules: functions, and structs with their operators."""
     aliases = dict.fromkeys(n.text("module") for body in region.bodies for n in body.walk() if n.op.name == "slang.call")
     aliases |= dict.fromkeys(f.module for f in folds_of(region))
     named = [name for alias in aliases or [""] for name in used_names(region, alias)]
@@ -129,7 +130,7 @@ def called_names(region: Node) -> tuple[str, ...]:
 
 
 def used_names(region: Node, alias: str) -> list[str]:
-    """What a kernel may name of one module: the functions that it calls there, and every struct among its values."""
+    """Returns the names that a kernel may use of one module: the functions that it calls there, and all structs of its values."""
     calls = [n for body in region.bodies for n in body.walk() if n.op.name == "slang.call"]
     names = [n.text("function") for n in calls if n.text("module") == alias]
     names += [f.function for f in folds_of(region) if f.module == alias]

@@ -1,4 +1,4 @@
-"""Index spaces: which thread of a kernel works on which elements of the grid, and what it does with one of them."""
+"""Index spaces, which assign the elements of the grid to threads, and the work on one element."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fusepy.ir.types import Kind
 
 
 class ElementWork:
-    """What a kernel does with one element, as lines of Slang that an index space puts into its loops.
+    """The work on one element, as lines of Slang that an index space puts into its loops.
 
     These lines read the element's coordinates ``d0, d1, …``, or in linear variants its number in C order, ``i``.
 
     Attributes:
-        light: the body is a few operations, so that it may be spelled out for several elements.
+        light: the body is a few operations, so that it may be unrolled for several elements.
         placed: an element needs its coordinates in a linear variant as well.
-        loads: declaration, name and value of each local that is loaded; `outputs` are declarations of those that are computed.
-        arrays: whether a local is an array already, and cannot be declared as an array of them C style.
+        loads: declaration, name and value of each local that is loaded; `outputs` are the declarations of computed locals.
+        arrays: some local is an array already, so that an array of such locals cannot be declared in C style.
     """
 
     def __init__(self, text: KernelText):
@@ -35,16 +35,16 @@ class ElementWork:
         self.before, self.call = text.before, text.call
 
     def element(self, numbered: bool = False) -> list[str]:
-        """Load, compute and store one element; `numbered` where what is computed from its number has to make that first."""
+        """Returns lines that load, compute and store one element; with `numbered`, they compute its linear index if needed."""
         number = numbered and self._text.any_reach("index")
         return [*[linear_index(self._text.variant)] * number, *self._text.element(range(len(self._text.stores)))]
 
     def store(self, spell: Callable[[str], str]) -> list[str]:
-        """The statements that store all results, with the names of locals spelled in a way."""
+        """Returns the statements that store all results; `spell` maps the names of locals."""
         return [store.write(spell(f"r_{j}")) for j, store in enumerate(self._text.stores)]
 
     def nearest(self, at: str, last: str) -> str:
-        """The smaller of two numbers."""
+        """Returns an expression for the smaller of two numbers."""
         return f"{at} < {last} ? {at} : {last}" if "min" in self._text.given.taken else f"min({at}, {last})"
 
 
@@ -52,8 +52,8 @@ class IndexSpace(Protocol):
     """A way for threads to cover the grid.
 
     Attributes:
-        threads: of a group, along x, y and z.
-        lane: how a thread reads its place in the group, see `backend.slang.stage`.
+        threads: threads of a group along x, y and z.
+        lane: the parameter with a thread's index in its group, see `backend.slang.stage`.
     """
 
     @property
@@ -63,21 +63,21 @@ class IndexSpace(Protocol):
     def lane(self) -> str: ...
 
     def fields(self, work: ElementWork) -> list[Field]:
-        """What it needs in the parameter block, beside the number of elements."""
+        """Returns its members of the parameter block, except the number of elements."""
         ...
 
     def lines(self, work: ElementWork) -> list[str]:
-        """The body of the entry point."""
+        """Returns the body of the entry point."""
         ...
 
 
 def extents(variant: Variant) -> list[Field]:
-    """The extents of the grid."""
+    """Returns the fields for the extents of the grid."""
     return [Field(variant.index, f"extent{d}", "extent", d) for d in range(variant.rank)]
 
 
 def decoded(variant: Variant, number: str, dims: Sequence[int]) -> list[str]:
-    """The coordinates along `dims`, slowest first, of a number that counts along these in C order."""
+    """Returns statements that compute the coordinates along `dims`, slowest first, from a number in C order."""
     index, rest, lines = variant.index, number, list[str]()
     for d in reversed(dims[1:]):
         lines += [f"{index} d{d} = {rest} % {BLOCK}.extent{d};", f"{index} rest{d} = {rest} / {BLOCK}.extent{d};"]
@@ -86,7 +86,7 @@ def decoded(variant: Variant, number: str, dims: Sequence[int]) -> list[str]:
 
 
 def linear_index(variant: Variant) -> str:
-    """The place of an element in its grid in C order, for what is computed from that."""
+    """Returns a statement that computes the linear index ``i`` of an element in its grid, in C order."""
     place = "d0"
     for d in range(1, variant.rank):
         place = f"({place} * {BLOCK}.extent{d} + d{d})"

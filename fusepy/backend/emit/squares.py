@@ -1,6 +1,6 @@
-"""Kernels over texels on a GPU: a group of threads covers a square of the grid, as texels lie in memory.
+"""The index space of GPU kernels over texels: a thread group covers a square of the grid, like the memory layout of texels.
 
-Group numbers along x, y and z are coordinates, so that no element costs a division.
+The group indices along x, y and z give the coordinates, so that no element costs a division.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_GROUPS = 65535  # along one axis, on every device
 
 
 def squares_of(grid: Sequence[int]) -> list[int] | None:
-    """How many groups cover a grid along x, y and z; ``None`` where most threads would idle, or a device takes no more.
+    """Returns the groups that cover a grid along x, y and z; ``None`` if most threads would idle, or above `MAX_GROUPS`.
 
     Example:
         >>> squares_of((6, 64, 100)), squares_of((64, 3))
@@ -32,7 +32,7 @@ def squares_of(grid: Sequence[int]) -> list[int] | None:
 
 @dataclass(frozen=True)
 class Squares:
-    """Coordinates from group and thread, then one element."""
+    """Squares of `SIDE` by `SIDE` threads, one element per thread."""
 
     variant: Variant
     lane: str = THREAD_ID

@@ -1,4 +1,4 @@
-"""The nodes of a body as Slang statements, one per node; those with bodies of their own as nested ones."""
+"""The nodes of a body as Slang statements, one per node; nodes with bodies become nested statements."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fusepy.ir.ops.control import Control
 
 
 class Statements:
-    """Writes statements.
+    """A writer of statements.
 
     Args:
-        names: what the values are called that are known already; those that are met are added.
-        shims: the wrappers that are called in the place of functions.
-        plain: whether to leave away the user's names and lines.
+        names: the names of values; those of results are added.
+        shims: wrappers to call instead of functions.
+        plain: omit the user's names and lines.
     """
 
     def __init__(self, names: dict[Value, str], shims: Shims, plain: bool = False):
@@ -26,10 +26,10 @@ class Statements:
         self._plain = plain
         self._count = 0
         self._place: str | None = None
-        self._same: dict[Value, Value] = {}  # what a choice between a value and itself gives
+        self._same: dict[Value, Value] = {}  # results of a select between a value and itself
 
     def nodes(self, body: Graph) -> list[str]:
-        """The statements of all nodes, with the lines of the user's program that they come from."""
+        """Returns the statements of all nodes, with ``#line`` directives for the user's program."""
         lines: list[str] = []
         for each in body.nodes:
             node = self._canonical(each)
@@ -48,19 +48,19 @@ class Statements:
         return lines
 
     def _canonical(self, node: Node) -> Node:
-        """`node` with one value for operands that are the same: operations spell out what they give for a value with itself."""
+        """Returns `node` with one value for equal operands: operations simplify a value combined with itself."""
         if node in self._shims.hidden or node in self._shims.names or not any(v in self._same for v in node.operands):
             return node
         operands = [self._same.get(v, v) for v in node.operands]
         return Node(node.op, operands, node.maps, node.results, node.attrs, node.loc, node.bodies)
 
     def body(self, body: Graph, inputs: Sequence[str]) -> tuple[list[str], list[str]]:
-        """The statements of a nested body, and the names of its outputs, given the names of its inputs."""
+        """Returns the statements of a nested body, and the names of its outputs, for `inputs` of these names."""
         self.names.update(zip(body.inputs, inputs))
         return self.nodes(body), [self.names[v] for v in body.outputs]
 
     def fresh(self, label: str) -> str:
-        """A name that no other value has, with the identifier in `label` behind it."""
+        """Returns a unique name that ends in the identifier in `label`."""
         self._count += 1
         words = "" if self._plain else re.sub(r"\W+", "_", label).strip("_")
         return f"v{self._count - 1}_{words}" if words else f"v{self._count - 1}"

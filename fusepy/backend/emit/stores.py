@@ -1,4 +1,4 @@
-"""Stores: how a kernel writes one result. `STORES` has those that are not plain memory."""
+"""Stores, which write one result of a kernel. `STORES` has those that do not write plain memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StoredResult:
     """One result of a kernel.
 
     Attributes:
-        along: the dimensions of the grid over which the kernel computes it.
+        along: the dimensions of the grid that the kernel computes it over.
     """
 
     j: int
@@ -31,7 +31,7 @@ class StoredResult:
 
     @property
     def repeated(self) -> list[str]:
-        """Conditions for the first of all elements for which the result is the same."""
+        """Conditions that hold for the first of the elements that share this result."""
         return [f"d{d} == 0" for d in self.along if d not in self.spec.dims]
 
 
@@ -45,20 +45,20 @@ class Store(Protocol):
     placed: bool
 
     def fields(self) -> list[Field]:
-        """Where the result lies: members of the parameter block, or what is bound by name (`Field.is_bound`)."""
+        """Returns the result's pointer in the parameter block, or its binding by name (`Field.is_bound`)."""
         ...
 
     def strides(self) -> list[Field]:
-        """How it lies there, where that matters."""
+        """Returns the fields of its base offset and strides, if the variant uses them."""
         ...
 
     def write(self, name: str) -> str:
-        """The statement that stores the value `name` of an element."""
+        """Returns the statement that stores the value `name` of an element."""
         ...
 
 
 class ToMemory:
-    """A result in an array. Along a dimension that it does not vary over, only the first thread writes."""
+    """A store to an array. Along a dimension that the result does not vary over, only the first thread writes."""
 
     placed = False
 
@@ -86,12 +86,12 @@ class ToMemory:
         return guarded(first, self.assign(offset, name))
 
     def assign(self, index: str, name: str) -> str:
-        """Writes one element of the array."""
+        """Returns the statement that writes one element of the array."""
         return assigned(self.pointer, index, name, self.output.type, self.output.cuda)
 
 
 class ToTexture:
-    """A result as texels."""
+    """A store to texels."""
 
     placed = True
 
@@ -116,13 +116,13 @@ class ToTexture:
         return guarded(output.repeated, f"{result_resource(output.j)}[{where}] = {value};")
 
 
-STORES: dict[str, Callable[[StoredResult], Store]] = {  # by how the name of the type begins that a result is stored into
+STORES: dict[str, Callable[[StoredResult], Store]] = {  # by the prefix of the container's type name
     "RWTexture": ToTexture,
 }
 
 
 def store_of(output: StoredResult) -> Store:
-    """How a result is written."""
+    """Returns the store of a result."""
     into = output.spec.into
     if into is None:
         return ToMemory(output)
@@ -130,12 +130,12 @@ def store_of(output: StoredResult) -> Store:
 
 
 def guarded(conditions: list[str], statement: str) -> str:
-    """A statement under conditions, if there are any."""
+    """Returns a statement guarded by `conditions`, if any."""
     return f"if ({' && '.join(conditions)}) {statement}" if conditions else statement
 
 
 def assigned(pointer: str, index: str, name: str, type: Type, cuda: bool) -> str:
-    """The statement that writes one element behind a pointer."""
+    """Returns the statement that writes one element behind a pointer."""
     scalar = type.scalar
     if scalar is None or not is_split(type, cuda):
         return f"{pointer}[{index}] = {to_storage(name, type)};"
@@ -146,20 +146,20 @@ def assigned(pointer: str, index: str, name: str, type: Type, cuda: bool) -> str
 
 
 def texel_of(into: StoredInto) -> Type:
-    """The type that a texture stores: all channels of its format."""
+    """Returns the type that a texture stores: all channels of its format."""
     assert into.type.element is not None
     return into.type.element
 
 
 def texture_type(container: str, texel: Type, result: Type, what: str) -> Type:
-    """The type of the texture parameter that stores values of type `result` as texels of a format that holds `texel`.
+    """Returns the type of the texture parameter that stores values of type `result` as texels of a format that holds `texel`.
 
     Raises:
         UnsupportedArgumentError: if the channels or the kind of number do not fit.
     """
     fits = len(result.shape) < 2 and result.is_numeric and same_class(result, texel)
     if fits and channels(result) == channels(texel):
-        # some channels may share a word, and are stored together
+        # channels may share a word, and are stored together
         return Type.resource(f"RW{container}", Type.vector(texel.scalar or texel, 4 if channels(texel) == 3 else channels(texel)))
     if fits and channels(result) == 3 and channels(texel) == 4:
         return Type.resource(f"RW{container}", texel)
@@ -172,7 +172,7 @@ def texture_type(container: str, texel: Type, result: Type, what: str) -> Type:
 
 
 def declare_resource(field: Field, cuda: bool = False) -> str:
-    """The declaration of what is bound by name. Textures are written in whatever format they have, on CUDA only by results."""
+    """Returns the declaration of a binding. Writable textures accept any format; on CUDA only those of results do."""
     converted = field.type.startswith("RWTexture") and not (cuda and (field.role != "texels" or "Array" in field.type))
     format = '[format("unknown")] ' if converted else ""
     return f"{format}{field.type} {field.name}"

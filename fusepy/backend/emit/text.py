@@ -1,4 +1,4 @@
-"""The text of a kernel: what all kernels of a region are put together from."""
+"""The text of a kernel: the parts that all kernels of a region consist of."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from fusepy.ir.types import Kind
 class KernelSource:
     """A generated kernel: its text, entry point, parameter block, thread shape, and the shim modules that it imports.
 
-    `conformances` are linked in; `name` is what the user calls the function, `resources` what is bound by name, `labels` what the
-    operands are called, `calls` the user's functions and structs that it names.
+    `conformances` are linked in. `name` is the user's name of the function, `resources` are the bindings by name, `labels` the
+    names of the operands, `calls` the user's functions and structs that it uses.
     """
 
     text: str
@@ -46,14 +46,14 @@ class KernelSource:
 
 @dataclass(frozen=True)
 class Emission:
-    """What a kernel is emitted for.
+    """The context of code generation: target, accesses, modules and options.
 
     Attributes:
-        accesses: the kinds of containers.
+        accesses: the access of each `Arrival`.
         imports: the names to import for each module, by the aliases of the graph.
         taken: names of functions in the imported modules, which hide Slang's own.
-        options: thread groups and link-time constants that the user asks for.
-        plain: leaves away the user's names and lines, so that regions that do the same have one text.
+        options: thread groups and link-time constants that the user sets.
+        plain: omits the user's names and lines, so that equal regions have equal texts.
     """
 
     target: Target
@@ -69,15 +69,15 @@ class Emission:
 
 
 class KernelText:
-    """The parts of a kernel's text that do not ask how its threads are arranged.
+    """The parts of a kernel's text that do not depend on its index space.
 
     Args:
-        operands: what the body loads; `then` is what an epilogue loads.
-        calls: a graph of all nodes that the kernel spells out.
+        operands: the operands of the body; `then` are those of an epilogue.
+        calls: a graph of all nodes that the kernel contains.
 
     Attributes:
-        loaded: operands that are loaded for each element; `whole` ones are the same for all threads and steps.
-        stores: how each result of the region is written.
+        loaded: operands that are loaded for each element; `whole` ones are the same for all threads and elements.
+        stores: the stores of the region's results.
     """
 
     def __init__(
@@ -103,21 +103,21 @@ class KernelText:
             self.stores.append(store_of(StoredResult(j, type, result, along, variant, self.cuda)))
 
     def any_reach(self, kind: str) -> bool:
-        """Whether the body reaches an operand in a way; see `backend.emit.operand.reach`."""
+        """True if the `backend.emit.operand.reach` of some operand of the body is `kind`."""
         return any(reach(self.given.accesses[o.arrival], o) == kind for o in self.operands)
 
     # ---- parameters ---------------------------------------------------------------------------------------------
 
     def listed(self, operands: Iterable[Operand]) -> list[Field]:
-        """What operands need in the parameter block, and what is bound for them by name (role ``"resource"``)."""
+        """Returns the operands' members of the parameter block, and their bindings by name (role ``"resource"``)."""
         return [f for o in operands for f in self.given.accesses[o.arrival].fields(o, self.variant)]
 
     def stored(self, results: Iterable[int]) -> list[Field]:
-        """Where results lie."""
+        """Returns the pointers or bindings of results."""
         return [f for j in results for f in self.stores[j].fields()]
 
     def strides(self, results: Iterable[int]) -> list[Field]:
-        """How results lie, where that matters."""
+        """Returns the base offsets and strides of results."""
         return [f for j in results for f in self.stores[j].strides()]
 
     # ---- one element --------------------------------------------------------------------------------------------
@@ -126,18 +126,18 @@ class KernelText:
         return self.given.accesses[operand.arrival].load(operand, self.variant)
 
     def before(self) -> list[str]:
-        """Arrays that user code sees whole, which are made once."""
+        """Returns the declarations of arrays that are passed to user code whole. A thread creates them once."""
         return [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.whole]
 
     def call(self, spell: Callable[[str], str]) -> str:
-        """The call of the user's program, with the names of its locals spelled in a way."""
+        """Returns the call of the user's program; `spell` maps the names of locals."""
         names = [f"a_{o.name}" if o.want.kind is Kind.WHOLE else spell(f"a_{o.name}") for o in self.operands]
         names = [o.resource if o.is_resource else name for o, name in zip(self.operands, names)]
         names += [spell(f"r_{j}") for j in range(len(self.body.outputs))]
         return f"fz_call_{self.name}({', '.join(names)});"
 
     def element(self, stored: Iterable[int]) -> list[str]:
-        """Load and compute one element, and store these results of it."""
+        """Returns lines that load and compute one element, and store the results `stored`."""
         lines = [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.loaded]
         lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(self.body.outputs)]
         lines.append(self.call(str))
@@ -146,11 +146,11 @@ class KernelText:
     # ---- the whole ----------------------------------------------------------------------------------------------
 
     def trampoline(self) -> list[str]:
-        """The user's program on single elements."""
+        """Returns the function that runs the user's program on one element."""
         return self.program(f"fz_call_{self.name}", self.body, [f"a_{o.name}" for o in self.operands])
 
     def program(self, name: str, body: Graph, inputs: Sequence[str]) -> list[str]:
-        """A function that computes the outputs of a graph of single elements."""
+        """Returns a function that computes the outputs of a graph for one element."""
         names: dict[Value, str] = dict(zip(body.inputs, inputs))
         params = [declare(v.type, names[v]) for v in body.inputs]
         params += [f"out {declare(v.type, f'r_{j}')}" for j, v in enumerate(body.outputs)]
@@ -170,7 +170,7 @@ class KernelText:
         fields: Sequence[Field],
         shape: Shape,
     ) -> KernelSource:
-        """The kernel: what it imports, its parameters `fields`, its `functions`, and the entry point with these `lines`."""
+        """Returns the kernel: its imports, its parameters `fields`, its `functions`, and the entry point with body `lines`."""
         target, imports = self.given.target, self.given.imports
         bound = tuple(f for role in ("resource", "texels") for f in fields if f.role == role)
         inside = tuple(f for f in fields if not f.is_bound)

@@ -1,7 +1,7 @@
-"""Kernels whose thread groups are tiles of the grid, for programs that want neighbouring threads near each other on the screen.
+"""The index space of kernels whose thread groups are tiles of the grid, so that neighbouring threads are near on the screen.
 
 A group covers ``numthreads`` elements along the last dimensions of the grid, x along the last. Groups are numbered row by row and
-dispatched like those of any other kernel, so grids of any size and rank work; ragged edges are cut by a bounds check.
+dispatched like those of any other kernel, so grids of any size and rank work. A bounds check cuts ragged edges.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fusepy.backend.slang.stage import THREAD_ID
 
 
 def tile_extents(tile: Sequence[int], rank: int) -> list[int]:
-    """Elements of a tile along each dimension of the grid, slowest first.
+    """Returns the elements of a tile along each dimension of the grid, slowest first.
 
     Example:
         >>> tile_extents((16, 8), 3), tile_extents((16, 8), 1)
@@ -26,7 +26,7 @@ def tile_extents(tile: Sequence[int], rank: int) -> list[int]:
 
 
 def covered(tile: Sequence[int], grid: Sequence[int], per_group: int) -> int:
-    """Threads that cover a grid with whole tiles.
+    """Returns the number of threads that cover a grid with whole tiles.
 
     Example:
         >>> covered((16, 16), (20, 40), 256) // 256
@@ -40,7 +40,7 @@ def covered(tile: Sequence[int], grid: Sequence[int], per_group: int) -> int:
 
 @dataclass(frozen=True)
 class Tiles:
-    """Coordinates from group and thread, a bounds check, then one element."""
+    """Tiles of threads with a bounds check, one element per thread."""
 
     variant: Variant
     lane: str = THREAD_ID
@@ -64,7 +64,7 @@ class Tiles:
                 lines.append(f"{group} fz_tiles{d} = {count};")
                 lines.append(f"{index} d{d} = {index}(fz_tile % fz_tiles{d}) * {size}{lane};")
                 lines.append(f"fz_tile /= fz_tiles{d};")
-            else:  # groups past the end of the grid, in the last row of a folded dispatch, end up beyond the first extent
+            else:  # groups past the end, in the last row of a folded dispatch, get a coordinate beyond the first extent
                 lines.append(f"{index} d0 = {index}(fz_tile) * {size}{lane};")
         beyond = [f"d{d} >= {BLOCK}.extent{d}" for d in range(rank)]
         beyond += [f"fz_lane.{'xyz'[axis]} != 0" for axis in range(rank, len(tile))]

@@ -1,9 +1,9 @@
-"""How the threads of an elementwise kernel are shaped, per device kind; every number is measured (decision 002).
+"""The thread shapes of elementwise kernels, per device kind; every number is measured (decision 002).
 
-On an H100 one element per thread already streams at full bandwidth once elements have 8 bytes or more; 4-byte elements
-need two loads in flight (2,740 -> 3,040 GB/s). Lavapipe runs a group as vectorised loops on one CPU thread and wants large
-groups with many elements per thread (7 -> 17 GB/s), up to where the stride leaves the caches: of the bytes of all operands and
-results together 384 per thread are well, and 576 can cost three times as much (two float3 to one, 16 elements against 8).
+On an H100, one element per thread streams at full bandwidth if elements have 8 bytes or more; 4-byte elements need two loads in
+flight (2,740 -> 3,040 GB/s). Lavapipe runs a group as vectorised loops on one CPU thread. It is fastest with large groups and
+many elements per thread (7 -> 17 GB/s), until the stride exceeds the caches: 384 bytes of all operands and results per thread
+are good, and 576 can cost three times as much (two float3 to one, 16 elements against 8).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.doubles import is_long
 
-LANES = 8  # of the vectors in which lavapipe runs the threads of a group
+LANES = 8  # the width of lavapipe's vectors
 GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis; longer grids fold into rows
 
-LIGHT_NODES = 12  # of a body that is spelled out for up to 32 elements, or when folding as `backend.emit.fold.tuning` says
+LIGHT_NODES = 12  # a body of so many nodes is unrolled for up to 32 elements; for folds see `backend.emit.fold.tuning`
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Shape:
 
 
 def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0) -> Shape:
-    """The shape for a device ``kind`` (``"software"``, ``"cuda"``, or anything else for a GPU).
+    """Returns the shape for a device ``kind`` (``"software"``, ``"cuda"``, or anything else for a GPU).
 
     Args:
         element_bytes: the largest element that a thread loads or stores.
-        linear: whether the arguments are indexed linearly; others divide their way to an index and gain nothing from batches.
-        moved_bytes: what a thread loads and stores for one element in all; by default twice the largest.
+        linear: the arguments are indexed linearly; others compute an index by divisions and gain nothing from batches.
+        moved_bytes: bytes that a thread loads and stores for one element; by default twice `element_bytes`.
     """
     if kind == "software":
         if not linear:
@@ -57,7 +57,7 @@ def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0) ->
 
 
 def is_light(region: Node) -> bool:
-    """Whether the body is a few operations: a call of the user's may be any amount of code, and a loop takes long anyway."""
+    """True if the body is a few operations. A user's function may be any amount of code, and a loop takes long anyway."""
     assert region.body is not None
     nodes = region.body.nodes
     return len(nodes) <= LIGHT_NODES and not any(n.bodies or n.op.name == "slang.call" or is_long(n) for n in nodes)

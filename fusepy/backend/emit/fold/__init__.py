@@ -1,4 +1,4 @@
-"""Writing reductions and scans as Slang text.
+"""Code generation for reductions and scans.
 
-Imports what `backend.emit` may import, and `backend.emit`.
+Imports `backend.emit`, and the packages that it may import.
 """

@@ -1,10 +1,10 @@
-"""Accumulators: what a kernel holds while it combines elements, and the Slang that starts, feeds, merges and finishes it.
+"""Accumulators: the state of a kernel that combines elements, and the Slang that starts, feeds, merges and finishes it.
 
-Two structs hold what all folds of a region need. An ``FzRun`` gathers a short run of elements, an ``FzAcc`` many runs. They
-differ where floats are summed: a run adds as it is, and runs are added up with their rounding errors kept (Knuth's two-sum), so
-that a sum is as good as pairwise or better however many elements a thread sees. Infinities are spelled by their bits, since
-lavapipe folds ``1.0 / 0.0`` to 0, and a sum is passed through integers before its error is taken, since Mesa simplifies
-``(a + b) - a``. The largest and smallest of floats are found among whole numbers, see `backend.emit.fold.order`.
+Two structs hold the state of all folds of a region. An ``FzRun`` gathers a short run of elements, an ``FzAcc`` many runs. They
+differ for sums of floats: a run adds plainly, and runs are added with compensation for rounding errors (Knuth's two-sum), so
+that a sum is at least as accurate as a pairwise one, for any number of elements per thread. Infinities are written as bits,
+since lavapipe folds ``1.0 / 0.0`` to 0. A sum is passed through integers before its error is computed, since Mesa simplifies
+``(a + b) - a``. The maximum and minimum of floats are computed on integers, see `backend.emit.fold.order`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from fusepy.ir.ops.structure import has_select, select_apart
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
 
 Member = tuple[str, Type]
-NOWHERE = 0x7FFFFFFF  # the place of no element
+NOWHERE = 0x7FFFFFFF  # the index for "no element"
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of one fold's elements that is held in variables of its own: all of them, a row of a matrix, or a component.
+    """A part of a fold's element with its own variables: the whole element, a row of a matrix, or a component.
 
-    `number` is its type before `backend.emit.fold.order`, where that applies.
+    `number` is its type before the conversion of `backend.emit.fold.order`, if there is one.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Accumulator:
     """One fold of a kernel.
 
     Attributes:
-        j: which output of the body is folded.
+        j: the index of the folded output of the body.
         have: the type of its elements; `want` that of the result.
     """
 
@@ -64,7 +64,7 @@ class Accumulator:
             self.pieces.append(Piece(f"f{j}_{k}", held, at, type if by_bits else None))
 
     def members(self, run: bool = False) -> list[Member]:
-        """What an ``FzAcc`` has of this fold, or an ``FzRun``."""
+        """Returns the members of an ``FzAcc``, or with `run` of an ``FzRun``, for this fold."""
         found: list[Member] = []
         for piece in self.pieces:
             found.append((piece.name, piece.type))
@@ -75,7 +75,7 @@ class Accumulator:
         return found
 
     def start(self, run: bool = False) -> list[str]:
-        """The values of `members` before the first element."""
+        """Returns the values of `members` before the first element."""
         values: list[str] = []
         for piece in self.pieces:
             values.append(self._identity(piece.type))
@@ -103,7 +103,7 @@ class Accumulator:
     # ---- statements, over the names of variables ----------------------------------------------------------------
 
     def take(self, run: str, x: str, at: str) -> list[str]:
-        """One element more in a run."""
+        """Returns statements that add an element to a run."""
         lines: list[str] = []
         for p in self.pieces:
             part = _part(self.have, p.at)
@@ -116,13 +116,13 @@ class Accumulator:
         return lines
 
     def gather(self, acc: str, run: str) -> list[str]:
-        """A run more in an accumulator."""
+        """Returns statements that add a run to an accumulator."""
         if self.compensated:
             return [_two_sum(f"{acc}.{p.name}", f"{run}.{p.name}") for p in self.pieces]
         return self.merge(acc, run)
 
     def merge(self, acc: str, other: str) -> list[str]:
-        """What another accumulator holds, behind what this one does."""
+        """Returns statements that merge accumulator `other` into `acc`; its elements follow those of `acc`."""
         lines: list[str] = []
         for p in self.pieces:
             mine, theirs = f"{acc}.{p.name}", f"{other}.{p.name}"
@@ -145,7 +145,7 @@ class Accumulator:
         return [f"{mine} = fz_most_{self.j}({mine}, {value});"]
 
     def result(self, acc: str) -> str:
-        """The folded value."""
+        """Returns an expression for the folded value."""
         kind = self.fold.kind
         parts: list[str] = []
         for p in self.pieces:
@@ -169,7 +169,7 @@ class Accumulator:
     # ---- functions ----------------------------------------------------------------------------------------------
 
     def functions(self) -> list[str]:
-        """What `take`, `merge` and `result` call, beside ``fz_join`` of a fold by a call."""
+        """Returns the functions that `take`, `merge` and `result` call, except ``fz_join`` of a fold by a call."""
         kind, type, number = self.fold.kind, self.pieces[0].type, self.pieces[0].number
         if self.compensated:
             return _sums(type)
@@ -195,7 +195,7 @@ class Accumulator:
 
 
 def accumulator_text(accumulators: Sequence[Accumulator]) -> list[str]:
-    """The structs that hold all folds of a kernel, and the functions on them."""
+    """Returns the structs that hold all folds of a kernel, and the functions on them."""
     acc = [m for a in accumulators for m in a.members()]
     run = [m for a in accumulators for m in a.members(run=True)]
     lines: list[str] = []
@@ -231,7 +231,7 @@ def _two_sum(sum: str, x: str) -> str:
 
 
 def _sums(type: Type) -> list[str]:
-    """Adding with the rounding error kept. `hold` hides from compilers that two bit patterns are the same number."""
+    """Returns functions for compensated addition. ``fz_hold`` is an identity that compilers cannot simplify."""
     if type.scalar is FLOAT:
         hold = ["    return asfloat(asuint(x) ^ zero);"]
         ends = [f"    {type.with_scalar(BOOL)} finite = (asuint(sum) & 0x7f800000u) != 0x7f800000u;"]
@@ -254,7 +254,7 @@ def _sums(type: Type) -> list[str]:
 
 
 def _working(kind: str, type: Type) -> Type:
-    """The scalar that elements are combined in."""
+    """Returns the scalar type in which elements are combined."""
     scalar = type.scalar
     assert scalar is not None
     if kind in ("any", "all"):
@@ -273,7 +273,7 @@ def _working(kind: str, type: Type) -> Type:
 
 
 def _pieces(fold: Fold, have: Type, scalar: Type, compensated: bool) -> list[tuple[str, Type]]:
-    """How elements are taken apart: matrices by rows, and doubles, which have no bitwise operators on vectors, by components."""
+    """Returns the parts of an element: rows of a matrix; components of doubles, whose vectors have no bitwise operators."""
     if fold.kind == "call":
         return [("", have)]
     if compensated and scalar is not FLOAT and have.shape:
@@ -285,11 +285,11 @@ def _pieces(fold: Fold, have: Type, scalar: Type, compensated: bool) -> list[tup
 
 
 def _part(type: Type, at: str) -> Type:
-    """The type of a piece of an element."""
+    """Returns the type of a piece of an element."""
     assert type.scalar is not None
     return shaped(type.scalar, type.shape[at.count("[") :])
 
 
 def _extreme(kind: str, scalar: Type) -> str:
-    """What every number is larger or smaller than."""
+    """Returns the literal of the neutral element of ``max`` or ``min``."""
     return literal(neutral(kind, scalar), scalar)

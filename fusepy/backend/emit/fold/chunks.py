@@ -1,4 +1,4 @@
-"""The index space of kernels that fold: which thread has which results and chunks, and where an element lies."""
+"""The index space of kernels that fold: the results and chunks of each thread, and the location of elements."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fusepy.backend.emit.text import KernelText
 
 
 class FoldChunks:
-    """The elements of each result are numbered in the order of the dimensions that are folded, and cut into chunks.
+    """The chunks of each result: its elements, numbered in the order of the folded dimensions, are cut into chunks.
 
-    What a thread knows of its place: its result ``fz_out``, its chunk ``fz_chunk``, and of that the elements from ``fz_e`` to
-    before ``fz_last``.
+    A thread has these variables: its result ``fz_out``, its chunk ``fz_chunk``, and the elements of the chunk, from ``fz_e``
+    up to ``fz_last`` (exclusive).
 
     Attributes:
-        coordinates: whether a kernel knows where in the grid its elements are.
+        coordinates: the kernel computes the coordinates of its elements in the grid.
     """
 
     def __init__(self, variant: FoldVariant, text: KernelText):
@@ -28,7 +28,7 @@ class FoldChunks:
         self._counts = text.any_reach("index")
 
     def fields(self) -> list[Field]:
-        """Its numbers in the parameter block."""
+        """Returns its numbers in the parameter block."""
         variant, shape, index = self.variant, self.shape, self.index
         fields = [Field(index, role, role) for role in ("outputs", "reduced", "chunks", "chunk", "total")]
         fields += [Field("uint", "lanes", "lanes")] if shape.shared else []
@@ -39,7 +39,10 @@ class FoldChunks:
     # ---- the place of a thread ----------------------------------------------------------------------------------
 
     def grouped(self) -> list[str]:
-        """Which result and chunk a thread of a group works on. Threads beyond the last result have no elements, but must wait."""
+        """Returns lines that set the result and chunk of a thread in a group.
+
+        Threads beyond the last result have no elements, but must reach the barriers.
+        """
         index, shape = self.index, self.shape
         if not shape.shared:
             return [
@@ -71,7 +74,7 @@ class FoldChunks:
         return [*lines, f"if (fz_out >= {BLOCK}.outputs)", "    fz_last = fz_e;"]
 
     def placed(self) -> list[str]:
-        """Which result and which chunk a thread has; neighbours in a group are neighbours in memory."""
+        """Returns lines that set the result and chunk of a thread; neighbours in a group are neighbours in memory."""
         index, shape = self.index, self.shape
         if shape.columns > 1:
             across = shape.threads * shape.columns
@@ -94,9 +97,9 @@ class FoldChunks:
         return [*lines, *self.decoded(self.kept, "fz_out"), *self.bounds("fz_chunk")]
 
     def first_result(self, across: int) -> list[str]:
-        """The first result that a thread has, in a group for results from ``fz_first``.
+        """Returns lines that set the first result of a thread, in a group for results from ``fz_first``.
 
-        A last group that would reach past the end starts earlier instead, so that no thread has to ask at each element.
+        A last group that would exceed the end starts earlier instead, which saves a bounds check per element.
         """
         index = self.index
         return [
@@ -105,7 +108,7 @@ class FoldChunks:
         ]
 
     def bounds(self, chunk: str) -> list[str]:
-        """The elements of a chunk."""
+        """Returns lines that set the first and last element of a chunk."""
         index = self.index
         return [
             f"{index} fz_e = {chunk} * {BLOCK}.chunk;",
@@ -115,7 +118,7 @@ class FoldChunks:
     # ---- the place of an element --------------------------------------------------------------------------------
 
     def located_at(self, e: str, out: str, ahead: str = "") -> list[str]:
-        """Which element one is, and where it lies."""
+        """Returns lines that set the number ``e`` of an element, and its coordinates or index."""
         index, last = self.index, self.variant.rank - 1
         if self.shape.rows:  # `e` is a place in the row
             lines = [f"{index} d{last} = {e};", f"{index} e = fz_row * {BLOCK}.extent{last} + d{last};"]
@@ -128,12 +131,15 @@ class FoldChunks:
         return lines
 
     def numbered(self, e: str, ahead: str) -> str:
-        """Which element of its result one is."""
+        """Returns the line that sets the number ``e`` of an element of its result."""
         index = self.index
         return f"{index} e = {e} + {index}({ahead});" if ahead else f"{index} e = {e};"
 
     def indexed(self, e: str, out: str, ahead: str) -> str:
-        """Where an element lies. On a CPU what Slang knows of it is added last, in 64 bits: the load takes it as an offset."""
+        """Returns the line that sets the index ``i`` of an element.
+
+        On a CPU the compile-time part is added last, in 64 bits, so that it becomes the offset of the load.
+        """
         shape = self.shape
         base, known = self.place(e, out, "reduced"), ahead
         if not shape.inner:
@@ -143,10 +149,10 @@ class FoldChunks:
         return f"int64_t i = int64_t({base}) + int64_t({known});"
 
     def place(self, e: str, out: str, count: str) -> str:
-        """Where element `e` of a result lies among those of all."""
+        """Returns the index of element `e` of a result among the elements of all results."""
         return f"{out} * {BLOCK}.{count} + {e}" if self.shape.inner else f"{e} * {BLOCK}.outputs + {out}"
 
     def decoded(self, dims: Sequence[int], number: str) -> list[str]:
-        """Coordinates from a number in C order, where they are needed."""
+        """Returns lines that compute coordinates from a number in C order, if they are needed."""
         needed = self.coordinates and (self.variant.of_elements or self.variant.finishes)
         return decoded(self.variant, number, dims) if needed else []

@@ -1,6 +1,6 @@
-"""What a kernel that folds does with one element, one accumulator in memory, and one result.
+"""The work of a kernel that folds on one element, one accumulator in memory, and one result.
 
-Which thread has which is written in `fold.chunks`, the loops over them in `fold.kernel` and `fold.scans`.
+`fold.chunks` assigns them to threads; `fold.kernel` and `fold.scans` write the loops over them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class FoldElements:
     """The elements and results of the kernels of all stages.
 
     Attributes:
-        chunks: where they are.
-        before: partials that the kernel reads; `after` those of its chunks.
-        run: the type, start and end of what a few elements are put together in. Accumulators are merged one by one.
-        unroll: what spells a loop out: on lavapipe drivers do, since Slang takes ten times as long; others would be free not to.
+        chunks: the index space.
+        before: partials that the kernel reads; `after` are those of its chunks.
+        run: the type that gathers a few elements, with the functions `start` and `gather`. Accumulators are merged one by one.
+        unroll: the loop attribute. Lavapipe unrolls itself, since Slang takes ten times as long; other drivers might not unroll.
     """
 
     def __init__(self, text: KernelText, variant: FoldVariant, accumulators: list[Accumulator]):
@@ -40,17 +40,17 @@ class FoldElements:
         self._around = unhidden(accumulator_text(accumulators), text.given.taken, text.shims)
 
     def stored(self) -> range:
-        """The results that this kernel writes. The last kernel of a scan writes all of them."""
+        """Returns the indices of the results that this kernel writes. The last kernel of a scan writes all of them."""
         text, variant = self.text, self.variant
         first = 0 if variant.of_elements and (variant.finishes or not text.spec.scans) else text.plain
         return range(first, len(text.types) if variant.finishes else text.plain)
 
     def stored_of_each(self) -> list[int]:
-        """Those that it stores of each element."""
+        """Returns the indices of the results that it stores for each element."""
         return [j for j in self.stored() if j < self.text.plain]
 
     def fields(self) -> list[Field]:
-        """The parameters, pointers first."""
+        """Returns the parameters, pointers first."""
         text, variant, stored = self.text, self.variant, self.stored()
         used = [*(text.operands if variant.of_elements else ()), *(text.then if variant.finishes else ())]
         listed = text.listed(used)
@@ -60,7 +60,7 @@ class FoldElements:
         return [*fields, *self.chunks.fields(), *(f for f in listed if f.role != "pointer"), *text.strides(stored)]
 
     def functions(self) -> list[str]:
-        """What its entry point calls: the user's program, and functions on accumulators."""
+        """Returns the functions that the entry point calls: the user's program, and functions on accumulators."""
         text, lines = self.text, list[str]()
         for a in self.accumulators:
             if a.fold.kind == "call":
@@ -78,7 +78,7 @@ class FoldElements:
     # ---- one element --------------------------------------------------------------------------------------------
 
     def taken_at(self, e: str, out: str, run: str, ahead: str = "") -> list[str]:
-        """Takes element `e` of a result, or one `ahead` of it, into a run."""
+        """Returns lines that add element `e` of a result, or the element `ahead` of it by so many, to a run."""
         if self.variant.of_elements:
             given = "".join(f"r_{a.j}, " for a in self.accumulators)
             return ["{", *(f"    {line}" for line in self.computed_at(e, out, ahead)), f"    fz_take({run}, {given}int(e));", "}"]
@@ -86,22 +86,22 @@ class FoldElements:
         return ["{", *(f"    {line}" for line in (*self.partial_at(e, out, ahead), merge)), "}"]
 
     def computed_at(self, e: str, out: str, ahead: str = "") -> list[str]:
-        """Loads and computes one element, and stores what is stored of each."""
+        """Returns lines that load and compute one element, and store the results of each element."""
         return [*self.chunks.located_at(e, out, ahead), *self.text.element(self.stored_of_each())]
 
     def partial_at(self, e: str, out: str, ahead: str = "") -> list[str]:
-        """Loads one accumulator."""
+        """Returns lines that load one accumulator."""
         return [*self.partial_place(e, out, ahead), *self.before.load("at")]
 
     def partial_place(self, e: str, out: str, ahead: str = "") -> list[str]:
-        """Where an accumulator lies."""
+        """Returns lines that set the index ``at`` of an accumulator."""
         at = f"{self.chunks.index} at = {self.chunks.place('e', out, 'reduced')};"
         return [self.chunks.numbered(e, ahead), at]
 
     # ---- one result ---------------------------------------------------------------------------------------------
 
     def finish(self, acc: str, out: str) -> list[str]:
-        """What becomes of a result's accumulator: it is kept for the next kernel, or goes through the epilogue."""
+        """Returns lines that store a result's accumulator for the next kernel, or pass it through the epilogue."""
         if not self.variant.finishes:
             return self.kept_as_partial(acc, out)
         if self.variant.writes == "results":
@@ -110,7 +110,7 @@ class FoldElements:
         return [f"if ({several})", *block(self.kept_as_partial(acc, out)), "else", *block(self.as_result(acc, out))]
 
     def kept_as_partial(self, acc: str, out: str) -> list[str]:
-        """Leaves a result's accumulator in memory. Where several rows are one, a place learns of which it is."""
+        """Returns lines that store a result's accumulator. If several rows count as one, indices are converted to single rows."""
         lines: list[str] = []
         if self.variant.shape.columns > 1:
             for name in (f"{acc}.{p.name}_at" for a in self.accumulators if a.places for p in a.pieces):
@@ -119,7 +119,7 @@ class FoldElements:
         return [*lines, f"{self.chunks.index} at = {self.chunks.place('fz_chunk', out, 'chunks')};", *self.after.store("at", acc)]
 
     def as_result(self, acc: str, out: str) -> list[str]:
-        """Passes a result's accumulator through the epilogue, and stores what it gives."""
+        """Returns lines that pass a result's accumulator through the epilogue, and store the results."""
         index = self.chunks.index
         lines = [f"{index} i = {out};"] if self.variant.linear else []
         for a in self.accumulators:

@@ -1,9 +1,9 @@
-"""Regions that fold, to Slang: kernels that combine elements, of the body or accumulators that an earlier kernel left in memory.
+"""Code generation for regions that fold: kernels that combine elements of the body, or accumulators of an earlier kernel.
 
-The elements of a result are numbered in the order of the dimensions that are folded, and cut into chunks. Either the threads of a
-group stride along one chunk and merge what they have in shared memory, or each thread has chunks of its own, where neighbouring
-threads work on neighbouring results. There are no atomics, and the order of all additions follows from the sizes alone, so that
-the same call gives the same bits every time.
+The elements of a result are numbered in the order of the folded dimensions, and cut into chunks. Either the threads of a group
+stride along one chunk and merge their accumulators in shared memory, or each thread has its own chunks, and neighbouring threads
+work on neighbouring results. There are no atomics. The sizes alone determine the order of all additions, so that the same call
+gives the same bits every time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fusepy.ir.ops.control import block
 
 
 def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSource:
-    """The kernel of one stage of `region`."""
+    """Returns the kernel of one stage of `region`."""
     accumulators = accumulators_of(region)
     operands = region_operands(region, given.cuda, given.plain)
     then = epilogue_operands(region, operands, given.cuda, given.plain)
@@ -38,18 +38,18 @@ def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSour
 
 
 class FoldLoops:
-    """The loops of folds, over what is done with one element and one result."""
+    """The loops of folds, over the work on one element and one result."""
 
     def __init__(self, elements: FoldElements):
         self.elements, self.variant, self.shape = elements, elements.variant, elements.variant.shape
         self.chunks, self.shared, self.index = elements.chunks, elements.shared, elements.chunks.index
 
     def lines(self) -> list[str]:
-        """The body of the entry point."""
+        """Returns the body of the entry point."""
         return self.by_group() if self.shape.group else self.by_thread()
 
     def by_group(self) -> list[str]:
-        """The threads of a group stride along one chunk, or some along each of several, and merge what they have in a tree."""
+        """Returns the loops of a group whose threads share one chunk, or several, and merge their accumulators in a tree."""
         shape = self.shape
         first, lane, apart = str(shape.threads // 2), "fz_lane", "n"
         if shape.shared:
@@ -75,12 +75,12 @@ class FoldLoops:
         return [*lines, *self.elements.finish("fz_acc", "fz_out")]
 
     def by_thread(self) -> list[str]:
-        """Each thread has chunks of its own, of several results side by side."""
+        """Returns the loops of threads with their own chunks, of several results side by side."""
         acc = "fz_acc[w]" if self.shape.columns > 1 else "fz_acc"
         return [*self.chunks.placed(), *self.folded(), *self.columns(self.elements.finish(acc, self.result), stores=True)]
 
     def folded(self, lane: str = "") -> list[str]:
-        """A chunk into ``fz_acc``, run by run. Of the elements the threads of a group take turns, each that of its `lane`."""
+        """Returns loops that fold a chunk into ``fz_acc``, run by run. With `lane`, the elements of threads are interleaved."""
         index, shape = self.index, self.shape
         at = "[w]" if shape.columns > 1 else ""
         first = f"fz_e + {index}({lane})" if lane else "fz_e"
@@ -113,7 +113,7 @@ class FoldLoops:
         return [*lines, "while (fz_e < fz_last)", *block(run)]
 
     def full_runs(self, run: Sequence[str], together: Sequence[str], gather: Sequence[str]) -> list[str]:
-        """The full runs of rows that have an element for every result. A row that is several may end early."""
+        """Returns the loop over full runs of complete rows. If several rows count as one, the last such row may be incomplete."""
         index, shape, whole = self.index, self.shape, f"{BLOCK}.full_rows"
         length = f"(fz_left < {shape.run} ? fz_left / {shape.unroll} * {shape.unroll} : {shape.run})"
         some = ["do", *block([*together, f"fz_e += {shape.unroll};"]), "while (fz_e < fz_stop);"]
@@ -124,7 +124,7 @@ class FoldLoops:
         ]
 
     def folded_rows(self) -> list[str]:
-        """A chunk of whole rows into ``fz_acc``. What only depends on the row is the same for all threads, and computed once."""
+        """Returns loops that fold a chunk of whole rows into ``fz_acc``. Values that depend on the row only are computed once."""
         index, extent = self.index, f"{BLOCK}.extent{self.variant.rank - 1}"
         return [
             "FzAcc fz_acc = fz_none();",
@@ -134,9 +134,9 @@ class FoldLoops:
         ]
 
     def folded_row(self, extent: str) -> list[str]:
-        """The elements of a row: full runs, then the rest.
+        """Returns the loops over a row: full runs, then the rest.
 
-        Full runs ask for the next at their end: lavapipe goes through the body of a loop once more to find that no lane is left.
+        Full runs test at their end: lavapipe would run the body of the loop once more to find that no lane is active.
         """
         index, shape = self.index, self.shape
         step, length = shape.threads, shape.run * shape.threads
@@ -156,7 +156,7 @@ class FoldLoops:
         ]
 
     def made(self, type: str, name: str, start: str) -> list[str]:
-        """A variable for each result that a thread works on."""
+        """Returns the declaration of a variable for each result of a thread."""
         columns = self.shape.columns
         if columns == 1:
             return [f"{type} {name} = {start}();"]
@@ -164,19 +164,19 @@ class FoldLoops:
 
     @property
     def result(self) -> str:
-        """The result that a thread works on, or the one in column ``w``."""
+        """The result of a thread, or the one in column ``w``."""
         shape, index = self.shape, self.index
         return f"(fz_out + {index}(w * {shape.threads}))" if shape.columns > 1 else "fz_out"
 
     def each(self, line: str) -> list[str]:
-        """A line for each result that a thread works on, ``w``."""
+        """Returns a loop of one line over the results ``w`` of a thread."""
         columns = self.shape.columns
         return [line] if columns == 1 else [f"{self.elements.unroll} for (uint w = 0; w < {columns}; ++w)", f"    {line}"]
 
     def columns(self, lines: Sequence[str], stores: bool, last: bool = False) -> list[str]:
-        """Lines for each result that a thread works on, ``w``; where they store, only for those of this group.
+        """Returns a loop of `lines` over the results ``w`` of a thread; if they store, only for the results of this group.
 
-        In the `last` of several rows that count as one there may be elements for some results only.
+        In the `last` of several rows that count as one, only some results may have elements.
         """
         columns = self.shape.columns
         if columns == 1:

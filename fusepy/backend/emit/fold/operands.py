@@ -1,4 +1,4 @@
-"""What the kernels of a region that folds hold and read: accumulators, and the operands of the epilogue."""
+"""The accumulators and the operands of the epilogue of regions that fold."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from fusepy.ir.ops.region import spec_of
 
 
 def accumulators_of(region: Node) -> list[Accumulator]:
-    """What the kernels of `region` hold, fold by fold."""
+    """Returns the accumulators of `region`, fold by fold."""
     assert region.body is not None
     folds, outputs = spec_of(region).folds, region.body.outputs
     return [Accumulator(j, fold, outputs[j].type) for j, fold in enumerate(folds, len(outputs) - len(folds))]
 
 
 def members_of(region: Node) -> list[Member]:
-    """The members of an accumulator, each of which has an array of its own in memory."""
+    """Returns the members of an accumulator. Each has its own array in memory."""
     return [m for a in accumulators_of(region) for m in a.members()]
 
 
 def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False, plain: bool = False) -> list[Operand]:
-    """The operands that the epilogue reads beside what was folded, as kernels see them; `plain` ones are numbered."""
+    """Returns the operands of the epilogue besides the folded values. With `plain`, names are numbers instead of the user's."""
     if len(region.bodies) < 2:
         return []
     count = len(first)
@@ -46,7 +46,7 @@ def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False
 
 
 def join_graph(a: Accumulator) -> Graph:
-    """The call that combines two elements, as a graph of its own."""
+    """Returns a graph of the call that combines two elements."""
     x, y = Value(a.have, name="a"), Value(a.have, name="b")
     result = Value(a.have)
     attrs = {"module": a.fold.module, "function": a.fold.function}
@@ -55,6 +55,6 @@ def join_graph(a: Accumulator) -> Graph:
 
 
 def calls_of(region: Node, accumulators: Sequence[Accumulator]) -> Graph:
-    """A graph of all nodes that the kernels of a region spell out."""
+    """Returns a graph of all nodes in the kernels of a region."""
     graphs = [*region.bodies, *(join_graph(a) for a in accumulators if a.fold.kind == "call")]
     return Graph("all", [v for g in graphs for v in g.inputs], [n for g in graphs for n in g.nodes], ())

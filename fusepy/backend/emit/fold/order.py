@@ -1,8 +1,7 @@
-"""Floats as whole numbers in NumPy's order, for folds to the largest and smallest: every NaN is beyond all numbers.
+"""Floats as integers in NumPy's order, for ``max`` and ``min``: every NaN is beyond all numbers.
 
-Drivers may take for granted that there is no NaN. NVIDIA's Vulkan driver does, and drops it where a comparison of floats or
-``isnan`` decides. Nothing can be taken for granted of whole numbers. They are unsigned, with 0 for the identity of the largest
-and all bits for that of the smallest.
+Drivers may assume that there is no NaN. NVIDIA's Vulkan driver does, and drops NaN in comparisons of floats and ``isnan``. For
+integers there is no such assumption. They are unsigned; the identity of ``max`` is 0, that of ``min`` has all bits set.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from fusepy.ir.types import FLOAT, UINT, Type
 
 _WIDE = Type.parse("uint64_t")
-_LOW = {  # what is subtracted from bits in order, by what is looked for; then the number of the infinity next to NaN
+_LOW = {  # the offset that is subtracted from ordered bits; then the integer of the infinity next to NaN
     ("max", 32): (0x807FFFFF, 0xFF000001),
     ("min", 32): (0x7F800001, 0x00FFFFFE),
     ("max", 64): (0x800FFFFFFFFFFFFF, 0xFFE0000000000001),
@@ -19,28 +18,28 @@ _LOW = {  # what is subtracted from bits in order, by what is looked for; then t
 
 
 def order_type(type: Type) -> Type:
-    """The type that holds a float, a vector of floats or a double in order."""
+    """Returns the integer type for a float, a vector of floats or a double."""
     return type.with_scalar(UINT) if type.scalar is FLOAT else _WIDE
 
 
 def order_identity(type: Type, which: str) -> str:
-    """What every number is larger (``"max"``) or smaller (``"min"``) than, as `order_type`."""
+    """Returns the identity of ``"max"`` or ``"min"``, as `order_type`."""
     ones = "0xffffffffu" if type.scalar is UINT else "0xffffffffffffffffull"
     return f"{type}({0 if which == 'max' else ones})"
 
 
 def order_functions(j: int, which: str, type: Type, *, equals: bool) -> list[str]:
-    """The functions ``fz_order_`` and ``fz_number_`` of fold `j` from a float `type` to its order and back.
+    """Returns the functions ``fz_order_`` and ``fz_number_`` of fold `j` from a float `type` to its order and back.
 
     Args:
-        equals: makes all NaN one, and both zeros, as a search for the first place needs. The way back is not written then.
+        equals: map all NaN to one integer, and both zeros to one, for ``argmax`` and ``argmin``. Then ``fz_number_`` is omitted.
     """
     have, bits = type, order_type(type)
     wide = bits is _WIDE
     size, end = (64, "ull") if wide else (32, "u")
     low, last = (f"{n:#x}{end}" for n in _LOW[which, size])
     signed = bits.with_scalar(Type.parse("int64_t" if wide else "int"))
-    flip = f"({bits}({signed}({{0}}) >> {size - 1}) >> 1)"  # the order of negative numbers is that of their bits turned around
+    flip = f"({bits}({signed}({{0}}) >> {size - 1}) >> 1)"  # negative numbers are ordered by their inverted bits
     if wide:
         loaded = ["uint low, high;", "asuint(x, low, high);", f"{bits} bits = {bits}(high) << 32 | {bits}(low);"]
         back = "asdouble(uint(bits), uint(bits >> 32))"
@@ -69,7 +68,7 @@ def order_functions(j: int, which: str, type: Type, *, equals: bool) -> list[str
 
 
 def truth_function(j: int, type: Type) -> list[str]:
-    """The function ``fz_truth_`` of fold `j` that tells from the bits which floats are not 0: NaN is not."""
+    """Returns the function ``fz_truth_`` of fold `j`. It tests by bits if floats differ from 0; NaN does."""
     truth = type.with_scalar(UINT)
     if type.scalar is FLOAT:
         body = [f"    return {truth}((asuint(x) << 1) != {truth}(0));"]

@@ -1,4 +1,4 @@
-"""Accumulators where other threads find them: in memory, for a later kernel, and in the memory that a group shares."""
+"""Accumulators that other threads read: in memory, for a later kernel, and in the shared memory of a group."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from fusepy.ir.graph import declare
 
 
 class Partials:
-    """An array in memory for each member of an ``FzAcc``: those that a kernel reads (`prefix` ``q``) or leaves there (``p``)."""
+    """An array in memory for each member of an ``FzAcc``; a kernel reads them (`prefix` ``q``) or writes them (``p``)."""
 
     def __init__(self, prefix: str, role: str, members: Sequence[Member], cuda: bool):
         self.prefix, self.role, self.members, self.cuda = prefix, role, members, cuda
 
     def fields(self) -> list[Field]:
-        """The arrays in the parameter block."""
+        """Returns the pointers to the arrays in the parameter block."""
         of = enumerate(self.members)
         return [Field(f"{pointee(t, self.cuda)}*", f"{self.prefix}_{name}", self.role, k) for k, (name, t) in of]
 
     def load(self, at: str, name: str = "found") -> list[str]:
-        """A new accumulator `name` with what lies at a place."""
+        """Returns lines that declare an accumulator `name` and load it from index `at`."""
         lines = [f"FzAcc {name};"]
         for member, type in self.members:
             pointer = f"{BLOCK}.{self.prefix}_{member}"
@@ -34,13 +34,13 @@ class Partials:
         return lines
 
     def store(self, at: str, name: str) -> list[str]:
-        """Leaves an accumulator at a place."""
+        """Returns lines that store an accumulator at index `at`."""
         pointer = f"{BLOCK}.{self.prefix}"
         return [assigned(f"{pointer}_{member}", at, f"{name}.{member}", type, self.cuda) for member, type in self.members]
 
 
 class SharedMemory:
-    """An accumulator for each thread of a group, for the others of the group to see."""
+    """Shared memory of a group with an accumulator for each thread."""
 
     def __init__(self, members: Sequence[Member]):
         self.members = members
@@ -49,9 +49,9 @@ class SharedMemory:
         return [f"groupshared {declare(t, f'fz_s_{n}')}[{threads}];" for n, t in self.members]
 
     def publish(self, acc: str) -> list[str]:
-        """Shows what a thread has."""
+        """Returns lines that write a thread's accumulator to shared memory."""
         return [f"fz_s_{name}[fz_lane] = {acc}.{name};" for name, _ in self.members]
 
     def read(self, lane: str, acc: str) -> list[str]:
-        """Takes what another thread has."""
+        """Returns lines that read another thread's accumulator."""
         return [f"{acc}.{name} = fz_s_{name}[{lane}];" for name, _ in self.members]

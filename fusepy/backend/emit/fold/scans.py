@@ -9,18 +9,18 @@ from fusepy.ir.ops.control import block
 
 
 class ScanLoops:
-    """The loops of scans, over what is done with one element."""
+    """The loops of scans, over the work on one element."""
 
     def __init__(self, elements: FoldElements):
         self.elements, self.variant, self.chunks, self.shared = elements, elements.variant, elements.chunks, elements.shared
         self.of_elements, self.accumulators = elements.variant.of_elements, elements.accumulators
 
     def lines(self) -> list[str]:
-        """The body of the entry point."""
+        """Returns the body of the entry point."""
         return self.tiles() if self.variant.shape.ordered else self.scan()
 
     def scan(self) -> list[str]:
-        """Each thread goes along one chunk, from what the chunks before it come to."""
+        """Returns the loop of a thread along its chunk, which starts from the total of the chunks before."""
         found = self.elements.computed_at("fz_e", "fz_out") if self.of_elements else self.elements.partial_at("fz_e", "fz_out")
         names = {a.j: f"r_{a.j}" for a in self.accumulators}
         body = [*found, *self.passed("fz_acc", names, "found")]
@@ -28,7 +28,7 @@ class ScanLoops:
         return [*self.chunks.placed(), *self.carried(), *loop, *self.total()]
 
     def carried(self) -> list[str]:
-        """What a chunk starts from, where there are several: what the chunks before it come to, if that is known yet."""
+        """Returns lines that start a chunk: from the total of the chunks before it, if that is known yet."""
         if not self.variant.scans:
             return ["FzAcc fz_acc = fz_none();"]
         asked = [f"{BLOCK}.chunks > 1"]
@@ -39,13 +39,16 @@ class ScanLoops:
         return ["FzAcc fz_acc = fz_none();", f"if ({' && '.join(asked)})", *block(load)]
 
     def total(self) -> list[str]:
-        """Leaves what a chunk of partials comes to, where that is all that is asked."""
+        """Returns lines that store the total of a chunk of partials, if the kernel runs for totals."""
         if self.of_elements:
             return []
         return [f"if ({BLOCK}.totals != 0)", *block(self.elements.kept_as_partial("fz_acc", "fz_out"))]
 
     def passed(self, acc: str, names: dict[int, str], found: str) -> list[str]:
-        """Passes one element, and writes what there is up to it: numbers `names`, or an accumulator `found` in memory."""
+        """Returns lines that add one element and write the result up to it.
+
+        The element has its values in the variables `names`, or is an accumulator `found`.
+        """
         if not self.of_elements:
             stored = [f"if ({BLOCK}.totals == 0)", *block(self.elements.before.store("at", acc))]
             return [*stored, *self.joined(acc, names, found)]
@@ -55,7 +58,7 @@ class ScanLoops:
         return [*before, *self.joined(acc, names, found), *after, *(stores[a.j].write(f"x_{a.j}") for a in self.accumulators)]
 
     def joined(self, acc: str, names: dict[int, str], found: str) -> list[str]:
-        """Takes one element, ``e``, into an accumulator."""
+        """Returns lines that add one element, ``e``, to an accumulator."""
         if not self.of_elements:
             return [f"fz_merge({acc}, {found}, {BLOCK}.zero);"]
         given = "".join(f"{names[a.j]}, " for a in self.accumulators)
@@ -64,10 +67,10 @@ class ScanLoops:
     # ---- by groups ----------------------------------------------------------------------------------------------
 
     def tiles(self) -> list[str]:
-        """The threads of a group go along a chunk together, tile by tile, each with a few neighbouring elements.
+        """Returns the loop of a group along a chunk, tile by tile; each thread has a few neighbouring elements.
 
-        A thread combines its own elements, learns what those before it come to, and passes its own again from there. Where only
-        the whole of a chunk is wanted, it need not.
+        A thread combines its own elements, reads the total of the threads before it, and scans its own elements from there. If
+        only the total of a chunk is needed, it omits this last step.
         """
         index, shape, scans = self.chunks.index, self.variant.shape, self.variant.scans
         tile = [
@@ -84,7 +87,7 @@ class ScanLoops:
             f"fz_merge(fz_acc, whole, {BLOCK}.zero);",
             "fz_e += fz_tile;",
         ]
-        # chunks that a group has side by side may be shorter than others, but barriers are for all threads
+        # chunks of one group may differ in length, but all threads must reach each barrier
         loop = [f"{index} fz_tile = {index}(fz_lanes * {shape.unroll});"]
         loop += [f"for ({index} fz_gone = 0; fz_gone < {BLOCK}.chunk; fz_gone += fz_tile)", *block(tile)]
         end: list[str] = []
@@ -94,13 +97,13 @@ class ScanLoops:
         return [*self.chunks.grouped(), *self.carried(), *loop, *end]
 
     def for_own(self, lines: list[str]) -> list[str]:
-        """Lines for each element of a tile that a thread has, ``u``."""
+        """Returns a loop of `lines` over the elements ``u`` of a thread in a tile."""
         index, count = self.chunks.index, self.variant.shape.unroll
         head = f"{self.elements.unroll} for (uint u = 0; u < {count}; ++u)"
         return [head, f"    if (fz_own + {index}(u) < fz_last)", *(f"    {line}" for line in block(lines))]
 
     def room(self) -> list[str]:
-        """The elements of a thread, which are computed or loaded once."""
+        """Returns declarations of arrays for the elements of a thread, which are computed or loaded once."""
         count = self.variant.shape.unroll
         if not self.of_elements:
             return [f"FzAcc kept[{count}];"]
@@ -110,13 +113,13 @@ class ScanLoops:
         return {a.j: f"kept_{a.j}[u]" for a in self.accumulators}
 
     def filled(self) -> list[str]:
-        """Loads or computes one element, and keeps it."""
+        """Returns lines that load or compute one element, and keep it."""
         if not self.of_elements:
             return [*self.elements.partial_at("fz_own", "fz_out", "u"), "kept[u] = found;"]
         return [*self.elements.computed_at("fz_own", "fz_out", "u"), *(f"kept_{a.j}[u] = r_{a.j};" for a in self.accumulators)]
 
     def summed(self) -> list[str]:
-        """Leaves in the group's memory what the elements of each thread and of those before it come to."""
+        """Returns lines that write to shared memory, for each thread, the total of its elements and of the threads before it."""
         return [
             *self.shared.publish("fz_mine"),
             "GroupMemoryBarrierWithGroupSync();",
@@ -135,7 +138,7 @@ class ScanLoops:
         ]
 
     def from_before(self) -> list[str]:
-        """Passes the elements of a thread from what all before them come to."""
+        """Returns lines that scan the elements of a thread, starting from the total of all elements before."""
         before = ["FzAcc before;", *self.shared.read("fz_lane - 1", "before"), f"fz_merge(so_far, before, {BLOCK}.zero);"]
         at = (
             self.chunks.located_at("fz_own", "fz_out", "u")

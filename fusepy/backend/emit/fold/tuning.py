@@ -1,11 +1,11 @@
-"""How the threads of kernels that fold are shaped, per device kind; decision 011 has the measurements.
+"""The thread shapes of kernels that fold, per device kind; decision 011 has the measurements.
 
-Lavapipe runs a group as loops of 8 lanes on one CPU thread, and loads what lanes read one by one, wherever it lies. So each lane
-has a stretch of memory of its own, which misses the caches in 8 places at a time, and some elements are spelled out one after the
-other, since what a loop changes is masked in each round. Columns are the exception: lanes side by side walk down rows of 2 KiB,
+Lavapipe runs a group as loops of 8 lanes on one CPU thread, and loads the elements of the lanes one by one, wherever they are.
+Therefore each lane has its own range of memory, which gives 8 cache misses in parallel, and some elements are unrolled, since the
+variables that a loop changes are masked in each iteration. Columns are the exception: lanes side by side walk down rows of 2 KiB,
 and several shorter rows count as one.
-A GPU wants neighbouring threads at neighbouring elements: a line of memory for each load of 32 threads, 8 elements or more a
-thread, and as many groups as it runs at a time. So the threads of a group share rows or columns side by side.
+A GPU is fastest if neighbouring threads access neighbouring elements: one cache line for each load of 32 threads, 8 elements or
+more per thread, and as many groups as it runs at a time. Therefore the threads of a group share rows or columns side by side.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import folds_of
 from fusepy.ir.types import Kind
 
-GROUPS = {"software": 64}  # that fill a device; a GPU of 132 multiprocessors takes 8 of 256 threads on each
+GROUPS = {"software": 64}  # groups that fill a device; a GPU of 132 multiprocessors runs 8 groups of 256 threads on each
 GROUPS_OF_GPU = 1056
-SHARED_BYTES = 1 << 14  # of memory that the threads of a group share: what every Vulkan device has
-HEAVY, LIGHT, LEAN = 32, 128, 512  # for how many elements bodies are spelled out at most; compiling takes up to a second
+SHARED_BYTES = 1 << 14  # shared memory of a group that every Vulkan device has
+HEAVY, LIGHT, LEAN = 32, 128, 512  # the most elements that a body is unrolled for; compiling takes up to a second
 PAGE = 1024  # numbers of 4 bytes
 ROW = 64  # the shortest row of the grid that the lanes of a group share
 ROW_GROUPS = 256
 
 
 def copies_of(region: Node) -> int:
-    """For how many elements the body may be spelled out. It is lean if one number is held for a result, and nothing is stored."""
+    """Returns the number of elements that the body may be unrolled for.
+
+    A body is lean if it has one number per result, and stores nothing for each element.
+    """
     assert region.body is not None
     if not is_light(region):
         return HEAVY
@@ -51,17 +54,17 @@ def fold_shape(
     linear: bool = True,
     placed: bool = False,
 ) -> tuple[FoldShape, int]:
-    """The shape for `outputs` results of `reduced` elements each, and into how many chunks these are cut at most.
+    """Returns the shape for `outputs` results of `reduced` elements each, and the maximal number of chunks per result.
 
-    There are at most three for each kind of device and order of elements, one of them for `partials` (decision 015).
+    There are at most three shapes for each kind of device and order of elements, one of them for `partials` (decision 015).
 
     Args:
-        inner: the elements of one result are neighbours in memory, and not those of one place in neighbouring results.
-        partials: the elements are accumulators, of which there are few.
-        copies: for how many elements the body may be spelled out.
-        nbytes: of an accumulator.
-        linear: elements lie as they are counted. Elsewhere the places of results side by side would be computed one by one.
-        placed: the body asks where in the grid it is, so that other sizes may ask for `shape_along_rows`.
+        inner: the elements of one result are neighbours in memory; otherwise those of neighbouring results are.
+        partials: the elements are accumulators; there are few.
+        copies: the number of elements that the body may be unrolled for.
+        nbytes: bytes of an accumulator.
+        linear: elements are contiguous in the order of their numbers. Otherwise each column would compute its own index.
+        placed: the body uses its coordinates, so that other sizes may need `shape_along_rows`.
     """
     if kind == "software":
         shape, across, least = _software(outputs, reduced, inner, partials, copies, linear, placed)
@@ -69,7 +72,7 @@ def fold_shape(
         most = 4 if partials or copies < LIGHT else 8
         shape, across, least = _gpu(outputs, reduced, inner, partials, most, _power(SHARED_BYTES // nbytes, 32, 256))
     share = GROUPS.get(kind, GROUPS_OF_GPU) / max(across, 1 / 64)
-    # a few groups more than a GPU runs at a time would take as long as twice as many
+    # a few more groups than a GPU runs at a time would take as long as twice as many
     chunks = 1 if partials else max(1, min(-(-reduced // least), math.ceil(share) if kind == "software" else int(share)))
     return shape, chunks
 
@@ -77,8 +80,8 @@ def fold_shape(
 def _software(
     outputs: int, reduced: int, inner: bool, partials: bool, copies: int, linear: bool, placed: bool
 ) -> tuple[FoldShape, float, int]:
-    """The shape, how many groups there are for each chunk, and the fewest elements that are worth a chunk."""
-    alone = outputs < LANES and reduced >= 32  # too few results for lanes
+    """Returns the shape, the number of groups per chunk, and the minimal number of elements in a chunk."""
+    alone = outputs < LANES and reduced >= 32  # fewer results than lanes
     if inner:
         if partials:
             return FoldShape(True, True, LANES, 4, 16), outputs, 1
@@ -95,9 +98,10 @@ def _software(
 
 
 def rows_as_one(outputs: int, reduced: int, width: int) -> int:
-    """How many rows of `outputs` numbers count as one for groups of so many `width`; 0 where there are too few of them.
+    """Returns the number of rows of `outputs` numbers that count as one, for groups of `width` numbers; 0 if rows are too few.
 
-    Best are whole pages, where the pieces that a group reads lie alike, and some groups side by side. Else these should be full.
+    Whole pages are best, since all reads of a group are then aligned alike, with some groups side by side. Otherwise it chooses
+    the number that leaves the fewest threads of these groups idle.
     """
     pages = PAGE // math.gcd(outputs, PAGE)
     pages *= max(1, 8 * width // (outputs * pages))
@@ -117,7 +121,7 @@ def rows_as_one(outputs: int, reduced: int, width: int) -> int:
 
 
 def _gpu(outputs: int, reduced: int, inner: bool, partials: bool, most: int, threads: int) -> tuple[FoldShape, float, int]:
-    """See `_software`. At `most` so many elements are spelled out, and groups that share memory have so many `threads`."""
+    """Returns the same as `_software`. At most `most` elements are unrolled, and groups with shared memory have `threads`."""
     if reduced < 32 and not partials:
         return FoldShape(False, inner, 256, 4), -(-outputs // 256), 32
     lanes = lanes_for(outputs, reduced, inner, threads, partials)
@@ -126,23 +130,23 @@ def _gpu(outputs: int, reduced: int, inner: bool, partials: bool, most: int, thr
 
 
 def lanes_for(outputs: int, reduced: int, inner: bool, threads: int, partials: bool) -> int:
-    """How many of a group's `threads` share one chunk on a GPU."""
+    """Returns the number of a group's `threads` that share one chunk on a GPU."""
     if inner:
         return _power(reduced // 8, 1 if partials else 4, threads)
-    lanes = threads // _power(2 * outputs - 1, 1, 32)  # 32 side by side, of 4 bytes each, are a line of memory
+    lanes = threads // _power(2 * outputs - 1, 1, 32)  # 32 numbers of 4 bytes are a cache line
     return min(lanes, _power(reduced // 8, 1, threads)) if partials else lanes
 
 
 def shape_along_rows(reduced: int, row: int) -> tuple[FoldShape, int]:
-    """The shape for bodies that ask where in the grid they are, on the CPU: neighbours read what is near to each other."""
+    """Returns the shape on the CPU for bodies that use their coordinates: neighbouring threads read neighbouring memory."""
     chunks = min(ROW_GROUPS, -(-reduced // 8192), reduced // row)
     return FoldShape(True, True, LANES, 8, 16, rows=True), max(1, chunks)
 
 
 def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int = 8) -> tuple[FoldShape, int]:
-    """The shape of all kernels of a scan, and how many chunks there are, along which threads go in order.
+    """Returns the shape of all kernels of a scan, and the number of chunks. Threads go along a chunk in order.
 
-    On a GPU whole groups do, where threads with chunks of their own would read far from each other.
+    On a GPU, whole groups share a chunk if threads with their own chunks would read far from each other.
     """
     if kind != "software" and inner:
         shape = FoldShape(True, True, _power(SHARED_BYTES // nbytes, 16, 256), 4, ordered=True, shared=True)
@@ -154,10 +158,10 @@ def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int =
 
 
 def scan_lanes(reduced: int, threads: int) -> int:
-    """How many threads of a group go along one chunk together."""
+    """Returns the number of threads of a group that share one chunk."""
     return _power(reduced // 4, 1, threads)
 
 
 def _power(number: int, low: int, high: int) -> int:
-    """The power of two at or below `number`, within bounds."""
+    """Returns the power of two at or below `number`, within bounds."""
     return max(low, min(high, 1 << max(number, 1).bit_length() - 1))

@@ -1,4 +1,4 @@
-"""Which kernel of a region that folds: what it reads, what it writes, and how threads share the work."""
+"""The variants of kernels of a region that folds: inputs, outputs, and the division of work among threads."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from fusepy.backend.emit.operand import Variant
 
 @dataclass(frozen=True)
 class FoldShape:
-    """How the elements of a chunk meet threads.
+    """The assignment of the elements of a chunk to threads.
 
     Attributes:
-        group: the threads of a group share chunks; else each has chunks of its own.
-        inner: the dimensions that are folded are the last ones, so that the elements of a result are neighbours.
-        threads: of a group.
-        unroll: elements of a run that are spelled out one after the other, so that their loads are under way together.
+        group: the threads of a group share chunks; otherwise each thread has its own chunks.
+        inner: the folded dimensions are the last ones, so that the elements of a result are neighbours.
+        threads: threads of a group.
+        unroll: elements of a run that are unrolled, so that their loads are in flight together.
         run: elements that are added before their sum goes to the accumulator; a multiple of `unroll`.
-        columns: results that one thread works on side by side; there are at least as many as one group takes. Where there are
-            fewer, several rows count as one.
-        shared: a group has several chunks, those of neighbours, and a number of the parameter block says how many threads each.
-        ordered: the threads of a group have `unroll` neighbouring elements each, one thread behind the other: for scans.
-        rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same one.
+        columns: neighbouring results of one thread; there are at least as many results as one group takes. If there are fewer,
+            several rows count as one.
+        shared: a group has several neighbouring chunks; the parameter block has the number of threads per chunk.
+        ordered: each thread of a group has `unroll` neighbouring elements, in the order of the threads: for scans.
+        rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same row.
     """
 
     group: bool
@@ -43,8 +43,8 @@ class FoldVariant(Variant):
         reads: ``"elements"``, which the body computes, or ``"partials"``, accumulators in memory.
         writes: ``"results"``, or ``"partials"``; ``"either"`` is results where there is one chunk. A scan
             over partials replaces them.
-        scans: writes what there is up to each element, and not the whole; where there are several chunks it starts from a partial
-            for each. Over partials it leaves the wholes of chunks instead if the parameter block says so.
+        scans: writes the result up to each element instead of the total; each of several chunks starts from a partial. Over
+            partials it writes the totals of chunks instead if ``totals`` is set in the parameter block.
     """
 
     shape: FoldShape = FoldShape(True, True, 1)  # frozen
@@ -58,7 +58,7 @@ class FoldVariant(Variant):
 
     @property
     def finishes(self) -> bool:
-        """Whether it writes results, at least where there is one chunk."""
+        """True if it writes results, at least if there is one chunk."""
         return self.writes in ("results", "either")
 
     def __str__(self) -> str:
