@@ -18,7 +18,6 @@ LONGER_THAN_SHORT = 51  # files
 
 LONG_FILES = """
 backend/kernels/kernel.py
-backend/memory/tensor.py
 trace/trace.py
 """.split()  # noqa: SIM905
 LONG_FUNCTIONS = """

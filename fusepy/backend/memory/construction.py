@@ -1,4 +1,4 @@
-"""What ``Tensor(...)`` makes of what a user gives it: rows of numbers, an array, another tensor, or extents."""
+"""Construction of tensors: the constructor ``Tensor(...)`` takes rows of numbers, an array, another tensor, or a shape."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Made = TypeVar("Made", bound=Storage)
 
 
 def constructed(made: type[Made], given: Sequence[Any], shape: Any, dtype: Any, device: Device) -> Made:
-    """What ``Tensor(...)`` makes of what a user gives: rows of numbers, an array, another tensor, or extents.
+    """Builds a tensor from the arguments of ``Tensor(...)``: rows of numbers, an array, another tensor, or a shape.
 
     Raises:
-        ArgumentError: for something else, or nothing.
-        ShapeError, UnsupportedArgumentError, RangeError: for numbers that are no array of `dtype`.
+        ArgumentError: for anything else, and without arguments.
+        ShapeError, UnsupportedArgumentError, RangeError: if the numbers do not form an array of `dtype`.
     """
     while given and given[-1] is None:
         given = given[:-1]
@@ -69,7 +69,7 @@ def _holding(made: type[Made], given: Sequence[Any], dtype: Any, device: Device)
 
 
 def _structs(made: type[Made], array: Array, element: Element, device: Device) -> Made:
-    """Structs from rows of plain numbers, whose last axis is one struct."""
+    """Builds structs from rows of plain numbers; the last axis holds the numbers of one struct."""
     tensor, idle = fresh(made, device, element, array.shape[:-1])
     copy_from_numpy(tensor, array.astype(np.dtype(element.dtype[0].base)), idle)
     return tensor

@@ -1,4 +1,4 @@
-"""What is in a tensor: copying it in, out and over, on the device where elements do not lie behind one another."""
+"""Contents of tensors: upload, download, fill and copy. Non-contiguous tensors are copied on the device."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Made = TypeVar("Made", bound=Storage)
 
 
 def to_numpy(tensor: Storage) -> Array:
-    """A copy of the contents as an array."""
+    """Returns a copy of the contents as an array."""
     device, element = tensor.device, tensor.element
     if device.lost is not None:
         device.check()
@@ -54,14 +54,14 @@ def to_numpy(tensor: Storage) -> Array:
 
 
 def _as_bools(stored: Array, dtype: np.dtype[Any]) -> Array:
-    """Bools, which the device stores as integers; an array also without axes, where ``!=`` gives a scalar."""
+    """Converts stored integers to bools. Returns an array also without axes, where ``!=`` would give a scalar."""
     bools: Array = np.empty(stored.shape, dtype)
     np.not_equal(stored, 0, out=bools)
     return bools
 
 
 def fresh(made: type[Made], device: Device, element: Element, shape: tuple[int, ...]) -> tuple[Made, bool]:
-    """A tensor for the host to write, and whether no work uses its memory any more, so that it can be written at once."""
+    """Allocates a tensor for the host to fill. Also returns true if no queued work uses its memory: it can be written at once."""
     block = None
     if device.transfer.host_addressable:
         block = device.pool.allocate_idle(math.prod(shape) * element.nbytes)
@@ -69,14 +69,14 @@ def fresh(made: type[Made], device: Device, element: Element, shape: tuple[int, 
 
 
 def zeros(made: type[Made], device: Device, element: Element, shape: tuple[int, ...]) -> Made:
-    """A tensor of zeros."""
+    """Returns a tensor of zeros."""
     tensor, idle = fresh(made, device, element, shape)
     clear(tensor, idle)
     return tensor
 
 
 def from_array(made: type[Made], device: Device, array: Any, dtype: Any = None) -> Made:
-    """See `Tensor.from_numpy`."""
+    """Returns a copy of an array as a tensor; see `Tensor.from_numpy`."""
     array = as_array(array)
     element, shape = element_in(array.shape, scalar_type(array.dtype) if dtype is None else dtype)
     tensor, idle = fresh(made, device, element, shape)
@@ -85,13 +85,13 @@ def from_array(made: type[Made], device: Device, array: Any, dtype: Any = None) 
 
 
 def copy_from_numpy(tensor: Storage, array: Array, idle: bool = False) -> None:
-    """Overwrites the contents; a tensor of structs takes plain numbers too, one struct behind the other.
+    """Overwrites the contents. A tensor of structs also takes plain numbers, those of one struct after the other.
 
     Args:
-        idle: no work uses the memory.
+        idle: true if no queued work uses the memory.
 
     Raises:
-        ShapeError: unless the array has the tensor's shape with the components behind it, or if elements are repeated.
+        ShapeError: unless the array's shape is the tensor's shape and then the components, and if the tensor repeats elements.
         UnsupportedArgumentError: for another dtype.
     """
     tensor.device.check()
@@ -122,7 +122,7 @@ def copy_from_numpy(tensor: Storage, array: Array, idle: bool = False) -> None:
 
 
 def _upload(tensor: Storage, array: Array, idle: bool) -> None:
-    """Writes an array of the tensor's shape and dtype, whose elements lie behind one another."""
+    """Writes an array of the tensor's shape and dtype into a contiguous tensor."""
     buffer = tensor.block.buffer
     assert buffer is not None
     stored = np.ascontiguousarray(array).astype(tensor.element.stored, copy=False)
@@ -130,7 +130,7 @@ def _upload(tensor: Storage, array: Array, idle: bool) -> None:
 
 
 def from_scalars(made: type[Made], device: Device, array: Array, element: Element) -> Made:
-    """`from_array` for an argument of a call: a plain array of the dtype of a scalar `element`, and a device that is not lost."""
+    """Uploads an argument of a call: `from_array` without checks, for a plain array of `element`'s dtype and a device in use."""
     tensor, idle = fresh(made, device, element, array.shape)
     _upload(tensor, array, idle)
     return tensor
@@ -146,10 +146,10 @@ def clear(tensor: Storage, idle: bool = False) -> None:
 
 
 def fill(tensor: Made, value: Any, idle: bool = False) -> Made:
-    """`value` in every element.
+    """Writes `value` into every element.
 
     Raises:
-        RangeError: for a number that the element cannot hold.
+        RangeError: if the element cannot hold the number.
     """
     element = tensor.element
     if isinstance(value, (int, float)):
@@ -162,18 +162,18 @@ def fill(tensor: Made, value: Any, idle: bool = False) -> Made:
 
 
 def item(tensor: Storage) -> Any:
-    """The one element of a tensor of size 1."""
+    """Returns the element of a tensor of size 1."""
     if tensor.size != 1:
         raise ShapeError(f"a tensor of {tensor.size} elements is not one number", saw=tensor.shape, hint="index it, or reduce it")
     return to_numpy(tensor).reshape(tensor.element.shape).tolist()
 
 
 def number(tensor: Storage, what: str) -> Any:
-    """The one number of a tensor of size 1, where Python wants a number.
+    """Returns the number in a tensor of size 1, for Python's conversions such as ``float()``.
 
     Raises:
-        ShapeError: for any other size, and for elements with components.
-        TraceError: in a fused function, whose program would keep the number of today.
+        ShapeError: for any other size, and if the element has components.
+        TraceError: while a fused function is traced: the number would become a constant of its program.
     """
     check_read(tensor, what)
     if tensor.size != 1 or not tensor.element.scalar:
@@ -187,7 +187,7 @@ def number(tensor: Storage, what: str) -> Any:
 
 
 def check_read(tensor: Storage, what: str) -> None:
-    """Raises `TraceError` where a fused function is traced: what is read there would be a constant of its program."""
+    """Raises `TraceError` while a fused function is traced: a number that is read becomes a constant of its program."""
     if TRACING.get() is not None:
         raise TraceError(
             f"{what} of a tensor that a fused function uses",
@@ -197,7 +197,7 @@ def check_read(tensor: Storage, what: str) -> None:
 
 
 def assign(view: Storage, value: Any) -> None:
-    """Writes a tensor, an array, or a number for each element over the elements of a view."""
+    """Overwrites the elements of a view with a tensor, an array, or a number."""
     check_read(view, "writing an element")
     if isinstance(value, Storage):
         if (value.address, value.shape, value.strides) != (view.address, view.shape, view.strides):  # `t[0] += 1` has written
@@ -212,7 +212,7 @@ def assign(view: Storage, value: Any) -> None:
 
 
 def copy(tensor: Made) -> Made:
-    """The same contents, contiguous, in memory of their own."""
+    """Returns a contiguous copy in new memory."""
     check_read(tensor, "a copy")
     made = tensor.alike(tensor.element)
     _copy(tensor, made)
@@ -220,11 +220,11 @@ def copy(tensor: Made) -> Made:
 
 
 def copy_elements(source: Storage, target: Storage, sink: Sink | None = None) -> None:
-    """Copies on the device, between any strides, by its queue or another sink.
+    """Copies elements on the device, between any strides, into the device's queue or another sink.
 
     Raises:
         ShapeError: if shapes, elements or devices differ, if they share memory, or if `target` repeats elements.
-        TraceError: in a fused function, whose program would not copy.
+        TraceError: while a fused function is traced: its program would not contain the copy.
     """
     if source.shape != target.shape or not source.element.same(target.element) or source.device is not target.device:
         raise ShapeError(
@@ -271,5 +271,5 @@ def _check_writable(tensor: Storage) -> None:
 
 
 def _is_plain(tensor: Storage) -> bool:
-    """Whether elements lie behind one another; `Tensor.linear` speaks for the gradients as well."""
+    """True if the elements are contiguous; `Tensor.linear` covers the gradients as well."""
     return tensor.linear or (tensor.grads is not None and tensor.detach().linear)

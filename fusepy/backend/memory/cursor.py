@@ -1,6 +1,6 @@
-"""Cursors: reading and writing single elements of a tensor by index and field, with slangpy's spelling.
+"""Cursors: they read and write single elements of a tensor by index and field. The names are slangpy's.
 
-A cursor loads the contents once, works on that copy, and `BufferCursor.apply` writes it back.
+A cursor loads the contents once and works on that copy. `BufferCursor.apply` writes the copy back.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class BufferCursor:
     """The elements of a tensor, in C order, as a list of `ElementCursor`.
 
     Args:
-        start, count: which elements, by default all.
+        start, count: the range of elements; all by default.
 
     Raises:
-        ShapeError: for elements that the tensor does not have.
+        ShapeError: if the range exceeds the tensor.
 
     Example:
         >>> import fusepy as fp
@@ -57,28 +57,28 @@ class BufferCursor:
 
     @property
     def element_count(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return len(self._range)
 
     @property
     def element_size(self) -> int:
-        """Bytes of one element."""
+        """The size of one element in bytes."""
         return self._tensor.element.nbytes
 
     element_stride = element_size
 
     @property
     def size(self) -> int:
-        """Bytes of all elements."""
+        """The size of all elements in bytes."""
         return len(self._range) * self._tensor.element.nbytes
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the contents have been read."""
+        """True once the contents have been read."""
         return self._whole is not None
 
     def load(self) -> None:
-        """Reads the contents, dropping what was written and not applied."""
+        """Reads the contents. Drops changes that were not applied."""
         self._whole = to_numpy(self._tensor)
 
     def apply(self) -> None:
@@ -89,7 +89,7 @@ class BufferCursor:
             copy_from_numpy(self._tensor, self._whole)
 
     def find_element(self, index: int) -> ElementCursor:
-        """The element at `index`; negative ones count from the end.
+        """Returns the element at `index`; a negative index counts from the end.
 
         Raises:
             ShapeError: if there is none.
@@ -118,10 +118,10 @@ class BufferCursor:
 
 
 class ElementCursor:
-    """One value in the contents of a cursor: an element, a field of it, or a component.
+    """A value in the contents of a cursor: an element, a field of it, or a component.
 
-    ``c.field`` and ``c["field"]`` go into structs, ``c[0]`` into vectors and arrays; `read` and `write` take what lies there as
-    dicts, lists and numbers. Assigning writes: ``c.field = 3``.
+    ``c.field`` and ``c["field"]`` select a member of a struct, ``c[0]`` a component of a vector or an item of an array. `read`
+    and `write` use dicts, lists and numbers. Assignment writes: ``c.field = 3``.
     """
 
     __slots__ = ("_index", "_kept", "_name", "_value")
@@ -136,34 +136,34 @@ class ElementCursor:
             object.__setattr__(self, slot, given)
 
     def read(self) -> Any:
-        """The value: a number, a list of components, or a dict of fields."""
+        """Returns the value: a number, a list of components, or a dict of fields."""
         return _plain(self._kept[self._index])
 
     def write(self, value: Any) -> None:
-        """Sets the value; a struct takes a dict of all its fields.
+        """Overwrites the value. A struct takes a dict with all its fields.
 
         Raises:
-            UnknownNameError, UnsupportedArgumentError: for fields that are unknown or missing, and for what is no number.
-            RangeError, ShapeError: for a number that does not fit, or another count of components.
+            UnknownNameError, UnsupportedArgumentError: if a field is unknown or missing, or a value is not a number.
+            RangeError, ShapeError: if a number does not fit, or the number of components differs.
         """
         _write(self._kept, self._index, value, self._name)
 
     set_data = write
 
     def has_field(self, name: str) -> bool:
-        """Whether the value is a struct with this field."""
+        """True if the value is a struct with a field of this name."""
         return name in (self._kept.dtype.names or ())
 
     def has_element(self, index: int) -> bool:
-        """Whether the value is a vector, matrix or array with this component."""
+        """True if the value is a vector, matrix or array with a component at this index."""
         shape = np.shape(self._value)
         return bool(shape) and 0 <= index < shape[0]
 
     def find_field(self, name: str) -> ElementCursor:
-        """The field of this name.
+        """Returns the field of this name.
 
         Raises:
-            UnknownNameError: naming what is near.
+            UnknownNameError: if there is none; the error suggests similar names.
         """
         names = self._kept.dtype.names or ()
         if name not in names:
@@ -172,7 +172,7 @@ class ElementCursor:
         return ElementCursor(below[self._index], below, self._index, f"{self._name}.{name}")
 
     def find_element(self, index: int) -> ElementCursor:
-        """The component at `index`.
+        """Returns the component at `index`.
 
         Raises:
             ShapeError: if there is none.

@@ -1,4 +1,4 @@
-"""`Element`: what one element of a tensor is, on the device and in NumPy."""
+"""`Element`: the type of a tensor's elements, on the device and in NumPy."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class Element:
-    """What one element is: its Slang type, its bytes on the device, and its form in NumPy.
+    """The type of one element: its Slang type, its size on the device, and its NumPy dtype.
 
     Attributes:
         type: the Slang type.
         nbytes: distance from one element to the next.
         origin: the module that declares a struct.
-        dtype: NumPy dtype of a component (of the whole struct for structs); `shape` the components' extents.
+        dtype: NumPy dtype of a component, or of the whole struct; `shape` has the components' extents.
     """
 
     __slots__ = ("dtype", "nbytes", "origin", "scalar", "shape", "stored", "type")
     _interned: dict[object, Element] = {}
-    structs: dict[np.dtype[Any], list[Element]] = {}  # by NumPy dtype, so that structured arrays are recognised
+    structs: dict[np.dtype[Any], list[Element]] = {}  # by NumPy dtype, to recognise structured arrays
 
     def __init__(self, type: Type, nbytes: int, dtype: np.dtype[Any], stored: np.dtype[Any], shape: tuple[int, ...]):
         self.type = type
@@ -39,23 +39,25 @@ class Element:
         self.scalar = type.kind is Kind.SCALAR
 
     def same(self, other: Element) -> bool:
-        """Whether both are one type in one layout; a struct that two modules import from a third has an element in each."""
+        """True if both are the same type with the same layout. A struct that two modules import from a third has two elements."""
         return self is other or (self.type is other.type and self.dtype == other.dtype and self.nbytes == other.nbytes)
 
     def key(self, rank: object, device: Device) -> object:
-        """One object per element, rank (or what is told of the shape) and device, cheap to hash: a tensor in a call's key."""
-        keys = device.element_keys  # the device has them, so that they go with it
+        """Returns one object per element, rank (or shape information) and device. It is the tensor's part of a cache key; its
+        hash is cheap.
+        """
+        keys = device.element_keys  # stored on the device, so that they live as long as it does
         found = keys.get((self, rank))
         return keys.setdefault((self, rank), object()) if found is None else found
 
     @classmethod
     def structs_named(cls, type: Type) -> list[Element]:
-        """The structs of this name that modules of this process have laid out."""
+        """Returns the structs of this name that any module of the process has laid out."""
         return [e for group in list(cls.structs.values()) for e in list(group) if e.type is type]
 
     @classmethod
     def of(cls, type: Type, oracle: Oracle | None = None) -> Element:
-        """The element of a type; structs are laid out as `oracle` says.
+        """Returns the element of a type. `oracle` gives the layout of structs.
 
         Raises:
             UnsupportedArgumentError: for a type that cannot live in memory, or that no module declares.
@@ -87,19 +89,19 @@ class Element:
             found.origin = layout.origin
             if layout.scalar is None:
                 cls.structs.setdefault(dtype, []).append(found)
-                # arrays of this dtype say which struct they hold, where several have one layout
+                # The metadata names the struct of the array, because several structs may share a layout.
                 found.dtype = found.stored = np.dtype(dtype, metadata={"slang": found})  # pyright: ignore[reportCallIssue, reportArgumentType]
         return found
 
 
 def struct_dtype(layout: Layout, oracle: Oracle | None) -> np.dtype[Any]:
-    """The NumPy dtype of a struct, from Slang's own offsets: tail padding is reused, so ``align=True`` would be wrong."""
+    """Returns the NumPy dtype of a struct, with Slang's offsets: Slang reuses tail padding, so ``align=True`` would be wrong."""
     formats: list[Any] = []
     for field in layout.fields:
         inner = Element.of(field.type, oracle)
         stored = inner.stored
         if field.type.scalar is BOOL and field.size == math.prod(inner.shape):
-            stored = inner.dtype  # one byte each on CUDA; the four of other devices stay numbers, which one field cannot convert
+            stored = inner.dtype  # one byte on CUDA; the four bytes of other devices stay numbers
         formats.append((stored, inner.shape) if inner.shape else stored)
     names = [f.name for f in layout.fields]
     offsets = [f.offset for f in layout.fields]
@@ -107,19 +109,19 @@ def struct_dtype(layout: Layout, oracle: Oracle | None) -> np.dtype[Any]:
 
 
 def element_of(dtype: Any) -> Element:
-    """The element behind a ``dtype=`` argument: a Slang type of a module, a `Type`, a name, or a NumPy dtype.
+    """Returns the element for a ``dtype=`` argument: a Slang type of a module, a `Type`, a name, or a NumPy dtype.
 
     Raises:
-        UnsupportedArgumentError: if it names no element that memory can hold.
+        UnsupportedArgumentError: if a tensor cannot hold this type.
     """
     if isinstance(dtype, Element):
         return dtype
-    element = getattr(dtype, "element", None)  # a type of a module, which knows the layout of its structs
+    element = getattr(dtype, "element", None)  # a type of a module, which has the layout of its structs
     if isinstance(element, Element):
         return element
     if isinstance(dtype, Type):
         return Element.of(dtype)
-    if dtype in (float, int, bool):  # Slang's types of these names, which is what Python's numbers become
+    if dtype in (float, int, bool):  # Slang's types of these names, as for Python's numbers
         return Element.of(Type.parse(dtype.__name__))
     if isinstance(dtype, str) and (_is_slang(dtype) or dtype not in np.sctypeDict):
         return Element.of(Type.parse(dtype))
@@ -127,15 +129,15 @@ def element_of(dtype: Any) -> Element:
 
 
 def _is_slang(name: str) -> bool:
-    """Whether a name is Slang's own: NumPy's "float" is a double, and its "int4" (of ml_dtypes) has four bits."""
+    """True if Slang and NumPy use the name differently: NumPy's "float" is a double, and "int4" (of ml_dtypes) has four bits."""
     return name in SCALARS or (name.isidentifier() and Type.parse(name).dtype is not None)
 
 
 def scalar_type(dtype: np.dtype[Any]) -> Type:
-    """The Slang scalar of a NumPy dtype.
+    """Returns the Slang scalar for a NumPy dtype.
 
     Raises:
-        UnsupportedArgumentError: naming the dtype and what is supported.
+        UnsupportedArgumentError: for a dtype that Slang does not have.
     """
     found = Type.of_dtype(dtype) if dtype.isnative else None
     if found is None:

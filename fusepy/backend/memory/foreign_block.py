@@ -1,4 +1,4 @@
-"""Memory of somebody else, in place of a block of the pool."""
+"""Memory that another framework owns, in place of a block of the pool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class HostMemory:
-    """Memory of the host in place of an sgl buffer, on devices that reach it by pointer."""
+    """Host memory in place of an sgl buffer, on devices that can address it."""
 
     __slots__ = ("device_address", "size")
 
@@ -19,7 +19,7 @@ class HostMemory:
 
 
 class Foreign:
-    """Memory of somebody else, in place of a block of the pool; keeps `owner` alive while a kernel may use it.
+    """Memory of another framework, in place of a block of the pool. It keeps `owner` alive while a kernel may use the memory.
 
     Attributes:
         address: device pointer of the first byte; `offset` bytes into `buffer`, if it lies in one.
@@ -35,5 +35,5 @@ class Foreign:
         self.offset = offset
 
     def __del__(self) -> None:
-        # kernels that were launched may still read the memory, and this runs on any thread: it only hands the owner on
+        # Kernels in the queue may still read the memory, and this runs on any thread: it only hands over the owner.
         self._device.retired.append(self._owner)

@@ -1,7 +1,7 @@
-"""Tensors over memory of somebody else: arrays of the host, of CUDA, and of whatever else speaks DLPack.
+"""Tensors over memory of other frameworks: host arrays, CUDA arrays, and any other array with DLPack.
 
-On lavapipe and on the cpu device an address of the device is a pointer of the host, so an array *is* a tensor; on CUDA whatever
-lies in the same context is one. Other GPUs keep to their own memory, and contents are copied.
+On lavapipe and on the cpu device a device address is a host pointer, so an array is shared. A CUDA device shares memory of its
+own context. On other GPUs the contents are copied.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Made = TypeVar("Made", bound=Storage)
-CPU, CUDA = 1, 2  # DLPack's numbers for devices
+CPU, CUDA = 1, 2  # DLPack's device types
 
 
 def from_dlpack(made: type[Made], device: Device, array: Any, dtype: Any = None) -> Made:
-    """See `Tensor.from_dlpack`; what is `made` is a tensor."""
+    """Returns an array with ``__dlpack__`` as a tensor of class `made`; see `Tensor.from_dlpack`."""
     where = dlpack_place(array)
     if where == CPU:
         found = host_view_of(array)
@@ -48,10 +48,10 @@ def from_dlpack(made: type[Made], device: Device, array: Any, dtype: Any = None)
 
 
 def dlpack_place(array: Any) -> int:
-    """Where an array lies, as DLPack counts.
+    """Returns the DLPack device type of an array.
 
     Raises:
-        UnsupportedArgumentError: if it does not say.
+        UnsupportedArgumentError: if the array does not report one.
     """
     ask = getattr(array, "__dlpack_device__", None)
     if ask is None or not hasattr(array, "__dlpack__"):
@@ -62,7 +62,7 @@ def dlpack_place(array: Any) -> int:
 
 
 def host_view_of(array: Any) -> Array:
-    """An array of the host as NumPy sees it, without a copy.
+    """Returns a NumPy view of a host array, without a copy.
 
     Raises:
         UnsupportedArgumentError: for dtypes that NumPy does not have.
@@ -74,14 +74,14 @@ def host_view_of(array: Any) -> Array:
         array = array.detach()
     try:
         return np.from_dlpack(array)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # each framework has its own way to refuse
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # each framework refuses in its own way
         raise UnsupportedArgumentError(
             f"a {type(array).__name__} cannot be read as an array", saw=error, hint="convert it with numpy.asarray"
         ) from error
 
 
 def from_host(made: type[Made], device: Device, array: Array, dtype: Any = None) -> Made:
-    """The memory of an array as a tensor, on a device that reaches it by pointer."""
+    """Returns a tensor that shares the memory of a host array, on a device that can address it."""
     low = array.__array_interface__["data"][0] + sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s < 0)
     high = array.__array_interface__["data"][0] + sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s > 0)
     memory = HostMemory(low, high + array.itemsize - low if array.size else 0)
@@ -90,7 +90,7 @@ def from_host(made: type[Made], device: Device, array: Array, dtype: Any = None)
 
 
 def from_cuda(made: type[Made], device: Device, array: Any, dtype: Any = None) -> Made:
-    """The memory of a CUDA array as a tensor, on a CUDA device."""
+    """Returns a tensor that shares the memory of a CUDA array, on a CUDA device."""
     if device.target.kind != "cuda":
         raise ShapeError(
             f"a {type(array).__name__} lies on another device",
@@ -123,7 +123,7 @@ def _wrap(
     kind: np.dtype[Any],
     dtype: Any,
 ) -> Made:
-    """A tensor over foreign memory; `steps` are strides in bytes."""
+    """Returns a tensor over foreign memory; `steps` are strides in bytes."""
     device.queue.share()
     device.release_retired()
     element, batch = element_in(shape, scalar_type(kind) if dtype is None else dtype)

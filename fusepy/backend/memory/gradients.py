@@ -1,4 +1,4 @@
-"""Gradients beside a tensor: which type they have, and whether those that are given fit."""
+"""Gradients of a tensor: their element type, and checks of those that a user passes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Made = TypeVar("Made", bound=Storage)
 
 
 def differential(element: Element, device: Device) -> Element:
-    """The element of a gradient: floating-point types are their own, a struct has what Slang derives from it.
+    """Returns the element of a gradient. Floating-point types are their own differential; Slang derives that of a struct.
 
     Raises:
         GradientError: for a type without derivatives.
@@ -39,10 +39,10 @@ def differential(element: Element, device: Device) -> Element:
 
 
 def checked(tensor: Made, grad_in: Made | None, grad_out: Made | None, zero: bool) -> tuple[Made | None, Made | None]:
-    """The gradients that `Tensor.with_grads` attaches.
+    """Returns the gradients that `Tensor.with_grads` attaches.
 
     Raises:
-        GradientError, ShapeError: as it says.
+        GradientError, ShapeError: see `Tensor.with_grads`.
     """
     element = differential(tensor.element, tensor.device)
     if grad_in is None and grad_out is None:

@@ -1,4 +1,4 @@
-"""What users give as arrays of the host, as NumPy sees it. Masks and gradients, which would be lost, are refused."""
+"""Host arrays of users, as NumPy arrays. Masked arrays and torch tensors with gradients are refused: both would be lost."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fusepy.backend.torch import check_gradient, is_torch
 from fusepy.errors import FusepyError, RangeError, ShapeError, UnsupportedArgumentError
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_WHOLE = {bool, int, float, np.ndarray, *np.sctypeDict.values()}  # classes that hold neither
+_WHOLE = {bool, int, float, np.ndarray, *np.sctypeDict.values()}  # classes without mask and gradient
 
 
 def mask_error(array: Any) -> FusepyError:
-    """The error for a masked array, whose mask Slang does not have."""
+    """Returns the error for a masked array: Slang has no masks."""
     return UnsupportedArgumentError(
         "a masked array, whose mask would be lost",
         saw=f"{type(array).__name__} of {array.dtype}{list(array.shape)}",
@@ -25,10 +25,11 @@ def mask_error(array: Any) -> FusepyError:
 
 
 def refuse_loss(value: Any) -> None:
-    """Raises for a masked array and for a torch tensor that requires gradients, in nested lists too.
+    """Raises for a masked array and for a torch tensor that requires gradients, also inside nested lists.
 
     Raises:
-        UnsupportedArgumentError, GradientError: see above.
+        UnsupportedArgumentError: for a masked array.
+        GradientError: for a torch tensor that requires gradients.
     """
     cls = cast("type[Any]", type(value))
     if cls in _WHOLE:
@@ -45,10 +46,10 @@ def refuse_loss(value: Any) -> None:
 
 
 def as_array(value: Any, dtype: Any = None) -> Array:
-    """A value of the user's as an array, without a copy where it is one.
+    """Returns a user's value as an array, without a copy if it is one.
 
     Raises:
-        UnsupportedArgumentError: for a masked array, and for what lies elsewhere.
+        UnsupportedArgumentError: for a masked array, and for memory that the host cannot read.
         GradientError: for a torch tensor that requires gradients.
         ShapeError: for ragged lists.
     """
@@ -57,19 +58,19 @@ def as_array(value: Any, dtype: Any = None) -> Array:
     refuse_loss(value)
     given: Any = value
     if is_torch(cast("type[Any]", type(given))):
-        given = given.detach()  # under torch.no_grad()
+        given = given.detach()  # the gradients are off: torch.no_grad()
     try:
         return np.asarray(given, dtype)
     except ValueError as error:
         raise ShapeError("values that make no array", saw=error, hint="give every row the same length") from None
-    except (RuntimeError, TypeError) as error:  # of torch, for what does not lie on the host, or is conjugated
+    except (RuntimeError, TypeError) as error:  # torch raises these for device memory and for conjugated tensors
         raise UnsupportedArgumentError(
             f"a {type(given).__name__} cannot be read as an array", saw=error, hint="convert it with numpy.asarray"
         ) from None
 
 
 def list_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """A nested list as an array of bool, int64 or float64.
+    """Returns a nested list as an array of bool, int64 or float64.
 
     Raises:
         ShapeError: for ragged lists.
@@ -82,7 +83,7 @@ def list_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
         raise ShapeError("a nested list is ragged", saw=repr(value)[:60], hint="give every row the same length") from None
     if array.size == 0:
         return array.astype(np.float64)
-    if array.dtype.kind == "f" and array.max() >= 1 << 63:  # NumPy makes floats of integers on both sides of this
+    if array.dtype.kind == "f" and array.max() >= 1 << 63:  # NumPy mixes such integers with negative ones as floats
         exact = np.array(value, object)
         if all(isinstance(n, int) and 0 <= n < 1 << 64 for n in exact.ravel().tolist()):
             return exact.astype(np.uint64)

@@ -21,13 +21,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class NDBuffer(Tensor):
-    """A tensor made as ``NDBuffer(device, dtype=module.Pixel, shape=(16, 16))``, of zeros, or over a torch tensor or other array.
+    """A tensor with slangpy's constructor: ``NDBuffer(device, dtype=module.Pixel, shape=(16, 16))`` holds zeros.
 
     Args:
-        device: where it lies; or an array with ``__dlpack__``, such as a torch tensor, whose memory it shares where the device
-            can reach it. Its `device` is then the default one, unless `on` names another.
+        device: the device; or an array with ``__dlpack__``, such as a torch tensor, whose memory it shares if the device can
+            address it. The device is then `on`, or the default one.
         dtype: the Slang type of an element; float by default.
-        shape: extents; or `element_count` for one axis.
+        shape: the extents; `element_count` gives a single axis.
 
     Raises:
         ArgumentError: if neither shape nor array is given.
@@ -67,9 +67,9 @@ class NDBuffer(Tensor):
         self.clear()
 
     def from_numpy(self, array: Array) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # as SP#016 spells it
-        """Fills the buffer with the numbers of an array, in C order, whatever its shape.
+        """Fills the buffer with the numbers of an array in C order. The shape of the array does not matter.
 
-        Floats are converted to the floats of the buffer, and integers to integers or floats, where no kind is lost.
+        Floats convert to floats, and integers to integers or floats.
 
         Raises:
             ShapeError: if there are more or fewer numbers than the buffer holds.
@@ -79,7 +79,7 @@ class NDBuffer(Tensor):
 
 
 class NDDifferentiableBuffer(NDBuffer):
-    """An `NDBuffer` with a gradient of the same shape, which binds to ``DifferentialPair`` parameters.
+    """An `NDBuffer` with a gradient of the same shape. It binds to ``DifferentialPair`` parameters.
 
     Raises:
         GradientError: for a dtype without derivatives.
@@ -108,7 +108,7 @@ class NDDifferentiableBuffer(NDBuffer):
 
 
 def filling(array: Array, element: Element, shape: tuple[int, ...]) -> Array:
-    """An array as the contents of a tensor of `element` and `shape`, its numbers taken in C order.
+    """Returns an array as contents for a tensor of `element` and `shape`. Its numbers are taken in C order.
 
     Raises:
         ShapeError, UnsupportedArgumentError: if it does not fit.
@@ -133,5 +133,5 @@ def filling(array: Array, element: Element, shape: tuple[int, ...]) -> Array:
 
 def _converted(array: Array, dtype: np.dtype[Any]) -> Array:
     if array.dtype.names is not None or dtype.names is not None or not np.can_cast(array.dtype, dtype, "same_kind"):
-        return array  # refused by whoever takes it
+        return array  # the caller refuses it
     return array.astype(dtype)

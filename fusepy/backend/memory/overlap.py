@@ -1,4 +1,4 @@
-"""Whether tensors, and buffers that are passed whole, share memory."""
+"""Memory overlap of call arguments: tensors, and buffers that are passed whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fusepy.backend.memory.storage import Storage, overlap
 
 
 def shares(placed: Any, tensor: Storage) -> bool:
-    """Whether an argument as it lies on the device has memory in common with `tensor`."""
+    """True if an uploaded argument has memory in common with `tensor`."""
     if isinstance(placed, Storage):
         return overlap(placed, tensor)
     span = span_of(placed)
@@ -19,7 +19,7 @@ def shares(placed: Any, tensor: Storage) -> bool:
 
 
 def span_of(placed: Any) -> tuple[int, int] | None:
-    """The addresses of the first byte of an argument and behind the last, where it lies in memory with addresses."""
+    """Returns the addresses of an argument's first byte and of its end, or None if its memory has no addresses."""
     if isinstance(placed, Storage):
         return placed.low, placed.high
     if isinstance(placed, Bound) and isinstance(placed.value, spy.Buffer):

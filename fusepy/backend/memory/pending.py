@@ -1,6 +1,6 @@
-"""Which calls are recorded and have not run yet (see `lazy`), and running them before anybody overwrites what they read.
+"""Recorded calls of `lazy` that have not run yet. They run before something overwrites memory that they read.
 
-Everything that writes memory asks here first, so that a recorded call sees its arguments as they were when it was written down.
+All code that writes memory calls this module first, so that a recorded call sees its arguments as they were when it was recorded.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ if TYPE_CHECKING:
 
 
 class Waiting(Protocol):
-    """A recorded call, as far as those need it who write memory."""
+    """A recorded call, seen by code that writes memory."""
 
     def reads(self, tensor: Storage) -> bool:
-        """Whether it reads memory of `tensor`."""
+        """True if it reads memory of `tensor`."""
         ...
 
     def run(self) -> None:
-        """Runs it with what is connected to it, unless that has happened."""
+        """Runs it and the calls connected to it, once."""
         ...
 
 
-# what a call is given to instead of running, inside of `lazy`
+# inside `lazy`: the function that records a call instead of running it
 RECORDER: ContextVar[Callable[..., Any] | None] = ContextVar("fusepy_lazy", default=None)
-# calls that somebody still wants a result of, in the order in which they were recorded; who drops the results drops the call
+# recorded calls in order; weak references, because a call whose results are all dropped never runs
 PENDING: dict[weakref.ref[Any], None] = {}
 
 
 def waiting() -> list[Any]:
-    """The recorded calls of all threads, in order."""
+    """Returns the recorded calls of all threads, in order."""
     return [call for reference in list(PENDING) if (call := reference()) is not None]
 
 
 def before_write(tensor: Storage) -> None:
-    """Runs the recorded calls that read memory of `tensor`, which is about to be written or handed out."""
+    """Runs the recorded calls that read memory of `tensor`. To be called before the memory is written or handed out."""
     for call in waiting():
         if call.reads(tensor):
             call.run()
 
 
 def before_effects() -> None:
-    """Runs all recorded calls, before something that may write anything."""
+    """Runs all recorded calls. To be called before code that may write any memory."""
     for call in waiting():
         call.run()
 
 
 def before_results(written: Iterable[Any]) -> None:
-    """Runs the recorded calls that read what a call is going to write: tensors, arrays, or what else receives results."""
+    """Runs the recorded calls that read the destinations of a call: tensors, arrays and other containers."""
     for target in written:
         if isinstance(target, (tuple, list)):
             before_results(cast("Sequence[Any]", target))
         elif hasattr(target, "address"):
             before_write(target)
-        elif target is not None and not isinstance(target, np.ndarray):  # may share memory with any tensor
+        elif target is not None and not isinstance(target, np.ndarray):  # it may share memory with any tensor
             before_effects()

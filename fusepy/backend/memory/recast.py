@@ -1,4 +1,4 @@
-"""The same memory as elements of another type: components as axes, and axes as components."""
+"""Views of a tensor with another element type: components become axes, and axes become components."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Made = TypeVar("Made", bound=Storage)
 
 
 class TrailingMismatch(Exception):
-    """The trailing axes of an argument are not what this plan was resolved for: the call must be resolved again."""
+    """The trailing axes of an argument differ from those that a plan was resolved for: the call must be resolved again."""
 
     def __init__(self, saw: tuple[int, ...], expected: tuple[int, ...]):
         super().__init__(f"trailing axes {expected} wanted, shape {saw} given")
@@ -25,7 +25,7 @@ class TrailingMismatch(Exception):
 
 
 def element_in(shape: tuple[int, ...], dtype: Any) -> tuple[Element, tuple[int, ...]]:
-    """The element behind a ``dtype=`` argument, and the shape that is left when it has taken its trailing axes from `shape`.
+    """Returns the element for a ``dtype=`` argument, and `shape` without the trailing axes that the element takes.
 
     Raises:
         ShapeError: if the trailing axes do not fill it.
@@ -43,7 +43,7 @@ def element_in(shape: tuple[int, ...], dtype: Any) -> tuple[Element, tuple[int, 
 
 
 def flattened(tensor: Made) -> Made:
-    """A view as scalars, the components as trailing axes; of the gradients too.
+    """Returns a view as scalars, with the components as trailing axes. Gradients are viewed in the same way.
 
     Raises:
         UnsupportedArgumentError: for structs.
@@ -65,7 +65,7 @@ def flattened(tensor: Made) -> Made:
 
 
 def reinterpret(tensor: Made, element: Element) -> Made | None:
-    """The same memory as elements of another type, the last axes becoming components; ``None`` where that does not fit."""
+    """Returns the same memory as elements of another type: the last axes become components. None if they do not fit."""
     cut = len(element.shape)
     if tensor.element.type.kind is not Kind.SCALAR or element.type.scalar is not tensor.dtype:
         return None
@@ -73,17 +73,17 @@ def reinterpret(tensor: Made, element: Element) -> Made | None:
         return None
     factor = math.prod(element.shape)
     if tensor.device.target.kind == "cuda" and tensor.low % min(16, element.nbytes & -element.nbytes):
-        return None  # CUDA stores a vector in one piece, and aborts where it is not aligned
+        return None  # CUDA reads a vector in one piece, and aborts if it is not aligned
     if any(s % factor for s in tensor.strides[:-cut]):
         return None
     return tensor.viewed(element, tensor.shape[:-cut], tuple(s // factor for s in tensor.strides[:-cut]))
 
 
 def seen_as(tensor: Made, element: Element, shape: tuple[int, ...]) -> Made:
-    """A contiguous tensor as elements of another type of the same scalars, with other extents.
+    """Returns a contiguous tensor as elements of another type of the same scalars, with other extents.
 
     Raises:
-        ShapeError: if it is not contiguous, or of other scalars, or the sizes differ.
+        ShapeError: if the tensor is not contiguous, has other scalars, or the sizes differ.
     """
     flat = flattened(tensor).seen(reshaped, shape + element.shape)
     seen = flat if element.same(flat.element) else reinterpret(flat, element)

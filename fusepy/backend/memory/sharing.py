@@ -1,9 +1,9 @@
-"""Handing the memory of tensors to NumPy, torch, JAX, CuPy and whatever else speaks DLPack.
+"""Export of tensor memory to NumPy, torch, JAX, CuPy and other frameworks with DLPack.
 
-On lavapipe and on the cpu device an address of the device is a pointer of the host, so a tensor *is* an array; on CUDA it is
-one for everything that computes in CUDA. Other GPUs keep their memory to themselves: `ExportError`, or a copy where one is asked.
+On lavapipe and on the cpu device a device address is a host pointer, so NumPy shares the memory. On CUDA every framework that
+computes in CUDA shares it. Other GPUs cannot share: `ExportError`, or a copy if one is requested.
 
-Once memory has been handed out, somebody else may read it at any time, so the device then submits every call at once.
+Once memory is exported, others may read it at any time: from then on the device submits every call at once.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.backend.memory.contents import to_numpy
+from fusepy.backend.memory.contents import check_read, to_numpy
 from fusepy.backend.memory.foreign_block import HostMemory
 from fusepy.backend.memory.foreign_memory import CPU, CUDA
 from fusepy.backend.memory.pending import before_write
 from fusepy.backend.memory.storage import Storage
+from fusepy.backend.torch import as_torch
 from fusepy.errors import ExportError
 from fusepy.ir.strides import contiguous_strides
 
@@ -25,7 +26,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _Memory:
-    """What NumPy needs to make an array over memory that a tensor keeps alive."""
+    """An object from which NumPy makes an array over memory that a tensor keeps alive."""
 
     def __init__(self, tensor: Storage, interface: dict[str, Any]):
         self.tensor = tensor
@@ -33,7 +34,7 @@ class _Memory:
 
 
 def _interface(tensor: Storage) -> dict[str, Any]:
-    """Address, extents and strides, as NumPy's and CUDA's array interfaces have them."""
+    """Returns address, extents and strides in the format of NumPy's and CUDA's array interfaces."""
     element = tensor.element
     if element.dtype.names is not None or element.stored != element.dtype:
         raise ExportError(
@@ -53,20 +54,20 @@ def _interface(tensor: Storage) -> dict[str, Any]:
 
 
 def _publish(tensor: Storage) -> None:
-    """From now on others may read the memory, and write it."""
+    """Marks the memory as exported: from now on others may read and write it."""
     before_write(tensor)
     tensor.device.queue.share()
     tensor.device.wait()
 
 
 def host_array(tensor: Storage, *, publish: bool = True) -> Array:
-    """The memory of a tensor as an array, without a copy, when all that was called has been done.
+    """Waits for all calls, then returns the memory of a tensor as an array, without a copy.
 
     Args:
-        publish: false where nothing of fusepy knows the memory any more, so that calls need not be submitted at once.
+        publish: false if no later call uses the memory, so that calls need not be submitted at once.
 
     Raises:
-        ExportError: where the host cannot reach it.
+        ExportError: if the host cannot address it.
     """
     tensor.device.check()
     interface = _interface(tensor)
@@ -80,10 +81,10 @@ def host_array(tensor: Storage, *, publish: bool = True) -> Array:
 
 
 def dlpack_device(tensor: Storage) -> tuple[int, int]:
-    """DLPack's number for where a tensor lies, and which of these it is.
+    """Returns DLPack's device type and device number for a tensor.
 
     Raises:
-        ExportError: for memory that only the API of the device reaches.
+        ExportError: for memory that only the device's API can access.
     """
     if tensor.device.transfer.host_addressable:
         return CPU, 0
@@ -102,10 +103,10 @@ def dlpack(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """A DLPack capsule of the memory, or of a copy on the host if one is asked for.
+    """Returns a DLPack capsule of the memory, or of a copy on the host if one is requested.
 
-    NumPy makes the capsule, and keeps the tensor alive until its consumer lets go: its deleter is C and takes no lock. For CUDA
-    memory the device in it is written over.
+    NumPy makes the capsule and keeps the tensor alive until the consumer releases it: the deleter is C and takes no lock. For
+    CUDA memory the device in the capsule is then overwritten.
 
     Raises:
         ExportError: for memory that cannot be shared.
@@ -124,7 +125,7 @@ def dlpack(
 
 
 def _write_device(capsule: Any, place: tuple[int, int]) -> None:
-    """Overwrites the device in a capsule without version: ``DLManagedTensor`` starts with a pointer, then two int32."""
+    """Overwrites the device in an unversioned capsule: ``DLManagedTensor`` starts with a pointer, then two int32."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     address = cast("int", pointer(capsule, b"dltensor"))
@@ -132,10 +133,10 @@ def _write_device(capsule: Any, place: tuple[int, int]) -> None:
 
 
 def cuda_array_interface(tensor: Storage) -> dict[str, Any]:
-    """What CuPy, torch and Numba read CUDA memory by.
+    """Returns the array interface through which CuPy, torch and Numba read CUDA memory.
 
     Raises:
-        AttributeError: on other devices, as its consumers expect.
+        AttributeError: on other devices, as the protocol requires.
     """
     if not tensor.device.shares_cuda:
         raise AttributeError("__cuda_array_interface__: the tensor is not in CUDA memory")
@@ -144,16 +145,8 @@ def cuda_array_interface(tensor: Storage) -> dict[str, Any]:
     return interface
 
 
-def buffer(tensor: Storage) -> Any:
-    """See `Tensor.buffer`."""
-    before_write(tensor)
-    found = memory_of(tensor)
-    tensor.device.queue.share()
-    return found
-
-
 def memory_of(tensor: Storage) -> Any:
-    """The sgl buffer that holds a tensor, for copies in the order of the queue.
+    """Returns the sgl buffer that holds a tensor, for copies in queue order.
 
     Raises:
         ExportError: for memory of another framework, which is in no buffer.
@@ -164,3 +157,47 @@ def memory_of(tensor: Storage) -> Any:
             "this tensor lies in memory of another framework, in no buffer of the device", hint="use a copy of it: t.copy()"
         )
     return found
+
+
+class SharedStorage(Storage):
+    """Storage with the protocols through which other frameworks read it."""
+
+    __slots__ = ()
+
+    @property
+    def buffer(self) -> Any:
+        """The sgl buffer that holds the memory; the tensor starts at byte `offset`. Turns deferred submission off.
+
+        Raises:
+            ExportError: for memory of another framework, which is in no buffer.
+        """
+        before_write(self)
+        found = memory_of(self)
+        self.device.queue.share()
+        return found
+
+    def torch(self) -> Any:
+        """Returns a torch tensor of the contents: in the same memory if torch can address it, else a copy on the CPU.
+
+        Shared memory needs synchronisation: call ``device.wait()`` before torch reads what a later call writes.
+
+        Raises:
+            MissingPackageError: if torch is not installed.
+            UnsupportedArgumentError: for structs.
+        """
+        return as_torch(self)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return dlpack(self, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack_device(self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return cuda_array_interface(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        check_read(self, "a NumPy array")
+        found = host_array(self) if copy is False else to_numpy(self)
+        return found if dtype is None else found.astype(dtype, copy=copy is not False)

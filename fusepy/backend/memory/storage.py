@@ -1,4 +1,4 @@
-"""`Storage`: elements with extents and strides in a block of device memory, which `Tensor` adds its methods to."""
+"""`Storage`: elements with extents and strides in a block of device memory. `Tensor` adds the methods."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ Self = TypeVar("Self", bound="Storage")
 
 
 class Storage:
-    """Elements in device memory; made as ``Storage(device, element, shape)``, of new memory unless a `block` is given.
+    """Elements in device memory. ``Storage(device, element, shape)`` allocates new memory unless it gets a `block`.
 
     Attributes:
-        address: of the first element; `low` and `high` are those of the first byte and of the one behind the last.
-        block: the memory, in which the first element lies `origin` bytes in.
+        address: address of the first element; `low` is the address of the first byte, `high` that of the end.
+        block: the memory; the first element lies `origin` bytes after its start.
         strides: distances between neighbours along each axis, in elements.
-        linear: whether elements lie behind one another, those of the gradients too.
-        grads: gradients beside it: what is read, and what is added to.
-        key: everything of it that decides about code.
+        linear: true if the elements are contiguous, also those of the gradients.
+        grads: the gradient that is read, and the gradient that is added to.
+        key: the tensor's part of a cache key.
     """
 
-    # `key` and `linear` are read on every call, so they are made once; `pending` is that of a lazy tensor (`LazyTensor`)
+    # every call reads `key` and `linear`, so they are computed once; `pending` belongs to `LazyTensor`
     __slots__ = (
         "__weakref__", "address", "block", "device", "element", "grads", "high", "key", "linear", "low", "origin", "pending",
         "shape", "size", "strides",
     )  # fmt: skip
-    plain: ClassVar[Any]  # the class of its views and copies
+    plain: ClassVar[Any]  # the class of views and copies
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Storage:
         device: Any = None,
         needs_grads: bool = False,
     ):
-        if element.__class__ is not Element:  # the user's call: all of fusepy names a device, an element and a shape
+        if element.__class__ is not Element:  # a call by the user: fusepy itself passes a device, an element and a shape
             self.fill_in([data, element, extents, *rows], shape, dtype, device, needs_grads)
             return
         self.device: Device = data
@@ -65,7 +65,7 @@ class Storage:
         self.origin = offset
         self.grads: tuple[Any, Any] | None = None
         self.address = self.block.address + offset
-        # a trailing extent of 2 to 4 can change what Slang is offered, and so the program; other sizes never do
+        # a trailing extent of 2 to 4 can change the argument's Slang type, and so the program; other extents never do
         self.key = element.key(telling(extents) if element.scalar else len(extents), data)
         if strides is None:
             self.strides = contiguous_strides(extents)
@@ -80,7 +80,7 @@ class Storage:
             self.high = self.address + high * element.nbytes
 
     def fill_in(self, given: Sequence[Any], shape: Any, dtype: Any, device: Any, needs_grads: bool) -> None:
-        """Makes it of what a user gives."""
+        """Initialises the tensor from the arguments of ``Tensor(...)``."""
         raise NotImplementedError
 
     @property
@@ -93,26 +93,26 @@ class Storage:
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """The addresses of its memory and of that of its gradients: of the first byte, and of the one behind the last."""
+        """Returns the start and end addresses of its memory and of its gradients' memory."""
         return [(t.low, t.high) for t in (self, *(g for g in self.grads or () if g is not None))]
 
     @property
     def offset(self) -> int:
-        """Byte offset of the first element in `buffer`."""
+        """The byte offset of the first element in `buffer`."""
         return self.block.offset + self.origin
 
     @property
     def base(self) -> int:
-        """Elements between the lowest address of the tensor and its first element; not 0 where an axis runs backwards."""
+        """The number of elements between the lowest address and the first element; not 0 if an axis runs backwards."""
         return (self.address - self.low) // self.element.nbytes
 
     def viewed(self: Self, element: Element, shape: tuple[int, ...], strides: tuple[int, ...], start: int = 0) -> Self:
-        """A view of the same memory, `start` bytes in, without checks and without gradients; for the rest of fusepy."""
+        """Returns a view of the same memory, `start` bytes further on, without checks and gradients. Internal."""
         made = self.plain(self.device, element, shape, block=self.block, offset=self.origin + start, strides=strides)
         return cast("Self", made)
 
     def seen(self: Self, view: Callable[..., View], argument: Any) -> Self:
-        """The view that a function of `views` describes, of the gradients too."""
+        """Returns the view that a function of `views` computes; gradients are viewed in the same way."""
         shape, strides, start = view(self.shape, self.strides, argument)
         check_rank(len(shape), "the view")
         made = self.viewed(self.element, shape, strides, start * self.element.nbytes)
@@ -121,18 +121,18 @@ class Storage:
         return made
 
     def alike(self: Self, element: Element) -> Self:
-        """New memory for as many elements of a type, with arbitrary contents."""
+        """Allocates a tensor of the same shape for another element type, with arbitrary contents."""
         return cast("Self", self.plain(self.device, element, self.shape))
 
     def detach(self: Self) -> Self:
-        """This tensor without gradients, in the same memory."""
+        """Returns this tensor without gradients, in the same memory."""
         return self.viewed(self.element, self.shape, self.strides)
 
     def attach(self, grad_in: Any, grad_out: Any) -> None:
-        """Sets the gradients of a view that was just made, without checks; for the rest of fusepy."""
+        """Sets the gradients of a new view, without checks. Internal."""
         self.grads = (grad_in, grad_out)
         self.key = self.element.key(("pair", telling(self.shape)), self.device)
-        # both halves of a pair are indexed in one way
+        # one index serves both halves of a pair
         self.linear = self.linear and all(g is None or g.linear for g in self.grads)
 
 
@@ -140,9 +140,9 @@ Storage.plain = Storage
 
 
 def overlap(a: Any, b: Any) -> bool:
-    """Whether `a` and `b` are tensors with an element in common; for views of other shapes, whether their spans meet.
+    """True if `a` and `b` are tensors with an element in common. Views of different shapes overlap if their address ranges do.
 
-    Views that alternate along their first axis, as ``t[::2]`` and ``t[1::2]``, share nothing though their spans do.
+    Views that alternate along their first axis, such as ``t[::2]`` and ``t[1::2]``, do not overlap.
     """
     return isinstance(a, Storage) and isinstance(b, Storage) and a.low < b.high and b.low < a.high and not _alternate(a, b)
 

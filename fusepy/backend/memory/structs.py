@@ -1,4 +1,4 @@
-"""Arrays of numbers as arrays of structs: the same memory, read as elements of a Slang struct."""
+"""Arrays of structs over arrays of numbers: the same memory, read as elements of a Slang struct."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ Made = TypeVar("Made", bound=Storage)
 
 
 def as_structs(value: Any, element: Element) -> Any:
-    """An array, list or `Tensor` of numbers as elements of the struct `element`, in place where memory allows it.
+    """Returns an array, list or `Tensor` of numbers as elements of the struct `element`, without a copy if the memory allows it.
 
-    The numbers of one struct may fill one trailing axis, ``(N, 6)``, several, ``(N, 2, 3)``, or lie one behind the other,
-    ``(N*6,)``.
+    The numbers of one struct may fill one trailing axis, ``(N, 6)``, several, ``(N, 2, 3)``, or a part of one, ``(N*6,)``.
 
     Raises:
-        UnsupportedArgumentError: if the struct is no plain sequence of such numbers, or the extents do not fit.
+        UnsupportedArgumentError: if the struct does not consist of such numbers only, or the extents do not fit.
     """
     if isinstance(value, Storage):
         return value if value.element.same(element) else _of_tensor(value, element)
@@ -39,17 +38,17 @@ def as_structs(value: Any, element: Element) -> Any:
         return array.view(element.dtype)
     made = _of_array(_narrowed(array, element), element)
     if array.dtype in _DEFAULTS and not np.may_share_memory(made, array):
-        made.flags.writeable = False  # what is written to a converted copy would be lost
+        made.flags.writeable = False  # writes to a converted copy would be lost
     return made
 
 
 def holds_structs(value: Any) -> bool:
-    """Whether `as_structs` takes a value."""
+    """True if `as_structs` takes the value."""
     return isinstance(value, (Storage, np.ndarray, list))
 
 
 def holds_numbers(value: Any) -> bool:
-    """Whether a value is an array, list or tensor of numbers."""
+    """True if the value is an array, list or tensor of numbers."""
     if isinstance(value, Storage):
         return value.dtype.kind is not Kind.NAMED
     if isinstance(value, np.ndarray):
@@ -62,7 +61,7 @@ _DEFAULTS = tuple(type.dtype for type in DEFAULTS)
 
 
 def _narrowed(array: Array, element: Element) -> Array:
-    """An array of one of NumPy's default dtypes in that of the struct's members, where that holds less."""
+    """Converts an array of one of NumPy's default dtypes to the smaller dtype of the struct's members."""
     scalar = _scalar(element)
     if scalar is None or scalar == array.dtype or array.dtype not in _DEFAULTS:
         return array
@@ -72,35 +71,35 @@ def _narrowed(array: Array, element: Element) -> Array:
 
 @dataclass(frozen=True)
 class ArgumentView:
-    """An argument of a fused function that is read as something else inside, which every call makes of it once more.
+    """A conversion of an argument of a fused function. Every call applies it to its own argument.
 
     Attributes:
-        place: the input of the graph whose argument it is.
+        place: the graph input of the argument.
     """
 
     place: int
 
     def of(self, value: Any) -> Any:
-        """What the argument is read as."""
+        """Returns the converted argument."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class StructView(ArgumentView):
-    """An argument of a fused function that is read as structs inside: for each call its array is taken so once more.
+    """A conversion of an argument to structs. Every call applies it to its own array.
 
     Attributes:
-        rank: how many axes of structs it has; the extents of an array decide, and they are no part of a program.
+        rank: the number of axes of structs. It follows from the extents of an array, and they are not part of a program.
     """
 
     element: Element
     rank: int
 
     def of(self, value: Any) -> Any:
-        """An argument as structs.
+        """Returns the argument as structs.
 
         Raises:
-            TrailingMismatch: if its extents make them another number of axes.
+            TrailingMismatch: if its extents give another rank.
         """
         made = as_structs(value, self.element)
         if made.ndim != self.rank:
@@ -142,12 +141,12 @@ def _of_array(array: Array, element: Element) -> Array:
     made = flat.view(element.dtype)
     made = made if count is not None else made[..., 0]
     if copied or not np.may_share_memory(made, array):
-        made.flags.writeable = False  # what is written to a copy would be lost
+        made.flags.writeable = False  # writes to a copy would be lost
     return made
 
 
 def _split(shape: Sequence[int], nbytes: int, element: Element, what: str) -> tuple[int, int | None]:
-    """How many trailing axes go into structs, and how many structs the last of them holds where it holds several."""
+    """Returns the number of trailing axes that structs take, and the number of structs on the last one if it holds several."""
     unit, taken = element.nbytes, nbytes
     for cut in range(len(shape) + 1):
         if taken == unit:
@@ -177,14 +176,14 @@ def _check_packed(dtype: np.dtype[Any] | None, element: Element, what: str) -> N
 
 
 def _scalar(element: Element) -> np.dtype[Any] | None:
-    """The dtype that a struct consists of without gaps, ``None`` if there is no one such dtype."""
+    """Returns the scalar dtype that a struct consists of without gaps, or None."""
     found: set[np.dtype[Any]] = set()
     size = _leaves(element.dtype, found)
     return found.pop() if len(found) == 1 and size == element.nbytes else None
 
 
 def _leaves(dtype: np.dtype[Any], found: set[np.dtype[Any]]) -> int:
-    """Collects the scalars of a dtype and returns the bytes that they take."""
+    """Collects the scalar dtypes of a dtype and returns the number of bytes that they take."""
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         return _leaves(base, found) * math.prod(shape)

@@ -7,19 +7,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-import fusepy.backend.memory.contents as contents
-import fusepy.backend.memory.foreign_memory as foreign_memory
-import fusepy.backend.memory.gradients as gradients
-import fusepy.backend.memory.recast as recast
-import fusepy.backend.memory.sharing as sharing
-import fusepy.backend.memory.views as views
 from fusepy.backend.device.open import as_device
+from fusepy.backend.memory import contents, foreign_memory, gradients, recast, views
 from fusepy.backend.memory.construction import constructed
 from fusepy.backend.memory.cursor import BufferCursor
 from fusepy.backend.memory.element import element_of
 from fusepy.backend.memory.pending import PENDING, before_write
+from fusepy.backend.memory.sharing import SharedStorage
 from fusepy.backend.memory.storage import Storage
-from fusepy.backend.torch import as_torch
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import FLOAT, INT
@@ -27,33 +22,28 @@ from fusepy.ir.types import FLOAT, INT
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Tensor(Storage):
+class Tensor(SharedStorage):
     """An array of Slang scalars, vectors, matrices or structs on a device.
 
-    ``Tensor([1, 2, 3])`` holds these numbers, as floats where `dtype` says nothing else; ``Tensor([1, 2], [3, 4])`` a row for
-    each list; ``Tensor(array)`` a copy of an array, of its dtype; ``Tensor((4, 5))`` or ``Tensor(other.shape)`` zeros.
-    Keywords are `dtype`, `shape`, `device` (by default the default one), and `needs_grads` for `with_grads` as well.
+    ``Tensor([1, 2, 3])`` holds these numbers, by default as floats. ``Tensor([1, 2], [3, 4])`` has a row for each list.
+    ``Tensor(array)`` copies an array and keeps its dtype. ``Tensor((4, 5))`` and ``Tensor(other.shape)`` are zeros.
+    Keywords: `dtype`, `shape`, `device` (default: the default device), and `needs_grads`, which attaches gradients.
 
     Attributes:
         shape: extents, slowest first, without the components of an element.
         dtype: the Slang type of one element, e.g. ``float3``.
-        strides: distances between neighbours along each axis, in elements; 0 repeats, negative runs backwards.
-        device: where it lies.
+        strides: distances between neighbours along each axis, in elements; 0 repeats an element, negative runs backwards.
+        device: the device whose memory it occupies.
 
-    Slices, transposes and broadcasts are views that share memory, and so do their gradients. Operators work element by element,
-    as fusepy's functions do (`elementwise` adds them): ``t + 1`` and ``t == u`` are new tensors, ``t += 1`` writes into `t`.
+    Slices, transposes and broadcasts are views: they share memory, and their gradients do too. Operators work element by element
+    (`elementwise` adds them): ``t + 1`` and ``t == u`` are new tensors, ``t += 1`` writes into `t`.
 
     Example:
-        >>> import fusepy as fp
-        >>> t = Tensor.from_numpy(fp.default_device(), np.arange(6, dtype=np.float32).reshape(2, 3))
-        >>> t.shape, str(t.dtype)
-        ((2, 3), 'float')
-        >>> t[1, ::2].to_numpy(), t.T[0].to_numpy()
-        (array([3., 5.], dtype=float32), array([0., 3.], dtype=float32))
+        >>> t = Tensor([0, 1, 2], [3, 4, 5])
+        >>> t.shape, str(t.dtype), t[1, ::2].tolist(), t.T[0].tolist()
+        ((2, 3), 'float', [3.0, 5.0], [0.0, 3.0])
         >>> (t > 3).tolist()
         [[False, False, False], [False, True, True]]
-        >>> Tensor([1, 2, 3], needs_grads=True).grad.tolist()
-        [0.0, 0.0, 0.0]
     """
 
     __slots__ = ()
@@ -64,11 +54,9 @@ class Tensor(Storage):
         if needs_grads:
             self.attach(*gradients.checked(self, None, None, zero=True))
 
-    # ---- making -------------------------------------------------------------------------------------------------
-
     @staticmethod
     def empty(device: Any, shape: int | Sequence[int], dtype: Any = FLOAT) -> Tensor:
-        """A tensor with arbitrary contents.
+        """Allocates a tensor with arbitrary contents.
 
         Raises:
             ShapeError: for negative extents.
@@ -78,32 +66,32 @@ class Tensor(Storage):
 
     @staticmethod
     def zeros(device: Any, shape: int | Sequence[int], dtype: Any = FLOAT) -> Tensor:
-        """A tensor of zeros."""
+        """Returns a tensor of zeros."""
         return contents.zeros(Tensor, as_device(device), element_of(dtype), views.as_shape(shape))
 
     @staticmethod
     def empty_like(other: Tensor) -> Tensor:
-        """A tensor with the shape, dtype and device of another one, and arbitrary contents."""
+        """Allocates a tensor like another one, with its shape, dtype and device, and with arbitrary contents."""
         return Tensor(other.device, other.element, other.shape)
 
     @staticmethod
     def zeros_like(other: Tensor) -> Tensor:
-        """A tensor of zeros with the shape, dtype and device of another one."""
+        """Returns a tensor of zeros with the shape, dtype and device of another one."""
         return contents.zeros(Tensor, other.device, other.element, other.shape)
 
     @staticmethod
     def full(device: Any, shape: int | Sequence[int], value: Any, dtype: Any = FLOAT) -> Tensor:
-        """A tensor with `value` in every element; a sequence gives one number per component."""
+        """Returns a tensor with `value` in every element; a sequence gives one number per component."""
         made, idle = contents.fresh(Tensor, as_device(device), element_of(dtype), views.as_shape(shape))
         return contents.fill(made, value, idle)
 
     @staticmethod
     def arange(device: Any, stop: int, dtype: Any = INT) -> Tensor:
-        """``0, 1, …, stop - 1``.
+        """Returns the numbers ``0, 1, …, stop - 1``.
 
         Raises:
-            ShapeError: if `stop` is no integer.
-            RangeError: if `dtype` cannot count so far.
+            ShapeError: if `stop` is not an integer.
+            RangeError: if `dtype` cannot hold ``stop - 1``.
         """
         element = element_of(dtype)
         (count,) = views.integers((stop,), "arange: stop")
@@ -112,13 +100,12 @@ class Tensor(Storage):
 
     @staticmethod
     def from_numpy(device: Any, array: Array, dtype: Any = None) -> Tensor:
-        """A copy of a NumPy array.
+        """Copies a NumPy array into a new tensor.
 
         Args:
-            array: any shape, strides and byte order that is native.
+            array: an array of any shape and strides, in native byte order.
             dtype: the Slang type of an element; by default the scalar of the array's dtype. A vector or matrix takes the
-                trailing axes: ``(100, 3)`` floats as ``float3`` make a tensor of shape ``(100,)``. A struct takes a structured
-                array.
+                trailing axes: ``(100, 3)`` floats as ``float3`` have shape ``(100,)``. A struct takes a structured array.
 
         Raises:
             UnsupportedArgumentError: for a dtype that Slang does not have.
@@ -128,57 +115,48 @@ class Tensor(Storage):
 
     @staticmethod
     def from_dlpack(device: Any, array: Any, dtype: Any = None) -> Tensor:
-        """The memory of another framework's array as a tensor, without a copy, by its ``__dlpack__``.
+        """Returns a tensor that shares the memory of another framework's array, through its ``__dlpack__``.
 
-        Where the device cannot reach the memory (a GPU, for an array of the host), the contents are copied. Memory that is
-        shared belongs to both: wait for the device (``device.wait()``) before the other side reads or writes it.
-
-        Args:
-            dtype: as in `from_numpy`.
+        If the device cannot address the memory (a GPU and a host array), the contents are copied. Shared memory needs
+        synchronisation: call ``device.wait()`` before the other framework reads or writes it. `dtype` is as in `from_numpy`.
 
         Raises:
-            UnsupportedArgumentError: if it is no such array, or of a dtype that Slang does not have.
+            UnsupportedArgumentError: for an array without DLPack, or of a dtype that Slang does not have.
         """
         return foreign_memory.from_dlpack(Tensor, as_device(device), array, dtype)
 
-    # ---- contents -----------------------------------------------------------------------------------------------
-
     def to_numpy(self) -> Array:
-        """A copy of the contents: shape of the tensor, then the components of an element."""
+        """Returns a copy of the contents. Its shape is the tensor's shape, then the components of an element."""
         return contents.to_numpy(self)
 
     def copy_from_numpy(self, array: Array) -> None:
-        """Overwrites the contents, those of a view too; a tensor of structs takes plain numbers too, one struct behind the other.
+        """Overwrites the contents, also through a view. A tensor of structs also takes plain numbers, struct after struct.
 
         Raises:
-            ShapeError: unless the array has the tensor's shape with the components behind it, or if elements are repeated.
-            UnsupportedArgumentError: for another dtype; conversions are never silent.
+            ShapeError: unless the array's shape is the tensor's, then the components; and if the tensor repeats elements.
+            UnsupportedArgumentError: for another dtype; nothing is converted.
         """
         if PENDING:
             before_write(self)
         contents.copy_from_numpy(self, array)
 
     def copy_from(self, source: Tensor) -> None:
-        """Overwrites the contents with those of another tensor of this device, shape and dtype, on the device.
-
-        Raises:
-            ShapeError: if they do not fit, or share memory.
-        """
+        """Copies a tensor of the same device, shape and dtype into this one. Raises `ShapeError` if they do not fit."""
         contents.copy_elements(source, self)
 
     def clear(self) -> Tensor:
-        """Sets every byte to zero, and returns the tensor."""
+        """Sets every byte to zero. Returns the tensor."""
         if PENDING:
             before_write(self)
         contents.clear(self)
         return self
 
     def copy(self) -> Tensor:
-        """A contiguous copy in memory of its own, made on the device; without gradients."""
+        """Returns a contiguous copy without gradients, made on the device."""
         return contents.copy(self)
 
     def contiguous(self) -> Tensor:
-        """The tensor itself if its elements lie behind one another, else a contiguous copy."""
+        """Returns the tensor itself if it is contiguous, else a contiguous copy."""
         return self if self.linear else contents.copy(self)
 
     __copy__ = copy
@@ -190,23 +168,19 @@ class Tensor(Storage):
         raise ArgumentError("a tensor cannot be pickled: its memory belongs to a device", hint="pickle t.to_numpy()")
 
     def cursor(self, start: int = 0, count: int | None = None) -> BufferCursor:
-        """The elements, to be read and written one by one; see `BufferCursor`."""
+        """Returns a cursor that reads and writes single elements; see `BufferCursor`."""
         return BufferCursor(self, start, count)
 
     def item(self) -> Any:
-        """The one element of a tensor of size 1: a Python number, or a list for a vector.
-
-        Raises:
-            ShapeError: for any other size.
-        """
+        """Returns the element of a tensor of size 1: a number, or a list for a vector. Raises `ShapeError` for any other size."""
         return contents.item(self)
 
     def compute(self) -> Tensor:
-        """Runs the calls behind it now, where it is the result of calls that `fusepy.lazy` has recorded; returns the tensor."""
+        """Runs the calls recorded by `fusepy.lazy` that produce this tensor. Returns the tensor."""
         return self
 
     def tolist(self) -> Any:
-        """The contents as nested lists."""
+        """Returns the contents as nested lists."""
         return self.to_numpy().tolist()
 
     def __float__(self) -> float:
@@ -217,8 +191,6 @@ class Tensor(Storage):
 
     def __bool__(self) -> bool:
         return bool(contents.number(self, "the truth"))
-
-    # ---- shape --------------------------------------------------------------------------------------------------
 
     @property
     def T(self) -> Tensor:  # noqa: N802  # NumPy's name
@@ -240,7 +212,7 @@ class Tensor(Storage):
         contents.assign(self[index], value)
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
-        """A view of a contiguous tensor with other extents; one may be -1.
+        """Returns a view of a contiguous tensor with other extents; one may be -1.
 
         Raises:
             ShapeError: if the sizes differ or the tensor is not contiguous.
@@ -248,7 +220,7 @@ class Tensor(Storage):
         return self.seen(views.reshaped, views.numbers(shape))
 
     def view(self, shape: int | Sequence[int], dtype: Any = None) -> Tensor:
-        """`reshape` as slangpy spells it; with a dtype, the components are taken from the last axes, or given to them.
+        """Returns a view with another shape, as `reshape`, and optionally another dtype, whose components are the last axes.
 
         Raises:
             ShapeError: if the sizes differ or the tensor is not contiguous.
@@ -258,48 +230,32 @@ class Tensor(Storage):
         return recast.seen_as(self, element_of(dtype), views.as_shape(shape))
 
     def transpose(self, *axes: int | Sequence[int]) -> Tensor:
-        """A view with its axes in another order; all reversed if none are named.
-
-        Raises:
-            ShapeError: unless each axis is named once.
-        """
+        """Returns a view with permuted axes; reversed by default. Raises `ShapeError` unless each axis is named once."""
         return self.seen(views.transposed, views.numbers(axes) if axes else None)
 
     def broadcast_to(self, *shape: int | Sequence[int]) -> Tensor:
-        """A view stretched to `shape` by NumPy's rule; repeated elements have stride 0 and can be read only.
-
-        Raises:
-            ShapeError: if the extents do not agree from the right.
-        """
+        """Returns a read-only view broadcast to `shape`, with stride 0 along new axes. Raises `ShapeError` if it does not fit."""
         return self.seen(views.broadcast, views.numbers(shape))
 
     def flatten_dtype(self) -> Tensor:
-        """A view as scalars: the components of vectors, matrices and arrays become trailing axes.
-
-        Raises:
-            UnsupportedArgumentError: for structs.
-        """
+        """Returns a view as scalars: components become trailing axes. Raises `UnsupportedArgumentError` for structs."""
         return recast.flattened(self)
 
-    # ---- gradients ----------------------------------------------------------------------------------------------
-
     def with_grads(self, grad_in: Tensor | None = None, grad_out: Tensor | None = None, *, zero: bool = True) -> Tensor:
-        """This tensor with gradients beside it, in the same memory.
+        """Returns this tensor with gradients attached, in the same memory.
 
         Args:
-            grad_in: what is read as the gradient of a result, or as the second half of a ``DifferentialPair``.
-            grad_out: where gradients are added up. If neither is given, one new tensor is both.
-            zero: whether a new gradient is cleared.
+            grad_in: the gradient that is read: the cotangent of a result, or the second half of a ``DifferentialPair``.
+            grad_out: the gradient that calls add to. By default one new tensor is both.
+            zero: true to clear a new gradient.
 
         Raises:
             GradientError: for a type without derivatives, such as int.
             ShapeError: if a gradient has another shape, type or device.
 
         Example:
-            >>> import fusepy as fp
-            >>> x = Tensor.zeros(fp.default_device(), 3).with_grads()
-            >>> x.grad.to_numpy()
-            array([0., 0., 0.], dtype=float32)
+            >>> Tensor([1, 2, 3]).with_grads().grad.tolist()
+            [0.0, 0.0, 0.0]
         """
         grad_in, grad_out = gradients.checked(self, grad_in, grad_out, zero)
         made = self.detach()
@@ -308,58 +264,21 @@ class Tensor(Storage):
 
     @property
     def grad_in(self) -> Tensor | None:
-        """The gradient that is read; ``None`` where there is none."""
+        """The gradient that calls read, or None."""
         return None if self.grads is None else self.grads[0]
 
     @property
     def grad_out(self) -> Tensor | None:
-        """The gradient that is added to; ``None`` where there is none."""
+        """The gradient that calls add to, or None."""
         return None if self.grads is None else self.grads[1]
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient: `grad_out`, else `grad_in`; ``None`` where there is none."""
+        """The gradient: `grad_out`, else `grad_in`, else None."""
         if self.grads is None:
             return None
         given, collected = self.grads
         return given if collected is None else collected
-
-    # ---- memory, and sharing it ---------------------------------------------------------------------------------
-
-    @property
-    def buffer(self) -> Any:
-        """The sgl buffer that holds the memory, and with `offset` the raw way in; turns deferred submission off.
-
-        Raises:
-            ExportError: for memory of another framework, which is in no buffer.
-        """
-        return sharing.buffer(self)
-
-    def torch(self) -> Any:
-        """A torch tensor of the contents: in the same memory where torch can reach it, else a copy on the CPU.
-
-        Shared memory belongs to both: wait for the device (``device.wait()``) before torch reads what a later call writes.
-
-        Raises:
-            MissingPackageError: if torch is not installed.
-            UnsupportedArgumentError: for structs.
-        """
-        return as_torch(self)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return sharing.dlpack(self, **options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return sharing.dlpack_device(self)
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        return sharing.cuda_array_interface(self)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        contents.check_read(self, "a NumPy array")
-        found = sharing.host_array(self) if copy is False else self.to_numpy()
-        return found if dtype is None else found.astype(dtype, copy=copy is not False)
 
     def __repr__(self) -> str:
         grads = "" if self.grads is None else " with gradients"
@@ -370,5 +289,5 @@ Tensor.plain = Tensor
 
 
 def computed(value: Any) -> Any:
-    """A value that is no recorded call of `fusepy.lazy` any more, where it was one."""
+    """Runs the recorded calls behind a tensor, and returns it. Other values are returned as they are."""
     return value.compute() if isinstance(value, Tensor) else value

@@ -1,4 +1,4 @@
-"""slangpy's textures as fusepy sees them: arrays of texels, with extents in NumPy's order."""
+"""Textures of slangpy: arrays of texels, with extents in NumPy's order."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _ALL = 0xFFFFFFFF  # "up to the last one" in a range of layers or mips
 
 
 class TextureKind:
-    """All of a texture that decides about code: its type and format.
+    """The type and format of a texture: its part of a cache key.
 
     Attributes:
         container: ``"Texture2D"`` and the like.
-        texel: what one texel reads as: ``float4`` for ``rgba8_unorm`` and ``rgba16_float``, ``uint2`` for ``rg8_uint``.
+        texel: the type of one texel in Slang: ``float4`` for ``rgba8_unorm`` and ``rgba16_float``, ``uint2`` for ``rg8_uint``.
     """
 
     __slots__ = ("container", "format", "rank", "texel", "type")
@@ -46,7 +46,7 @@ class TextureKind:
         self.texel = texel_type(format)
 
     def shape(self, value: AnyTexture) -> tuple[int, ...]:
-        """Extents in NumPy's order: layers (six for each cube), depth, height, width."""
+        """Returns the extents in NumPy's order: layers (six for each cube), depth, height, width."""
         if isinstance(value, spy.Texture):
             texture, mip, layers = value, 0, value.layer_count
         else:
@@ -69,12 +69,12 @@ class TextureKind:
 
 
 def is_texture(value: Any) -> TypeGuard[AnyTexture]:
-    """Whether `value` is one of slangpy's textures, or a view of one."""
+    """True if `value` is one of slangpy's textures, or a view of one."""
     return isinstance(value, TEXTURE_CLASSES)
 
 
 def kind_of(value: AnyTexture) -> TextureKind:
-    """The kind of a texture or view. One object for each, so it serves as a key.
+    """Returns the kind of a texture or view. There is one object per kind, so it serves as a key.
 
     Raises:
         UnsupportedArgumentError: for multisampled textures.
@@ -89,8 +89,8 @@ def kind_of(value: AnyTexture) -> TextureKind:
 
 
 def kind_for(type: spy.TextureType, format: spy.Format) -> TextureKind:
-    """The one object for textures of this type and format."""
-    key = (id(type), id(format))  # members of an enum live for ever; their own hash is slow
+    """Returns the one object for textures of this type and format."""
+    key = (id(type), id(format))  # members of an enum live for ever, and their own hash is slow
     found = _kinds.get(key)
     if found is None:
         found = _kinds.setdefault(key, TextureKind(type, format))
@@ -102,7 +102,7 @@ _kinds: dict[tuple[int, int], TextureKind] = {}
 
 @functools.cache
 def texel_type(format: spy.Format) -> Type:
-    """The type that a texel of this format reads as; floats, normalised and depth formats read as ``float``.
+    """Returns the Slang type of a texel; float, normalised and depth formats read as ``float``.
 
     Example:
         >>> texel_type(spy.Format.rgba8_unorm), texel_type(spy.Format.r16_sint)
@@ -116,12 +116,12 @@ def texel_type(format: spy.Format) -> Type:
 
 
 def texture_of(value: AnyTexture) -> spy.Texture:
-    """The texture itself, or the one behind a view."""
+    """Returns the texture, or the texture behind a view."""
     return value if isinstance(value, spy.Texture) else value.texture
 
 
 def overlap(a: AnyTexture, b: AnyTexture) -> bool:
-    """Whether two textures or views share a texel."""
+    """True if two textures or views share a texel."""
     if texture_of(a) is not texture_of(b):
         return False
     if isinstance(a, spy.Texture) or isinstance(b, spy.Texture):
@@ -145,14 +145,14 @@ FORMATS: dict[tuple[str, int], str] = {
 
 
 def format_for(type: Type) -> spy.Format | None:
-    """The format that holds values of `type`, three components in four channels; ``None`` if there is none."""
+    """Returns the format that holds values of `type`, or None. Three components take four channels."""
     count = type.shape[0] if type.shape else 1
     name = FORMATS.get((str(type.scalar), 4 if count == 3 else count)) if len(type.shape) < 2 else None
     return None if name is None else spy.Format[name]
 
 
 def create(device: spy.Device, type: spy.TextureType, format: spy.Format, shape: tuple[int, ...]) -> spy.Texture:
-    """A texture with these extents that kernels can read and write."""
+    """Creates a texture with these extents that kernels can read and write."""
     sizes: dict[str, Any] = {"width": shape[-1]}
     if type in (_T.texture_1d_array, _T.texture_2d_array):
         sizes["array_length"] = shape[0]

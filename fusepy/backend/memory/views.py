@@ -1,4 +1,4 @@
-"""Views as arithmetic on extents and strides: each function gives shape, strides, and where the first element lies.
+"""Views as arithmetic on extents and strides. Each function returns the shape, the strides, and the start of a view.
 
 Strides and starts are counted in elements. A stride of 0 repeats, a negative one runs backwards.
 """
@@ -21,10 +21,10 @@ View = tuple[tuple[int, ...], tuple[int, ...], int]
 
 
 def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> View:
-    """``tensor[index]`` for integers, slices, ``None`` and one ellipsis.
+    """Computes ``tensor[index]`` for integers, slices, ``None`` and one ellipsis.
 
     Raises:
-        ShapeError: for anything else, or past the end.
+        ShapeError: for anything else, and if an index is out of range.
 
     Example:
         >>> indexed((2, 3), (3, 1), (1, slice(None, None, -1)))
@@ -62,7 +62,7 @@ def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> Vie
 
 
 def _spread(given: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """The items of an index with the ellipsis written out, one for each axis."""
+    """Returns the items of an index with the ellipsis expanded, one for each axis."""
     taken = sum(item is not None and item is not Ellipsis for item in given)
     dots = [i for i, item in enumerate(given) if item is Ellipsis]
     if len(dots) > 1:
@@ -75,7 +75,7 @@ def _spread(given: list[Any], shape: tuple[int, ...]) -> list[Any]:
 
 
 def transposed(shape: tuple[int, ...], strides: tuple[int, ...], axes: Sequence[int] | None) -> View:
-    """Axes in another order; all reversed by default.
+    """Permutes the axes; reverses them by default.
 
     Raises:
         ShapeError: if `axes` does not name every axis once.
@@ -88,10 +88,10 @@ def transposed(shape: tuple[int, ...], strides: tuple[int, ...], axes: Sequence[
 
 
 def broadcast(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> View:
-    """Stretched to `wanted` by NumPy's rule, without a copy: stretched axes have stride 0.
+    """Broadcasts to `wanted` by NumPy's rule, without a copy: stretched axes have stride 0.
 
     Raises:
-        ShapeError: naming both shapes.
+        ShapeError: if the shapes do not fit.
     """
     if any(n < 0 for n in wanted):
         raise ShapeError("a negative extent", place=user_line(), saw=wanted, hint="extents are 0 or more")
@@ -106,10 +106,10 @@ def broadcast(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[in
 
 
 def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> View:
-    """Other extents of as many elements, one of which may be -1.
+    """Reshapes to other extents of as many elements; one of them may be -1.
 
     Raises:
-        ShapeError: if the sizes differ, or the elements do not lie behind one another.
+        ShapeError: if the sizes differ, or the tensor is not contiguous.
     """
     size = math.prod(shape)
     known = math.prod(n for n in wanted if n != -1)
@@ -125,10 +125,10 @@ def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int
 
 
 def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
-    """Extents as a tuple.
+    """Returns extents as a tuple.
 
     Raises:
-        ShapeError: for negative ones, or too many.
+        ShapeError: if an extent is negative, or there are too many.
     """
     extents = integers(shape, "a shape")
     if any(n < 0 for n in extents):
@@ -138,10 +138,10 @@ def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def integers(given: Any, what: str) -> tuple[int, ...]:
-    """An integer, or several in any sequence or array, as a tuple.
+    """Returns an integer, or the integers of a sequence or array, as a tuple.
 
     Raises:
-        ShapeError: for anything else: floats, texts and bools count nothing.
+        ShapeError: for anything else, such as floats, strings and bools.
     """
     try:
         if isinstance(given, (str, bytes, Mapping)):
@@ -157,5 +157,5 @@ def integers(given: Any, what: str) -> tuple[int, ...]:
 
 
 def numbers(given: Sequence[Any]) -> tuple[int, ...]:
-    """The arguments ``(2, 3)`` of ``f(2, 3)`` and ``f((2, 3))``, unchecked: -1 may stand for what is left."""
+    """Returns the extents of ``f(2, 3)`` or ``f((2, 3))`` as a tuple, unchecked: one may be -1."""
     return integers(given[0] if len(given) == 1 else given, "a shape")
