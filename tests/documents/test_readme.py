@@ -15,7 +15,7 @@ import pytest
 import fusepy as fp
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/guide").glob("*.md"))]
 NAME = "example.py"  # what tracebacks, traces and messages call a block
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
@@ -64,7 +64,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_guide_is_right_about_what_binds_to_what():
-    """The rows of the table under "What binds to what"."""
+    """The rows of the table under "What binds to what" in docs/guide/calls.md."""
     m = fp.Module.load_from_source(
         fp.default_device(),
         "binding",

@@ -10,7 +10,7 @@ import pytest
 
 from tests.rules.tree import REPOSITORY, TEXTS
 
-PAGES = [*sorted((REPOSITORY / "docs").glob("*.md")), *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md"))]
+PAGES = [*sorted((REPOSITORY / "docs").rglob("*.md")), *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md"))]
 _PATH = re.compile(r"`((?:fusepy|tests|tools|benchmarks|examples|docs)/[\w./-]+)`|\]\((?!\w+:|#)([\w./-]+)(?:#[\w-]*)?\)")
 _PAGE = re.compile(r"\b(docs/[\w/-]+\.md)\b")
 

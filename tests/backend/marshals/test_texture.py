@@ -71,7 +71,7 @@ def m(device: Any) -> Any:
     return fp.Module.load_from_source(device, "textures", SOURCE)
 
 
-# what CUDA refuses with an error, since it would read or write wrong values: see docs/guide.md, "Textures, samplers, buffers"
+# what CUDA refuses with an error, since it would read or write wrong values: see docs/guide/textures.md
 CUDA_LACKS = {
     "test_depth_is_one_channel": "CUDA has no depth formats",
     "test_views_have_the_extents_of_their_mip_and_layers": "CUDA reads zeros from mip levels and parts",
