@@ -16,7 +16,7 @@ expect in its place, so that ``except TypeError`` keeps working::
     ├── RangeError (OverflowError)              a Python number that its Slang type cannot hold
     ├── UnknownNameError (AttributeError)       no such Slang function, type or field
     ├── InvalidNameError (ValueError)           text that cannot be a name in Slang
-    ├── CompileError (RuntimeError)             Slang rejected a source; carries its own words
+    ├── CompileError (RuntimeError)             Slang rejected a source; carries its diagnostics
     ├── GraphError (ValueError)                 a render graph that is built or used wrongly
     │   └── CycleError                          a graph that would contain itself
     ├── GradientError (TypeError)
@@ -44,7 +44,7 @@ class FusepyError(Exception):
 
     Args:
         what: one sentence that names the function, the argument's path and what is wrong.
-        place: the user's ``file:line`` that is to blame; without a word it is the line whose call made the error.
+        place: the user's ``file:line`` that caused the error; by default the line of the user's call.
         saw: the offending value, type or shape.
         expected: what would have been accepted.
         hint: what to do next; every error of this package has one.
@@ -58,8 +58,8 @@ class FusepyError(Exception):
     """
 
     user_line: ClassVar[staticmethod[[], str | None]] = staticmethod(lambda: None)  # see `fusepy/location.py`, which sets it
-    is_placed: ClassVar[bool] = True  # whether it says where in the user's program it was made, if nobody says more
-    below: str = ""  # where inside a nested argument it happened, ``.position.z``, while it travels up to the argument's name
+    is_placed: ClassVar[bool] = True  # False: without a `place` the message names no line
+    below: str = ""  # the path inside a nested argument, ``.position.z``; completed on the way up
 
     def __init__(self, what: str, *, place: str | None = None, saw: object = None, expected: object = None, hint: str = ""):
         self.what = what
@@ -72,7 +72,7 @@ class FusepyError(Exception):
 
     @property
     def without_place(self) -> str:
-        """The message without the place, for who has written no line of Python."""
+        """The message without the place."""
         return self._render(placed=False)
 
     def _render(self, placed: bool = True) -> str:
@@ -87,7 +87,7 @@ class FusepyError(Exception):
         return "\n".join(lines)
 
     def at(self, place: str | None) -> FusepyError:
-        """Fills in the user's ``file:line`` where nobody has said it yet, and returns the error itself."""
+        """Sets the place, a ``file:line`` of the user's, unless it is known. Returns the error itself."""
         if self.place is None and place is not None:
             self.place = place
             self.args = (self._render(),)
@@ -98,31 +98,31 @@ class FusepyError(Exception):
 
 
 class TraceError(FusepyError, TypeError):
-    """A traced value was used where only a number will do: ``if``, ``float()``, iteration."""
+    """A traced value used where Python needs a number: ``if``, ``float()``, iteration."""
 
 
 class LeakedTracerError(TraceError):
-    """A traced value was used after the trace that made it had ended."""
+    """A traced value used after its trace ended."""
 
 
 class TraceRecursionError(FusepyError, RecursionError):
-    """A fused function calls itself while it is being traced."""
+    """A fused function that calls itself while it is traced."""
 
 
 class ResolveError(FusepyError, TypeError):
-    """A Slang function and the arguments of a call could not be brought together."""
+    """A call whose arguments do not fit the Slang function."""
 
 
 class NoMatchError(ResolveError):
-    """Slang accepts none of the types that the arguments can offer."""
+    """A call that no overload accepts with the types that the arguments can have."""
 
 
 class AmbiguousCallError(ResolveError):
-    """Slang accepts several bindings of equal rank; `vmap` or `vcast` must choose."""
+    """A call that Slang accepts in several ways of equal rank; `vmap` or `vcast` must choose."""
 
 
 class UnsupportedArgumentError(ResolveError):
-    """A Python value of a kind, or a dtype, that has no Slang counterpart on this device."""
+    """A Python value, or a dtype, that has no Slang counterpart on this device."""
 
 
 class ArgumentError(FusepyError, TypeError):
@@ -142,17 +142,17 @@ class UnknownNameError(FusepyError, AttributeError):
 
 
 class InvalidNameError(FusepyError, ValueError):
-    """Text that cannot be a name in Slang, and is therefore never pasted into generated code."""
+    """Text that is not a valid name in Slang. It never reaches generated code."""
 
 
 class CompileError(FusepyError, RuntimeError):
-    """Slang could not compile a source; the message carries the compiler's own diagnostics."""
+    """A source that Slang cannot compile; the message has the compiler's diagnostics."""
 
-    is_placed = False  # remembered, and raised again from other lines; its lines are those of the Slang source
+    is_placed = False  # cached and raised again from other lines of the user's program
 
 
 class GraphError(FusepyError, ValueError):
-    """A `Graph` that is built or used wrongly: values of two graphs, outputs set twice or never, another number of results."""
+    """A `Graph` that is built or used wrongly: values of two graphs, outputs set twice or never, a wrong number of results."""
 
 
 class CycleError(GraphError):
@@ -164,23 +164,23 @@ class GradientError(FusepyError, TypeError):
 
 
 class OutOfDeviceMemory(FusepyError, MemoryError):
-    """The device cannot hold an allocation; names what was asked, what is in use and the limit."""
+    """An allocation that does not fit on the device; the message names its size, the memory in use and the limit."""
 
 
 class ExportError(FusepyError, BufferError):
-    """Memory of a tensor that cannot be shared with another framework, for where or for how it lies."""
+    """Memory of a tensor that another framework cannot share, because of its device or its layout."""
 
 
 class MissingPackageError(FusepyError, ImportError):
-    """An optional package that something needs and that is not installed; the hint says what to install."""
+    """An optional package that is needed but not installed; the hint says how to install it."""
 
 
 class DeviceError(FusepyError, RuntimeError):
-    """No usable device, or a device that cannot do what was asked."""
+    """No usable device, or a device that lacks a feature."""
 
 
 class DeviceLostError(DeviceError):
-    """The device was closed, lost, or inherited through a fork."""
+    """A device that was closed, lost, or inherited through a fork."""
 
 
 class IRSyntaxError(FusepyError, SyntaxError):
@@ -192,23 +192,23 @@ class IRSyntaxError(FusepyError, SyntaxError):
 class VerifyError(FusepyError, ValueError):
     """A graph that breaks a rule of its stage."""
 
-    is_placed = False  # it is no line of the user's that is to blame
+    is_placed = False  # no line of the user's is the cause
 
 
 class CacheWarning(UserWarning):
-    """The disk cache could not be used; results are right, start-up is slower."""
+    """The disk cache cannot be used. Results are correct, start-up is slower."""
 
 
 class PrecisionWarning(UserWarning):
-    """A NumPy array of ``float64`` or ``int64`` is converted, as it is uploaded, to the smaller type that Slang takes."""
+    """A conversion on upload: a NumPy array of ``float64`` or ``int64`` becomes the smaller type that Slang takes."""
 
 
 class UnrollWarning(UserWarning):
-    """A Python loop was unrolled into a very long program; `fori_loop` would record its body once."""
+    """A Python loop unrolled into a very long program; `fori_loop` records its body once."""
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """The names of `known` most like `name`, best first (Ratcliff-Obershelp similarity).
+    """Returns the names of `known` most like `name`, best first (Ratcliff-Obershelp similarity).
 
     Example:
         >>> nearest("tonmap", ["tonemap", "exposure"])
@@ -218,7 +218,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint that names what is like `name`, or lists what there is.
+    """Returns a hint that names the closest of the known names, or lists them.
 
     Example:
         >>> did_you_mean("tonmap", ["tonemap", "exposure"])

@@ -1,4 +1,4 @@
-"""Where in the user's program something happens."""
+"""The line of the user's program that an error or a recorded call belongs to."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _APPLICATION = os.path.join(_PACKAGE, "cli", "")  # the demo uses the library as
 _NUMPY = os.path.join(os.path.dirname(os.path.abspath(np.__file__)), "")  # its functions call the methods of traced values
 _PYTHON = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
 _NOT_THE_USER = (_PACKAGE, _NUMPY, contextlib.__file__, functools.__file__, "<frozen")
-_users: dict[str, bool] = {}  # whether a file is the user's, since this is asked for every recorded call
+_users: dict[str, bool] = {}  # a cache, since every recorded call asks: True for a file of the user's
 _said: ContextVar[tuple[FrameType, str] | None] = ContextVar("fusepy_line", default=None)
 
 Place = tuple[str, int]
 
 
 def user_line() -> str | None:
-    """``file:line`` of the innermost frame outside of fusepy; inside of `at_line`, what that says where there is none."""
+    """Returns ``file:line`` of the innermost frame outside fusepy; if there is none, the line that `at_line` has set."""
     said = _said.get()
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files, which costs milliseconds
     while frame is not None:
@@ -39,10 +39,10 @@ def user_line() -> str | None:
 
 
 def user_place(above: int = 1) -> Place | None:
-    """File and line of the innermost frame outside of fusepy, for whoever will hardly ever need them as text.
+    """Returns file and line of the innermost frame outside fusepy. Cheaper than `user_line`, since it makes no text.
 
     Args:
-        above: how many frames up there may be such a one: what is skipped costs nothing.
+        above: the number of frames to skip, which the caller knows to be fusepy's.
     """
     known = _users
     frame = sys._getframe(above)  # pyright: ignore[reportPrivateUsage]
@@ -55,7 +55,7 @@ def user_place(above: int = 1) -> Place | None:
 
 
 def line_of(place: Place | None) -> str | None:
-    """``file:line`` of a place."""
+    """Returns a place as ``file:line``."""
     return None if place is None else f"{' '.join(os.path.basename(place[0]).split())}:{place[1]}"
 
 
@@ -67,7 +67,7 @@ def _is_users(name: str) -> bool:
 
 
 def line_in(trace: TracebackType | None) -> str | None:
-    """``file:line`` of the innermost frame of a traceback outside of fusepy and of Python's own modules."""
+    """Returns ``file:line`` of the innermost frame of a traceback outside fusepy and Python's own modules."""
     found = None
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
@@ -79,16 +79,16 @@ def line_in(trace: TracebackType | None) -> str | None:
 
 @contextlib.contextmanager
 def at_line(loc: str | None) -> Generator[None, None, None]:
-    """Says where the user wrote what runs inside: a recorded call that is replayed elsewhere. ``None`` says nothing.
+    """Sets the user's line for the code inside, such as a recorded call that runs later; ``None`` changes nothing.
 
-    Python code of the user's that is run by it, such as a fused function, has lines of its own, which are nearer.
+    Python code of the user's that runs inside, such as a fused function, keeps its own lines.
 
     Example:
         >>> with at_line("scene.py:3"):
         ...     user_line()
         'scene.py:3'
     """
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # of the `with`, behind this one and that of contextlib
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # the frame of the `with`, outside this one and contextlib's
     token = _said.set((frame, loc) if loc is not None else _said.get())
     try:
         yield

@@ -1,8 +1,8 @@
 """Pytrees: a value as leaves, and the structure around them.
 
 Lists, tuples, named tuples, mappings and dataclasses are containers, to any depth, and so are the classes that are registered.
-Everything else is a leaf; ``None`` is a structure without leaves. Parts keep their order: the entries of a dict as they were put
-in, the fields of a dataclass as they are declared. What is put together again has the class that was taken apart.
+Everything else is a leaf; ``None`` is a structure without leaves. Parts keep their order: the entries of a dict as they were
+inserted, the fields of a dataclass as they are declared. A value that is filled again has the class of the original.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Parts = Mapping[Any, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Container:
-    """How the values of a class hold other values.
+    """The access to the parts of a value, one for each class.
 
     Attributes:
-        parts: reads what a value holds, by key.
+        parts: reads the parts of a value, by key.
         rebuild: makes a value like another one, with other parts under the same keys.
-        step: how Python writes the way to a part.
-        entry: how a part is written inside the brackets of a structure.
+        step: the format of a part in a path, e.g. ``[0]`` or ``.x``.
+        entry: the format of a part in the text of a structure.
     """
 
     parts: Callable[[Any], Parts]
@@ -34,7 +34,7 @@ class Container:
 
 
 def _updated(like: Parts, parts: Parts) -> Parts:
-    """A mapping with these entries; one that is no dict becomes one."""
+    """Returns a copy of a mapping with these entries. A mapping that is not a dict becomes one."""
     made = copy.copy(like) if isinstance(like, dict) else dict(like)
     made.update(parts)
     return made
@@ -45,7 +45,7 @@ def _items(value: Sequence[Any]) -> Parts:
 
 
 def _replaced(like: Any, parts: Parts) -> Any:
-    """A copy with these attributes. ``__init__`` does not run: it may compute with values that are not there yet."""
+    """Returns a copy with these attributes. ``__init__`` does not run, since it may compute with the values."""
     made = copy.copy(like)
     for name, part in parts.items():
         object.__setattr__(made, name, part)
@@ -53,19 +53,19 @@ def _replaced(like: Any, parts: Parts) -> Any:
 
 
 def _refreshed(like: Any, parts: Parts) -> Any:
-    """The same for an object that keeps all it has in its ``__dict__``, in a quarter of the time."""
+    """Does the same for an object whose state is all in ``__dict__``, in a quarter of the time."""
     made: Any = object.__new__(like.__class__)
     made.__dict__.update(like.__dict__, **parts)
     return made
 
 
 def attributes(read: Callable[[Any], Parts], rebuild: Callable[[Any, Parts], Any] = _replaced) -> Container:
-    """A container of attributes, which `read` takes from a value."""
+    """Returns a container of attributes, which `read` takes from a value."""
     return Container(read, rebuild, ".{0}", "{0}={1}")
 
 
 def reader(names: Sequence[str]) -> Callable[[Any], Parts]:
-    """Reads these attributes."""
+    """Returns a function that reads these attributes."""
     return lambda value: {name: getattr(value, name) for name in names}
 
 
@@ -75,12 +75,12 @@ _REGISTERED: dict[type, Container] = {}
 
 
 def register(cls: type, container: Container) -> None:
-    """Makes the values of a class containers, and those of its subclasses."""
+    """Registers a class and its subclasses as containers."""
     _REGISTERED[cls] = container
 
 
 def container_of(value: Any) -> Container | None:
-    """How a value holds others; ``None`` for a leaf."""
+    """Returns the container of a value; ``None`` for a leaf."""
     cls = cast("type[Any]", type(value))
     for base in cls.__mro__:
         if base in _REGISTERED:
@@ -98,14 +98,14 @@ def container_of(value: Any) -> Container | None:
 
 @dataclasses.dataclass(frozen=True)
 class Structure:
-    """What a value is beside its leaves. Two are equal if they have the same classes and keys, in the same order.
+    """A value without its leaves. Two structures are equal if they have the same classes and keys, in the same order.
 
     Attributes:
         cls: the class of the value.
-        keys, parts: the keys of its parts, and the structures of these.
-        leaves: how many it has.
-        like: the value, with nothing in it.
-        flat: whether its parts are leaves.
+        keys, parts: the keys of the parts, and their structures.
+        leaves: the number of leaves.
+        like: the value with ``None`` for each part.
+        flat: True if all parts are leaves.
     """
 
     cls: type
@@ -117,7 +117,7 @@ class Structure:
     flat: bool = dataclasses.field(default=False, compare=False)
 
     def fill(self, leaves: Iterable[Any]) -> Any:
-        """The value that has these leaves."""
+        """Returns the value that has these leaves."""
         return self._filled(iter(leaves))
 
     def _filled(self, leaves: Iterator[Any]) -> Any:
@@ -129,7 +129,7 @@ class Structure:
         return self.container.rebuild(self.like, dict(zip(self.keys, parts)))
 
     def paths(self, path: str = "") -> list[str]:
-        """What the leaves of a value are called that is called `path`.
+        """Returns the paths of the leaves of a value that is named `path`.
 
         Example:
             >>> flatten((1.0, {"a": 2.0}))[1].paths("c")
@@ -153,10 +153,10 @@ NOTHING = Structure(type(None))
 
 
 def flatten(value: Any, is_leaf: Callable[[Any], bool] = lambda value: False) -> tuple[list[Any], Structure]:
-    """The leaves of a value, and its structure, which can be filled with others.
+    """Returns the leaves of a value, and its structure, which can be filled with other leaves.
 
     Args:
-        is_leaf: says which containers are leaves as they are.
+        is_leaf: returns True for a container that counts as a leaf.
 
     Example:
         >>> leaves, structure = flatten((1.0, [2.0, 3.0], {"a": None}))
@@ -184,5 +184,5 @@ def _structure(value: Any, leaves: list[Any], is_leaf: Callable[[Any], bool]) ->
 
 
 def several(count: int) -> Structure:
-    """The structure of so many results, as Python functions return them: nothing, one value, or a tuple."""
+    """Returns the structure of `count` results of a Python function: ``None``, one value, or a tuple."""
     return NOTHING if count == 0 else LEAF if count == 1 else flatten((0,) * count)[1]

@@ -1,4 +1,4 @@
-"""`Symbolic`: the base of what stands for a value that is not there yet; and whether a function is being traced."""
+"""`Symbolic`: the base of values that are not computed yet. `TRACING`: the trace that is running."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ TRACING: ContextVar[Any] = ContextVar("fusepy_trace", default=None)  # the `Trac
 
 
 class Symbolic:
-    """A value of a trace or of a graph. Its public attributes are members of the value, so these are none."""
+    """A value of a trace or of a graph. Its public attributes are members of the Slang value, so these methods are private."""
 
     __slots__ = ()
 
     def _axes(self) -> int:
-        """Over how many axes it is spread, as far as that is known."""
+        """Returns the number of axes, as far as it is known."""
         return 0
 
     def _misplaced(self) -> FusepyError:
-        """The error for one that is passed where values are needed."""
+        """Returns the error for a value that is passed where a computed one is needed."""
         raise NotImplementedError
 
 
 def axes_of(value: Symbolic) -> int:
-    """Over how many axes a value is spread, those that a vcast takes as components among them."""
+    """Returns the number of axes of a value, including those that a vcast takes as components."""
     return value._axes()  # pyright: ignore[reportPrivateUsage]  # a public name would hide a member
 
 
 def misplaced(value: Symbolic) -> FusepyError:
-    """The error for a value of a trace or graph that is passed where it cannot be computed."""
+    """Returns the error for a value of a trace or graph that is passed where it cannot be computed."""
     return value._misplaced()  # pyright: ignore[reportPrivateUsage]
 
 
 class Numberless:
-    """What values that stand for others refuse alike, which Python would ask for a number: a base of `Traced` and `Mapped`."""
+    """A base of `Traced` and `Mapped` that refuses the Python operations which need a number."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Arguments of a call: `vmap` and `vcast`, nested values, and the key under which a program is found.
+"""Arguments of a call: `vmap` and `vcast`, nested values, and the cache key of a call.
 
 Imports `errors`, `location`, `ir` and `backend`.
 """

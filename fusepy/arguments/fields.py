@@ -1,6 +1,6 @@
-"""Fields of arguments: of mappings, dataclasses, named tuples, objects with attributes or slots, and of lists that hold such.
+"""Fields of arguments: of mappings, dataclasses, named tuples, objects with attributes or slots, and lists of these.
 
-A value without fields is a leaf. A field named ``_type`` is none: it names the struct that the value is to become.
+A value without fields is a leaf. The entry ``_type`` is not a field: it names the Slang struct.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from fusepy.pytree import ENTRIES, ITEMS, Container, Parts, attributes, containe
 from fusepy.symbolic import Symbolic, axes_of
 
 TYPE = "_type"
-FIELDS: dict[type, Container | None] = {dict: ENTRIES}  # by class; ``None`` for those of leaves, as far as they are known
-ITEMS_AT_MOST = 64  # a list of more is numbers
-LEVELS = 8  # of lists in lists; one that contains itself has more
+FIELDS: dict[type, Container | None] = {dict: ENTRIES}  # a cache by class; ``None`` for leaves
+ITEMS_AT_MOST = 64  # a longer list is taken as numbers
+LEVELS = 8  # of nested lists; a list that contains itself has more
 _OPAQUE = (str, bytes, type, ModuleType, np.ndarray, np.generic, BaseException, Mapped, Symbolic)
 
 
 def fields_of(value: Any) -> Container | None:
-    """The fields of a value, under its `vmap`; ``None`` for a leaf."""
+    """Returns the fields of a value, under its `vmap`; ``None`` for a leaf."""
     cls = value.__class__
     if cls is list or cls is tuple:
         return ITEMS if has_leaves(value) else None
@@ -43,7 +43,7 @@ def fields_of(value: Any) -> Container | None:
 
 
 def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
-    """Whether a list is a tree of its items: where one has fields, is a `Tensor` or traced, or is an array beside a number.
+    """True if a list is nested: an item has fields, is a `Tensor` or traced, or arrays and numbers are mixed.
 
     Other lists are values: numbers, and arrays of one shape, which are stacked.
     """
@@ -68,11 +68,11 @@ def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
     return arrays and numbers
 
 
-# ---- what is under `vmap` --------------------------------------------------------------------------------------------
+# ---- fields under `vmap` ---------------------------------------------------------------------------------------------
 
 
 def _mapped_fields(value: Mapped) -> Parts:
-    """The fields of a nested value, each under its `vmap`, and the struct that its `vcast` names."""
+    """Returns the fields of a nested value, each under its `vmap`, and the struct that its `vcast` names."""
     inner, map = value.value, value.map
     container = cast("Container", fields_of(inner))
     fields = {k: v if k == TYPE else _spread(v, map) for k, v in container.parts(inner).items()}
@@ -80,9 +80,9 @@ def _mapped_fields(value: Mapped) -> Parts:
 
 
 def _spread(field: Any, map: ArgMap) -> Any:
-    """A field under what was said about the whole: its axes run along these dimensions.
+    """Returns a field under the `vmap` of the whole argument.
 
-    The own words of a leaf come first, and a list is left alone, since it may well be a vector: say `vmap` for that leaf.
+    The `vmap` of a leaf itself comes first. A list may be a vector, so it is mapped only by a `vmap` of its own.
     """
     if map.dims is None:
         return field
@@ -98,7 +98,7 @@ MAPPED = Container(_mapped_fields, lambda like, parts: cast("Container", fields_
 
 
 def _of_class(value: Any, cls: type[Any]) -> Container | None:
-    """The fields of all values of a class; those of one that says which struct it is, ``_type = "Ray"``, with that name."""
+    """Returns the fields of the values of a class; if it names its struct, ``_type = "Ray"``, with that name."""
     found = container_of(value)
     if found is ITEMS or (found is None and callable(value)):
         return None
@@ -119,12 +119,12 @@ def _under_name(read: Callable[[Any], Parts], name: str) -> Callable[[Any], Part
 
 
 def _of_attributes(value: Any) -> Parts:
-    """What an object holds itself: no methods, nothing private, and the struct's name where it gives one."""
+    """Returns the public attributes of an object, without methods, and its ``_type``."""
     return {name: held for name, held in value.__dict__.items() if name[0] != "_" or name == TYPE}
 
 
 def _of_slots(cls: type) -> Callable[[Any], Parts]:
-    """Reads the public attributes that a class and its bases keep in ``__slots__``, as far as they are set."""
+    """Returns a reader of the public attributes in ``__slots__`` of a class and its bases, as far as they are set."""
     kept: list[str | Sequence[str]] = [vars(base).get("__slots__", ()) for base in reversed(cls.__mro__)]
     names = [n for slots in kept for n in ([slots] if isinstance(slots, str) else slots) if not n.startswith("_")]
     return lambda value: {name: getattr(value, name) for name in names if hasattr(value, name)}

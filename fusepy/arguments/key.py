@@ -1,7 +1,7 @@
-"""The key of one argument: all of it that decides about code, and nothing else. Read on every call.
+"""The cache key of one argument: everything that the generated code depends on, and nothing else. Read on every call.
 
-A key holds types, ranks and containers, never the numbers themselves, and of sizes only trailing extents of 2 to 4, which a
-vector or matrix could take in. Kernels know no sizes at all: programs that differ in such an extent alone share one.
+A key holds types, ranks and containers, but no numbers. Of the extents it holds trailing ones from 2 to 4, which a vector or
+matrix could take in. Kernels contain no extents: programs that differ only in these share their kernels.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def _of_list(value: Any) -> Hashable:
 
 
 _OWN: dict[type, Callable[[Any], Hashable]] = {Tensor: _of_tensor, Mapped: _of_mapped, list: _of_list, tuple: _of_list}
-KEYS = dict(_OWN)  # of all other classes the key of their kind, or of their fields, once it was asked for
+KEYS = dict(_OWN)  # a cache: on first use, other classes get the key function of their kind or of their fields
 
 
 def signature(value: Any) -> Hashable:
-    """The key of any argument.
+    """Returns the cache key of an argument.
 
     Raises:
         UnsupportedArgumentError: if no marshal takes it.
@@ -52,9 +52,9 @@ def signature(value: Any) -> Hashable:
 
 
 def _of_fields(container: Container) -> Callable[[Any], Hashable]:
-    """The key of a nested argument: its field names in order, with the keys of what they hold.
+    """Returns the key function of a nested argument: field names in order, with the keys of the fields.
 
-    Its class is part of it, since a fused function may call the methods of that class.
+    The class is part of the key, since a fused function may call its methods.
     """
     keys, fields = KEYS, container.parts
 
@@ -77,12 +77,12 @@ def _of_fields(container: Container) -> Callable[[Any], Hashable]:
 
 
 def register(type: type, marshal: Marshal) -> None:
-    """Makes values of the Python class `type` arguments and results of Slang functions; a class that had a marshal gets this one.
+    """Makes values of the Python class `type` arguments and results of Slang functions; replaces an earlier marshal of the class.
 
     Raises:
-        ArgumentError: for what is no marshal.
+        ArgumentError: if `marshal` is not a marshal.
     """
     register_kind(type, marshal)
-    for table in (KEYS, FIELDS):  # until now its values, and those of derived classes, had other keys, or were nested
+    for table in (KEYS, FIELDS):  # values of the class and of derived classes had other keys, or were nested
         for cls in [c for c in table if issubclass(c, type) and c not in _OWN]:
             del table[cls]

@@ -1,4 +1,4 @@
-"""Saying how an argument meets the grid: `vmap`, `vcast`, `vdim`, and `vmapping` for `declare`."""
+"""Mappings from the axes of an argument to the grid: `vmap`, `vcast`, `vdim`, and `vmapping` for `declare`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fusepy.location import user_line
 from fusepy.pytree import Container, register
 from fusepy.symbolic import Numberless
 
-AS_A_WHOLE = (Kind.ARRAY, Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)  # what a call takes an array as, which is no conversion
+AS_A_WHOLE = (Kind.ARRAY, Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)  # types that take an array without converting it
 
 
 class Mapped(Numberless):
-    """A value with what was said about its mapping; made by `vmap` and `vcast`.
+    """A value with its mapping; made by `vmap` and `vcast`.
 
     Operators work element by element under these mappings, as fusepy's functions do: ``vmap(a, 0) == vmap(b, 1)`` compares each
-    of `a` with each of `b` (`elementwise` adds them to the class). Whatever needs a Python value is refused.
+    of `a` with each of `b` (`elementwise` adds them to the class). Operations that need a Python number raise `ArgumentError`.
     """
 
     __slots__ = ("map", "value")
@@ -68,7 +68,7 @@ class Mapped(Numberless):
 
 
 class Taken(Mapped):
-    """A traced value cast to the type that it has: a call takes it as just that, and for all else it is the value itself."""
+    """A traced value cast to its own type. A call takes it as exactly that type; all other uses get the value itself."""
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -89,7 +89,7 @@ def _of_value(name: str) -> Callable[..., Any]:
     return ask
 
 
-# whatever a mapped value refuses, this asks the value for; operators are those of mapped values, as they keep the cast
+# operations that `Mapped` refuses go to the value; operators are those of mapped values, which keep the cast
 for _name, _method in [*vars(Numberless).items(), *vars(Mapped).items()]:
     if (
         _name.startswith("__")
@@ -100,7 +100,7 @@ for _name, _method in [*vars(Numberless).items(), *vars(Mapped).items()]:
 
 
 def _said_again(like: Mapped, parts: Mapping[str, Any]) -> Any:
-    """Another value under what was said about `like`; a traced one records the conversion."""
+    """Returns another value under the mapping of `like`; a traced value records the conversion."""
     inner, map = parts["value"], like.map
     if map.type is not None and map.type.kind is Kind.NAMED:  # the call knows the struct
         return Mapped(inner, map)
@@ -112,7 +112,7 @@ register(Mapped, Container(lambda mapped: {"value": mapped.value}, _said_again))
 
 
 def vmap(value: Any, dims: int | Sequence[int]) -> Any:
-    """`value` with its leading axes running along these grid dimensions; its typing is inferred.
+    """Maps the leading axes of `value` to these grid dimensions; the element type is inferred.
 
     Args:
         dims: one grid dimension per leading axis; trailing axes are left to the parameter's type.
@@ -132,7 +132,7 @@ def vmap(value: Any, dims: int | Sequence[int]) -> Any:
 
 
 def vcast(value: Any, type: Any) -> Any:
-    """`value` as elements of `type`; its mapping is inferred.
+    """Takes `value` as elements of `type`; the mapping is inferred.
 
     A tensor of scalars gives its trailing axes to a vector or matrix; otherwise components are converted, as in C. Cast to a
     struct, an array of numbers is read as an array of structs: ``(N, 6)``, ``(N, 2, 3)`` or ``(N*6,)`` floats are N rays of two
@@ -142,7 +142,7 @@ def vcast(value: Any, type: Any) -> Any:
         type: a type of a module (``m.float3``), a `Type`, or its name.
 
     Raises:
-        UnsupportedArgumentError: if `value` cannot become `type`; mostly in the call.
+        UnsupportedArgumentError: if `value` cannot become `type`; mostly raised by the call.
 
     Example:
         >>> vcast(0.5, "half")
@@ -150,7 +150,7 @@ def vcast(value: Any, type: Any) -> Any:
     """
     wanted = type_of(type)
     cast = getattr(value, "_fusepy_cast", None)
-    # a traced value records a conversion; that it is taken whole, or as the elements that it has, is said of one use
+    # a traced value records a conversion; a cast to its own type, or to a whole array, belongs to one use of it
     if cast is not None and wanted.kind not in AS_A_WHOLE:
         known = value.type is wanted and not isinstance(value, Taken)
         return Taken(value, ArgMap(None, wanted)) if known else cast(wanted, type)
@@ -168,7 +168,7 @@ def vcast(value: Any, type: Any) -> Any:
 
 
 def vdim(value: Any, count: int) -> Any:
-    """``vmap(value, (0, 1, …, count - 1))``.
+    """Maps the first `count` axes: ``vmap(value, (0, 1, …, count - 1))``.
 
     Example:
         >>> vdim([1.0], 1)
@@ -178,7 +178,7 @@ def vdim(value: Any, count: int) -> Any:
 
 
 def vmapping(*dims: int | Sequence[int]) -> ArgMap:
-    """A mapping for `declare`: ``vmapping(0, 1)`` and ``vmapping((0, 1))`` are the same.
+    """Returns a mapping for `declare`: ``vmapping(0, 1)`` and ``vmapping((0, 1))`` are the same.
 
     Example:
         >>> print(vmapping(0, 1))
@@ -188,14 +188,14 @@ def vmapping(*dims: int | Sequence[int]) -> ArgMap:
 
 
 def _listed(dims: Any) -> tuple[Any, ...]:
-    """Dimensions, of which one may be given by itself."""
+    """Returns dimensions as a tuple, also for a single number."""
     array = bool(getattr(dims, "ndim", 0))
     listed = isinstance(dims, Sequence) and not isinstance(dims, (str, bytes))
     return tuple(cast("Sequence[Any]", dims)) if array or listed else (cast("Any", dims),)
 
 
 def spec_of(spec: Any) -> ArgMap | None:
-    """What one argument of `declare` says: a mapping, a type, or ``None`` for "as one value for all threads".
+    """Returns one argument of `declare` as a mapping; ``None`` means one value for all threads.
 
     Raises:
         ArgumentError: for anything else.
@@ -210,25 +210,25 @@ def spec_of(spec: Any) -> ArgMap | None:
 
 
 def is_struct(spec: Any) -> bool:
-    """Whether a spec of `declare` is a struct of a module, as which arrays of numbers can be read."""
+    """True if a spec of `declare` is a struct of a module. Arrays of numbers can be read as its elements."""
     type = getattr(spec, "type", None)
     return isinstance(type, Type) and type.kind is Kind.NAMED and type.optional is None and hasattr(spec, "module")
 
 
 def cast_numbers(value: Any, struct: Any) -> Any:
-    """An array of numbers as elements of a struct; anything else as it is."""
+    """Casts an array of numbers to elements of a struct; returns any other value as it is."""
     return vcast(value, struct) if holds_numbers(value) else value
 
 
 def plain_spec(spec: Any) -> Any:
-    """What one argument of `map` says, for `declare`: plain dimensions too, and ``None`` for nothing."""
+    """Returns one argument of `map` as an argument of `declare`: dimensions become a mapping, ``None`` says nothing."""
     if spec is None:
         return UNSAID
     return vmapping(cast("Any", spec)) if isinstance(spec, (int, tuple, list)) else spec
 
 
 def type_of(spec: Any) -> Type:
-    """The `Type` behind ``m.float3``, a `Type`, or a name.
+    """Returns the `Type` of ``m.float3``, a `Type`, or a name.
 
     Raises:
         ArgumentError: for anything else.
@@ -246,7 +246,7 @@ def type_of(spec: Any) -> Type:
 
 
 def unmapped(value: Any) -> Any:
-    """A value without what `vmap` and `vcast` said about it."""
+    """Returns a value without its `vmap` and `vcast`."""
     return value.value if isinstance(value, Mapped) else value
 
 

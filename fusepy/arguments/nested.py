@@ -1,7 +1,7 @@
 """Nested arguments: values with fields, to any depth, as a tree of leaves.
 
-A leaf is what a marshal takes (a number, an array, a tensor), or one under `vmap`/`vcast`. Slang says which struct a tree is to
-become; below that its members are matched to the fields by name. An entry named ``_type`` names the struct.
+A leaf is a value that a marshal takes (a number, an array, a tensor), or one under `vmap`/`vcast`. Slang decides which struct a
+tree becomes; the struct's members are matched to the fields by name. The entry ``_type`` names the struct.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fusepy.errors import ArgumentError, FusepyError
 from fusepy.ir.types import Type
 from fusepy.pytree import ENTRIES, ITEMS, Container
 
-DEPTH = 64  # levels of a nested argument; what is deeper contains itself, or makes new objects as it is read
+DEPTH = 64  # levels of a nested argument; a deeper one contains itself, or makes new objects on every read
 
 
 def check_finite(value: Any, path: str, above: tuple[int, ...] = ()) -> None:
@@ -57,7 +57,7 @@ def collect(value: Any, leaves: list[Any]) -> None:
 
 
 def flat(values: Sequence[Any]) -> list[Any]:
-    """The leaves of several arguments, one after the other."""
+    """Returns the leaves of several arguments, one after the other."""
     leaves: list[Any] = []
     for value in values:
         collect(value, leaves)
@@ -65,7 +65,7 @@ def flat(values: Sequence[Any]) -> list[Any]:
 
 
 def is_nested(value: Any) -> bool:
-    """Whether a value is a tree of leaves rather than a leaf."""
+    """True if a value has fields; False for a leaf."""
     return fields_of(value) is not None
 
 
@@ -73,7 +73,7 @@ def is_nested(value: Any) -> bool:
 
 
 def too_deep(function: str, value: Any, name: str) -> FusepyError:
-    """Why reading the fields of an argument did not end."""
+    """Returns the error for an argument whose fields do not end."""
     try:
         check_finite(value, name)
     except ArgumentError as error:
@@ -84,7 +84,7 @@ def too_deep(function: str, value: Any, name: str) -> FusepyError:
 
 @contextmanager
 def naming(function: str) -> Generator[None, None, None]:
-    """Errors from inside name the function."""
+    """Adds the name of the function to errors from inside."""
     try:
         yield
     except FusepyError as error:
@@ -100,8 +100,8 @@ class Tree:
     Attributes:
         type: the name of its struct, if it gives one.
         fields: by name: leaves, or values with fields of their own.
-        container: what makes a value of the same class of other fields, so that its methods work.
-        listed: whether it is a list, whose fields are numbered: an array of fixed size, or a vector.
+        container: rebuilds a value of the same class from other fields, so that its methods work.
+        listed: True for a list, whose fields are numbered: an array of fixed size, or a vector.
     """
 
     type: str | None
@@ -111,10 +111,10 @@ class Tree:
 
     @staticmethod
     def of(value: Any, path: str) -> Tree | None:
-        """The tree of a nested value; ``None`` for a leaf.
+        """Returns the tree of a nested value; ``None`` for a leaf.
 
         Raises:
-            ArgumentError: for field names that are no identifiers, or an empty struct.
+            ArgumentError: for field names that are not identifiers, or an empty struct.
         """
         container = fields_of(value)
         if container is None:
@@ -132,7 +132,7 @@ class Tree:
         inner, _ = bare(value)
         kind = fields_of(inner)
         wrong = [k for k in read if kind is not ITEMS and not (isinstance(k, str) and k.isidentifier())]
-        if wrong or not (read or (named and kind is not ENTRIES)):  # an object is told which fields it misses
+        if wrong or not (read or (named and kind is not ENTRIES)):  # for an object, a later error names the missing fields
             raise ArgumentError(
                 f"{path} is a {type(inner).__name__} that names no field" if not read else f"{path} has a field {wrong[0]!r}",
                 saw=repr(inner)[:60],
@@ -142,7 +142,7 @@ class Tree:
         return Tree(None if named is None else str(named), {str(k): v for k, v in read.items()}, container, kind is ITEMS)
 
     def leaves(self, path: str) -> Iterator[tuple[str, Any]]:
-        """Paths and leaves, in the order of `collect`."""
+        """Yields paths and leaves, in the order of `collect`."""
         for name, value in self.fields.items():
             inner = Tree.of(value, f"{path}.{name}")
             if inner is None:
@@ -152,7 +152,7 @@ class Tree:
 
 
 def bare(value: Any) -> tuple[Any, Type | None]:
-    """A value without what was said about it, and the type that `vcast` said."""
+    """Returns a value without its mapping, and the type of its `vcast`."""
     type = None
     while isinstance(value, Mapped):
         value, type = value.value, type or value.map.type
@@ -160,7 +160,7 @@ def bare(value: Any) -> tuple[Any, Type | None]:
 
 
 def leaves_of(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Paths and leaves of an argument; a leaf is its own."""
+    """Returns the paths and leaves of an argument, which may be a leaf itself."""
     check_finite(value, path)
     tree = Tree.of(value, path)
     return iter([(path, value)]) if tree is None else tree.leaves(path)
