@@ -11,14 +11,14 @@ from fusepy.ir.oracle import Oracle
 
 @dataclass(frozen=True)
 class Pass:
-    """A pure function from graph to graph; what can be set about it are its fields.
+    """A pure function from graph to graph; its fields are its options.
 
-    A pass that changes nothing returns the graph that it was given.
+    A pass that changes nothing returns its argument.
 
     Attributes:
-        name: the name by which ``f.ir(after=…)`` asks for it.
-        requires: the stage of `ir.rules` that its argument is in.
-        ensures: the stage that its result is in.
+        name: the name for ``f.ir(after=…)``.
+        requires: the stage of its argument; see `ir.rules`.
+        ensures: the stage of its result.
     """
 
     name: ClassVar[str]

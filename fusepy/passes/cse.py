@@ -1,4 +1,4 @@
-"""Common subexpression elimination: of equal pure nodes on equal operands, the first serves all."""
+"""Common subexpression elimination: equal pure nodes on equal operands become one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fusepy.passes.rewrite import substitute, with_bodies
 
 @dataclass(frozen=True)
 class Cse(Pass):
-    """Merges repeated pure nodes."""
+    """The pass that merges equal pure nodes."""
 
     name = "cse"
 
@@ -21,7 +21,7 @@ class Cse(Pass):
         seen: dict[tuple[object, ...], Node] = {}
         same: dict[Value, Value] = {}
         kept: list[Node] = []
-        written = 0  # how many nodes before this one act: what is read from memory may differ behind each
+        written = 0  # the number of nodes with effects so far: each may change what is read from memory
         for node in graph.nodes:
             current = with_bodies(substitute(node, same), lambda body: self(body, oracle))
             if is_pure(current):

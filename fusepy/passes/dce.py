@@ -1,4 +1,4 @@
-"""Dead code elimination: drops nodes whose results nobody reads and that write nothing."""
+"""Dead code elimination: drops nodes without effects whose results are not used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fusepy.passes.rewrite import with_bodies
 
 @dataclass(frozen=True)
 class Dce(Pass):
-    """Drops dead nodes."""
+    """The pass that drops dead nodes."""
 
     name = "dce"
 

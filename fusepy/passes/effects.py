@@ -1,4 +1,4 @@
-"""Effects of nodes: only those without any may be merged, dropped or moved."""
+"""Effects of nodes. Only nodes without effects may be merged, dropped or moved."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from fusepy.ir.whole import has_gradients, writes
 
 
 def is_pure(node: Node) -> bool:
-    """True where `node` only computes its results.
+    """True if `node` only computes its results.
 
-    A Slang function is taken to be pure where it has a result and writes no memory: one that takes a pointer may write
-    through it, as may one that takes an `RWTensor` or a writable resource, or names a writable global, and one without a
-    result can only be called for what it does. A loop or branch does what its bodies do.
+    A Slang function counts as pure if it has a result and cannot write memory. It can write if it takes a pointer, an `RWTensor`
+    or a writable resource, or names a writable global. A loop or branch is pure if its bodies are.
     """
     if node.bodies:
         return all(is_pure(inner) for body in node.bodies for inner in body.nodes)
@@ -27,12 +26,12 @@ def is_pure(node: Node) -> bool:
 
 
 def writes_array(node: Node) -> bool:
-    """True where `node` gives a whole array to user code that may write it."""
+    """True if `node` gives a whole array to user code that may write it."""
     return bool(written_arrays(node))
 
 
 def written_arrays(node: Node) -> set[Value]:
-    """The whole arrays that `node` gives to user code that may write them."""
+    """Returns the whole arrays that `node` gives to user code that may write them."""
     found: set[Value] = set()
     for value, map in zip(node.operands, node.maps):
         type = map.type or value.type
@@ -42,19 +41,19 @@ def written_arrays(node: Node) -> set[Value]:
 
 
 def may_share(value: Value, array: Value) -> bool:
-    """True where `value`, which is read, may lie in the memory of `array`, which is written.
+    """True if `value`, which is read, may share memory with `array`, which is written.
 
-    Arguments may overlap, whatever their types, and only the call shows it. What a call copies to the device for itself lies
-    apart, as do textures and whatever the program computes.
+    Arguments may overlap whatever their types; only the call shows it. Inputs that the call copies to the device, textures and
+    computed values share no memory with others.
     """
     return value is array or ((value.arrival.memory or value.arrival.raw) and not value.copied and not array.copied)
 
 
 def check_writes(graph: Graph) -> None:
-    """Raises `TraceError` for a call that writes a whole array and gets it by another parameter as well.
+    """Raises `TraceError` for a call that writes a whole array and gets the same array by another parameter.
 
-    Its threads run in any order, so it would be chance what they see of each other. Calls in between are kernels of their own.
-    A loop or branch is one such call, whatever its bodies call.
+    The threads of a kernel run in any order, so what they read would be random. Separate calls become separate kernels; a loop
+    or branch counts as one call.
     """
     for node in graph.walk():
         written = written_arrays(node)

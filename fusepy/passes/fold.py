@@ -2,7 +2,7 @@
 
 Only operations that a device computes exactly as NumPy does are folded (``+ - * /``, comparisons, conversions); `sin` of a
 constant stays, since drivers differ in the last bits. ``x + 0`` stays as well: it turns -0 into 0. A power by a constant
-becomes an operation of its own, which is as cheap as its exponent allows.
+becomes a ``power`` node, whose code depends on the exponent.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from fusepy.passes.base import Pass
 from fusepy.passes.rewrite import substitute, with_bodies
 
 EXACT = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "ne", "bitand", "bitor", "bitxor", "cast", "select"}
-NEUTRAL = {"mul": 1, "div": 1, "sub": 0}  # right operand that leaves the left one as it is
+NEUTRAL = {"mul": 1, "div": 1, "sub": 0}  # the right operand with which the result is the left one
 
 
 @dataclass(frozen=True)
 class FoldConstants(Pass):
-    """Computes constant expressions and removes neutral operations."""
+    """The pass that computes constant expressions and removes neutral operations."""
 
     name = "fold"
 
@@ -65,12 +65,12 @@ def _evaluate(node: Node, known: dict[Value, Node]) -> Node:
 
 
 def _neutral(node: Node, known: dict[Value, Node]) -> Value | None:
-    """The operand that `node` returns unchanged, if it is of the same type and spread over the same grid."""
+    """Returns the operand that equals the result of `node`, if it has the same type and grid; else ``None``."""
     result = node.results[0]
     if node.op.name == "select" and node.operands[0] in known:
         kept = node.operands[1 if known[node.operands[0]].attrs["value"] else 2]
         dropped = node.operands[2 if kept is node.operands[1] else 1]
-        if dropped.rank:  # it may be longer along an axis that `kept` only stretches over
+        if dropped.rank:  # it may be longer along an axis where `kept` has extent 1
             return None
     elif node.op.name in NEUTRAL and node.operands[1] in known:
         if known[node.operands[1]].attrs["value"] != NEUTRAL[node.op.name]:
@@ -80,6 +80,6 @@ def _neutral(node: Node, known: dict[Value, Node]) -> Value | None:
         return None
     position = node.operands.index(kept)
     plain = node.maps[position] == UNSAID or node.maps[position].is_identity(result.rank)
-    # an array as it arrives is not the value that was computed from it: a vcast would take the axes of the one as components
+    # an input array cannot replace a computed value: a vcast would take its axes as components
     same = kept.type is result.type and kept.rank == result.rank and kept.arrival.plain and not kept.weak
     return kept if plain and same else None

@@ -1,4 +1,4 @@
-"""Generators follow extents in a region: those of what their readers read beside them, not those of the whole grid.
+"""Extents of generators in a region: those of the operands read beside them, not those of the whole grid.
 
 ``m.f(call_id(), x) + y`` calls ``f`` over the grid of ``x``: along an axis where ``x`` has extent 1 the coordinate is 0, however
 long ``y`` is there.
@@ -28,25 +28,25 @@ class Following:
     near: Near | None
 
 
-Way = Dims | Following  # in which a value is needed
+Way = Dims | Following  # how a value is needed along the grid
 
 
 def dims_of(way: Way) -> Dims:
-    """The dimensions of the grid."""
+    """Returns the grid dimensions of a way."""
     return way.dims if isinstance(way, Following) else way
 
 
 def mapped(near: Iterable[tuple[Value, Dims]], dims: Dims) -> Near:
-    """`near` where the dimensions that its axes run along are those of a grid that runs along `dims` of another one.
+    """Returns `near` for an outer grid, of which the inner grid runs along `dims`.
 
-    Axes that become components run along none.
+    Axes that become components run along no dimension.
     """
     moved = ((v, tuple(dims[d] for d in along if d < len(dims))) for v, along in near)
     return frozenset((v, along) for v, along in moved if along)
 
 
 def all_leaves(graph: Graph, spread: Collection[Value]) -> dict[Value, Near]:
-    """For each value of a graph the inputs that give it its extents, each with the axes of the value that its axes are."""
+    """Returns for each value the inputs that give it its extents, each with the axes of the value that its axes run along."""
     found: dict[Value, Near] = {v: frozenset([(v, tuple(range(v.rank)))] if v.rank else []) for v in graph.inputs}
     for node in graph.nodes:
         read = [(v, m) for v, m in zip(node.operands, node.maps) if v not in spread and not reads_whole(m, v)]
@@ -61,11 +61,11 @@ def near_operands(
     maps: Sequence[ArgMap],
     given: Mapping[Value, Collection[int]] | None = None,
 ) -> tuple[tuple[int, Dims], ...]:
-    """For each generator that does not follow all operands with extents: which it does; see `RegionSpec.near`.
+    """Returns pairs of a generator and the operands that it follows, unless it follows all with extents; see `RegionSpec.near`.
 
     Args:
-        followed: what each operand follows, if it is a generator.
-        given: for values that are no operands the places of those that give them their extents.
+        followed: for each operand that is a generator the values that it follows, else ``None``.
+        given: for values that are not operands the indices of the operands that give them their extents.
     """
     ranked = [i for i, (v, m) in enumerate(zip(operands, maps)) if m.dims and len(m.dims) <= v.rank]
     found: list[tuple[int, Dims]] = []

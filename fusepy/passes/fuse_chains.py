@@ -1,4 +1,4 @@
-"""Makes regions of all nodes: one for each part of the program's partition, which becomes a kernel with one trampoline."""
+"""Fusion: the nodes of each part of the program's partition become one region, which is compiled to one kernel."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from fusepy.passes.regions import RegionBuilder
 
 @dataclass(frozen=True)
 class FuseChains(Pass):
-    """Makes a region per part; outputs that are views of what a region stores are ``expand`` nodes behind it.
+    """The pass that makes one region per part. An output that is a view of a stored value becomes an ``expand`` node.
 
     Attributes:
-        separate: whether only values of the same extents for certain share a grid; see `Levels`.
+        separate: True if values share a grid only where their extents are certainly equal; see `Levels`.
     """
 
     name = "fuse_chains"
@@ -45,7 +45,7 @@ class FuseChains(Pass):
 
 
 def unneeded_effects(graph: Graph) -> dict[Node, None]:
-    """The nodes that write something and whose results, if they have any, no output needs."""
+    """Returns the nodes with effects whose results, if any, no output needs."""
     live: set[Value] = set(graph.outputs)
     found: list[Node] = []
     for node in reversed(graph.nodes):
@@ -63,9 +63,9 @@ class _Fuser:
         self.graph = graph
         self.found = found
         self.producer = found.levels.producer
-        self.stored: dict[Value, Value] = {}  # what the regions so far have put into memory
-        self.textures: dict[Value, Value] = {}  # and into textures, for user code that samples them
-        self.repeated: dict[int, Value] = {}  # results of their own for outputs that are returned twice
+        self.stored: dict[Value, Value] = {}  # results of the regions so far, in memory
+        self.textures: dict[Value, Value] = {}  # results in textures, for user code that samples them
+        self.repeated: dict[int, Value] = {}  # separate results for outputs that are returned twice
         self.nodes: list[Node] = []
 
     def run(self) -> Graph:
@@ -77,7 +77,7 @@ class _Fuser:
         return self.graph.replace(nodes=self.nodes, outputs=self.outputs())
 
     def outputs(self) -> list[Value]:
-        """The graph's outputs: results of regions, and views of these."""
+        """Returns the graph's outputs: results of regions, and views of these."""
         found: list[Value] = []
         for j, value in enumerate(self.graph.outputs):
             below = base(self.found.levels, value)
@@ -85,7 +85,7 @@ class _Fuser:
             if below is value:
                 found.append(stored)
                 continue
-            node = self.producer[value]  # views of views are one view: `passes.views` sees to it
+            node = self.producer[value]  # `passes.views` has merged views of views
             shown = Value(value.type, value.dims)
             self.nodes.append(Node(node.op, [stored], node.maps, [shown], node.attrs, node.loc))
             found.append(shown)
@@ -108,7 +108,7 @@ class _Fuser:
         self.textures.update(zip(sampled, self.nodes[-1].results[first:]))
 
     def sampled(self, part: Part) -> dict[Value, tuple[Type, bool]]:
-        """The values that user code reads as textures: of which type, and whether they are needed in memory as well."""
+        """Returns the values that user code reads as textures: the type of each, and True if it is needed in memory as well."""
         found: dict[Value, tuple[Type, bool]] = {}
         levels = self.found.levels
         for value in part.stored:
@@ -152,7 +152,7 @@ class _Fuser:
         self.add(Node(plain.op, operands, maps, values, {"spec": spec}, None, bodies), [*part.stored, *results])
 
     def epilogue(self, part: Part, folds: Sequence[Value]) -> tuple[Graph, list[tuple[Value, ArgMap]], list[Near | None]]:
-        """The body behind the reductions, on their small grid; its operands beside them, and what of these generators follow."""
+        """Returns the epilogue of the reductions: body, operands besides the reductions, and what each of these follows."""
         graph = self.cut(part, part.after, folds)
         names = {v: f"{self.producer[v].text('kind')}" for v in folds} | self.names(graph)
         builder = RegionBuilder(graph, part.after, {}, names=names, given=folds)
@@ -170,13 +170,13 @@ class _Fuser:
         return Graph(body.name, inputs, body.nodes, body.outputs), [(v, m) for v, m, _ in further], near
 
     def cut(self, part: Part, roots: Sequence[Value], ends: Sequence[Value] = ()) -> Graph:
-        """The nodes that compute `roots`, and run what acts, from what the part loads; what it loads are inputs."""
+        """Returns the graph that computes `roots` and runs the effects; the values that the part loads are its inputs."""
         nodes, starts = self.found.nodes(part, roots, ends)
         known = [v for v in self.graph.inputs if v in starts]
         return Graph(self.graph.name, [*known, *(v for v in starts if v in self.producer)], nodes, roots)
 
     def names(self, graph: Graph) -> dict[Value, str]:
-        """Names of the values that other regions have stored: after what computes them."""
+        """Returns names for the values that other regions have stored, after the operations that compute them."""
         found: dict[Value, str] = {}
         for value in graph.inputs:
             node = self.producer.get(value)
@@ -186,11 +186,11 @@ class _Fuser:
         return found
 
     def lying(self, value: Value, map: ArgMap) -> Value:
-        """The value in memory that an earlier region has stored for an operand."""
+        """Returns the value that an earlier region has stored for an operand, in memory or as a texture."""
         if value not in self.producer:
             return value
         below = base(self.found.levels, value)
-        if below is not value:  # an array with axes of extent 1, which user code reads whole
+        if below is not value:  # a view, which user code reads whole
             node, shown = self.producer[value], Value(value.type, value.dims)
             self.nodes.append(Node(node.op, [self.stored[below]], node.maps, [shown], node.attrs, node.loc))
             return shown
@@ -201,7 +201,7 @@ class _Fuser:
         return self.textures[value]
 
     def copied(self, value: Value, wanted: Type) -> Value:
-        """The result of a reduction as a texture, by a region that copies it."""
+        """Adds a region that copies the result of a reduction into a texture."""
         type, dims = texture_of(value, wanted), tuple(range(value.rank))
         assert type is not None, wanted
         inner, result = Value(value.type, (), name="texel"), Value(value.type, (None,) * value.rank)
@@ -211,7 +211,7 @@ class _Fuser:
         return result
 
     def add(self, region: Node, values: Sequence[Value]) -> None:
-        """Appends a region whose results are `values`, reading what earlier ones have stored."""
+        """Appends a region with the results `values`, which reads the results of earlier regions."""
         operands = [self.lying(v, m) for v, m in zip(region.operands, region.maps)]
         self.nodes.append(Node(region.op, operands, region.maps, region.results, region.attrs, None, region.bodies))
         self.stored.update(zip(values, region.results))

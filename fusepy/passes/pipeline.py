@@ -27,7 +27,7 @@ SEPARATED: tuple[Pass, ...] = (*REWRITES, FuseChains(separate=True))
 
 
 class Verify(Enum):
-    """The graphs that are held to the rules of their stage: the first and the last one, or what each pass has made as well."""
+    """The graphs that are verified: the first and the last one, or the result of each pass as well."""
 
     ENDS = "ends"
     EACH = "each"
@@ -37,7 +37,7 @@ VERIFY = Verify(os.environ.get("FUSEPY_VERIFY", "ends"))
 
 
 def until(name: str) -> tuple[Pass, ...]:
-    """The pipeline up to and including the pass of this name."""
+    """Returns the pipeline up to and including the pass of this name."""
     return PIPELINE[: [step.name for step in PIPELINE].index(name) + 1]
 
 
@@ -45,10 +45,10 @@ def run_pipeline(graph: Graph, oracle: Oracle, passes: Sequence[Pass] = PIPELINE
     """Runs `passes` in order on a traced graph.
 
     Args:
-        check: which graphs are verified; by default those that ``FUSEPY_VERIFY`` in the environment says, else the ends.
+        check: which graphs are verified; by default the environment's ``FUSEPY_VERIFY`` (``ends`` or ``each``), else the ends.
 
     Raises:
-        VerifyError: if the graph, or what a pass made of it, breaks a rule of its stage.
+        VerifyError: if the graph, or the result of a pass, breaks a rule of its stage.
     """
     each = (check or VERIFY) is Verify.EACH
     stage = "traced"

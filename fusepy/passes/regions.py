@@ -1,8 +1,8 @@
 """Regions: the nodes of one kernel as a graph of single elements over a grid.
 
 The maps of a chain are composed into the grid of the region's results, so inside a region every value is a single element.
-A value that is read through two different maps is computed once for each: recomputing costs registers, storing it would
-cost a round trip through memory.
+A value that is read through two different maps is computed once for each. Recomputing costs registers; storing would cost a
+round trip through memory.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class RegionBuilder:
     Args:
         graph: the nodes; its inputs are what the region loads.
         outputs: the values of which it stores an element per point of its grid.
-        effects: nodes that it runs for what they do, though no output needs them.
-        folds: reductions that it makes of its elements; they run over the whole grid.
-        names: what loaded values are called that are computed by other regions.
-        given: inputs that are no memory but values already, and so are converted where they are used.
+        effects: nodes that it runs for their effects, though no output needs them.
+        folds: reductions of its elements; they run over the whole grid.
+        names: names of the loaded values that other regions compute.
+        given: inputs that are values, not memory; they are converted at each use.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class RegionBuilder:
         self.given = given
         ranks = [v.rank for v in outputs] + [n.grid_rank for n in effects] + [n.grid_rank for n in folds]
         self.rank = max(ranks, default=0)
-        # the ways, as dimensions of the region's grid, in which each value is needed; dicts for their order
+        # the ways in which each value is needed along the region's grid; dicts keep their order
         self.needed: dict[Value, dict[Way, None]] = {v: {} for v in graph.values()}
         self.out_dims: list[Dims] = [()] * len(outputs)
         self.instances: dict[tuple[Value, Way], Value] = {}
@@ -55,14 +55,14 @@ class RegionBuilder:
         self.body_inputs: list[Value] = []
         self.operands: list[tuple[Value, ArgMap]] = []
         self.loads: dict[tuple[Value, Way, Type], Value] = {}
-        self.followed: dict[Value, Near] = {}  # what generators that are loaded follow, by the inputs of the body
+        self.followed: dict[Value, Near] = {}  # the values that loaded generators follow, by body input
         self.computed = {v for n in graph.nodes for v in n.results}
         self.spread = spread_values(graph)
-        self.grids = {v for v in graph.inputs if v.arrival.grid}  # which may be open: of the extents of what is beside them
+        self.grids = {v for v in graph.inputs if v.arrival.grid}  # open grids take the extents of the operands beside them
         self.leaves = all_leaves(graph, self.spread) if self.spread or self.grids else {}
 
     def region(self) -> Node:
-        """The region, without what is special about reductions."""
+        """Returns the region, without folds and epilogue."""
         body = self.body()
         values = [v for v, _ in self.operands]
         maps = [m for _, m in self.operands]
@@ -72,7 +72,7 @@ class RegionBuilder:
         return Node(OPS["region"], values, maps, outs, {"spec": spec}, None, [body])
 
     def body(self) -> Graph:
-        """The nodes on single elements; `operands` says afterwards what each of its inputs is."""
+        """Returns the body, whose nodes work on single elements, and fills `operands`, one for each input of the body."""
         self.collect()
         for node in self.graph.nodes:
             for way in self.node_ways(node):
@@ -85,7 +85,7 @@ class RegionBuilder:
         return Graph(self.graph.name, self.body_inputs, self.body_nodes, results, ())
 
     def whole(self) -> Dims:
-        """All dimensions of the region's grid."""
+        """Returns all dimensions of the region's grid."""
         return tuple(range(self.rank))
 
     def collect(self) -> None:
@@ -109,7 +109,7 @@ class RegionBuilder:
             self.out_dims[j] = self.whole() if whole else dims_of(next(iter(ways)))
 
     def place_outputs(self, values: Sequence[Value]) -> None:
-        """A result of smaller rank runs along the dimensions in which a larger one reads it, else along the last ones."""
+        """Places outputs of smaller rank: along the dimensions in which a larger one reads them, else along the last ones."""
         for value in values:
             if value in self.outputs and value in self.spread:
                 self.needed[value][self.everywhere()] = None
@@ -117,11 +117,11 @@ class RegionBuilder:
                 self.needed[value][tuple(range(self.rank - value.rank, self.rank))] = None
 
     def everywhere(self) -> Following:
-        """The way of a generator that is read beside nothing with extents."""
+        """Returns the way of a generator that is read beside no operand with extents."""
         return Following(self.whole(), None)
 
     def inner(self, value: Value, map: ArgMap, way: Way, reader: Node | None = None) -> Way:
-        """The way of an operand along the region's grid where its reader runs along `way`: a generator follows its reader."""
+        """Returns the way of an operand whose reader runs along `way`; a generator follows its reader."""
         if value not in self.spread:
             dims = map.compose(dims_of(way)).dims or ()
             if reader is None or value not in self.grids:
@@ -133,7 +133,7 @@ class RegionBuilder:
         return Following(way, self.near(reader, way) if reader is not None and reader.grid_rank else None)
 
     def near(self, reader: Node, dims: Dims) -> Near:
-        """The values that give `reader` its extents where it runs along `dims`."""
+        """Returns the values that give `reader` its extents where it runs along `dims`."""
         found: set[tuple[Value, Dims]] = set()
         for value, map in zip(reader.operands, reader.maps):
             if value not in self.spread and not reads_whole(map, value):
@@ -141,28 +141,28 @@ class RegionBuilder:
         return frozenset(found)
 
     def node_ways(self, node: Node) -> dict[Way, None]:
-        """The ways in which any result of `node` is needed; one that is called for its effect runs over its own grid."""
+        """Returns the ways in which any result of `node` is needed; a node that runs for its effect has its own grid."""
         wanted = {way: None for v in node.results for way in self.needed[v]}
         return wanted if wanted or node not in self.effects else {self.effect_dims(node): None}
 
     def effect_dims(self, node: Node) -> Dims:
-        """The grid of a call for its effect: its own, at the end of the region's; all of it if it has only generators."""
+        """Returns the grid of a call that runs for its effect: the region's last dimensions, or all if it has only generators."""
         rank = node.grid_rank
         if not rank and any(v in self.spread for v in node.operands):
             rank = self.rank
         return tuple(range(self.rank - rank, self.rank))
 
     def instantiate(self, node: Node, way: Way) -> None:
-        """One copy of `node` for one way of being needed, inside the body."""
+        """Adds a copy of `node` to the body, for one way in which it is needed."""
         args: list[Value] = []
         for value, map in zip(node.operands, node.maps):
-            whole = reads_whole(map, value)  # it lies in memory, also where its elements are computed here
+            whole = reads_whole(map, value)  # in memory, also if its elements are computed here
             at, type = () if whole else self.inner(value, map, way, node), map.type or value.type
             args.append(self.load(value, at, type) if whole else self.instance(value, at, type))
         converted = node.op.name == "cast" and node.maps[0].type is node.results[0].type and args[0].type is node.results[0].type
         converted = converted and args[0].weak <= node.results[0].weak  # a cast is not weak
         if converted or node.op.name == "expand":
-            self.instances[node.results[0], way] = args[0]  # the load has converted already; a view is what it shows
+            self.instances[node.results[0], way] = args[0]  # the load has converted already; a view is its operand
             return
         results = [Value(v.type, (), weak=v.weak) for v in node.results]
         bodies = [without_maps(body) for body in node.bodies]
@@ -171,7 +171,7 @@ class RegionBuilder:
             self.instances[old, way] = fresh
 
     def instance(self, value: Value, way: Way, type: Type) -> Value:
-        """`value` as one element of `type` inside the body."""
+        """Returns `value` as one element of `type` inside the body."""
         if value in self.given:
             found = self.load(value, way, value.type)
         elif value not in self.computed:
@@ -183,7 +183,7 @@ class RegionBuilder:
         return _converted(found, type, self.body_nodes)
 
     def load(self, value: Value, way: Way, type: Type) -> Value:
-        """An input of the body: `value` read in this way as `type`."""
+        """Returns the input of the body that reads `value` in this way as `type`."""
         found = self.loads.get((value, way, type))
         if found is None:
             taken = {v.name for v in self.body_inputs}
@@ -202,7 +202,7 @@ class RegionBuilder:
 
 
 def without_maps(body: Graph) -> Graph:
-    """The body of a loop or branch as it is inside a region, where conversions are nodes of their own."""
+    """Returns the body of a loop or branch for use inside a region, where conversions are ``cast`` nodes."""
     nodes: list[Node] = []
     same: dict[Value, Value] = {}
     for node in body.nodes:
@@ -217,7 +217,7 @@ def without_maps(body: Graph) -> Graph:
 
 
 def _converted(value: Value, type: Type, nodes: list[Node]) -> Value:
-    """`value` as a `type`, by a node that is added to those of a body."""
+    """Adds a node that converts `value` to `type`."""
     found = Value(type)
     nodes.append(Node(OPS["cast"], [value], [ArgMap(())], [found], {"type": type.name}))
     return found

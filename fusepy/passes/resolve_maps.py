@@ -1,7 +1,7 @@
-"""Settles every operand's mapping and typing by Slang's answers.
+"""Resolution: Slang's answers settle the mapping and the type of every operand.
 
 Afterwards each map names its grid dimensions, a ``slang.call`` knows the directions of its parameters, and Python numbers
-have the type that their uses want, where these agree, so that a ``double`` parameter gets all digits of a Python float.
+have the type that their uses want, if these agree: a ``double`` parameter gets all digits of a Python float.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from fusepy.passes.base import Pass
 
 @dataclass(frozen=True)
 class ResolveMaps(Pass):
-    """Settles all maps and types.
+    """The pass that settles all maps and types.
 
     Raises:
-        ResolveError: where Slang takes no, or more than one, binding.
-        RangeError: where a constant does not fit the type that Slang wants.
+        ResolveError: if Slang accepts no binding, or several.
+        RangeError: if a constant does not fit the type that Slang wants.
     """
 
     name = "resolve_maps"
@@ -40,14 +40,14 @@ class ResolveMaps(Pass):
 
 
 def _resolve_body(body: Graph, oracle: Oracle) -> Graph:
-    """The body of a loop or branch; the type of each input is what is loaded for it, and of each output what comes out."""
+    """Resolves the body of a loop or branch; the types of its inputs are fixed."""
     return _Resolver(body, oracle, body=True).run()
 
 
 def _storage(own: Type, wanted: set[Type]) -> Type:
-    """The type of a stored Python number for uses that want these scalars: what they agree on, or the widest float.
+    """Returns the type in which a Python number is stored: the scalar that its uses agree on, or the widest float.
 
-    Else it keeps its own type: stored as the bool or half of one use, it would be wrong for another.
+    Else the number keeps its own type: stored as the bool or half of one use, it would be wrong for another.
     """
     if all(t.is_float for t in wanted):
         return max(wanted, key=lambda t: t.dtype.itemsize if t.dtype is not None else 0)
@@ -55,7 +55,7 @@ def _storage(own: Type, wanted: set[Type]) -> Type:
 
 
 def _wanted(node: Node, i: int, map: ArgMap, oracle: Oracle) -> Type | None:
-    """The scalar that a node takes operand `i` as: Slang's answer, or what an operator computes in."""
+    """Returns the scalar as which a node takes operand `i`: Slang's answer, or the type that an operator computes in."""
     if map.type is None:
         return node.op.wanted(node, i)
     loaded = map.type.element if map.type.kind is Kind.WHOLE and map.type.element is not None else map.type
@@ -63,7 +63,7 @@ def _wanted(node: Node, i: int, map: ArgMap, oracle: Oracle) -> Type | None:
 
 
 def _binds(node: Node) -> bool:
-    """True where the operands are bound to types that stand: Slang has said them, or bodies have them as inputs."""
+    """True if the types of the operands are fixed, by Slang's answer or by the inputs of a body."""
     return isinstance(node.op, (SlangCall, Struct, Control))
 
 
@@ -71,15 +71,15 @@ _IN_MEMORY = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)
 
 
 def _narrows(node: Node, i: int) -> bool:
-    """True where a node may take operand `i`, an array of a default dtype, as less: a call, unless the user has said how.
+    """True if a node may narrow operand `i`, an array of a default dtype: a call, unless the user wrote a `vcast`.
 
-    The map of a loop or branch has what the calls in its bodies take.
+    The map of a loop or branch has the type that the calls in its bodies take.
     """
     return _binds(node) and isinstance(node.op, Control) is (node.maps[i].type is not None)
 
 
 def _check_seen(value: Value, stored: Type, wanted: Type, node: Node) -> None:
-    """Raises `ResolveError` where user code would see one array in memory as two types."""
+    """Raises `ResolveError` if user code would see one array in memory as two types."""
     if stored is not wanted:
         raise ResolveError(
             f"argument {value.name!r} is taken whole as elements of {stored} and of {wanted}",
@@ -104,7 +104,7 @@ class _Resolver:
     def run(self) -> Graph:
         found = [(node, *self.settle(node)) for node in self.graph.nodes]
         wanted: dict[Value, set[Type]] = {v: {v.type} for v in self.graph.outputs}
-        seen: dict[Value, Type] = {}  # what user code sees in memory, which so has to be stored
+        seen: dict[Value, Type] = {}  # the type in which user code sees an array in memory, and so its storage type
         for node, maps, _ in found:
             if node.op.name == "const":
                 self.const_nodes[node.results[0]] = node
@@ -125,7 +125,7 @@ class _Resolver:
         return self.graph if resolved == self.graph else resolved
 
     def settle(self, node: Node) -> tuple[Sequence[ArgMap], dict[str, Attr]]:
-        """Resolved maps, and attributes to add."""
+        """Returns the resolved maps, and attributes to add."""
         answer = node.op.resolution(node, self.oracle)
         if answer is not None:
             dirs = tuple(p.direction for p in answer.params)
@@ -144,7 +144,7 @@ class _Resolver:
         return node.op.settled(node, self.oracle), {}
 
     def input(self, value: Value) -> Value:
-        """An input with the storage type that its uses want and no sizes."""
+        """Returns an input with the storage type that its uses want, without sizes."""
         scalar = self.types.get(value)
         type = value.type if scalar is None or scalar.scalar is None else value.type.with_scalar(scalar.scalar)
         dims = (None,) * value.rank
@@ -161,7 +161,7 @@ class _Resolver:
                 operand = self.constant(value, scalar)
             elif operand.type is not value.type and map.type is None and not _binds(node):
                 operand = self.narrowed(value, value.type if scalar is None else value.type.with_scalar(scalar))
-            # an operator converts by itself; what a call was promised must be said
+            # an operator converts by itself; for a call, the map states the type
             wanted = map.type or (value.type if _binds(node) else operand.type)
             operands.append(operand)
             final.append(ArgMap(map.dims, wanted if wanted is not operand.type else None))
@@ -171,13 +171,13 @@ class _Resolver:
         self.nodes.append(Node(node.op, operands, final, results, {**node.attrs, **attrs}, node.loc, bodies))
 
     def results(self, node: Node, operands: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[Value]:
-        """The old results, unless a retyped number changes what the operation gives."""
+        """Returns the old results, unless a retyped number changes the result type."""
         if _binds(node) or all(o.type is v.type for o, v in zip(operands, node.operands)):
             return node.results
         return node.op.infer(Node(node.op, operands, maps, (), node.attrs, node.loc), self.oracle)
 
     def narrowed(self, value: Value, type: Type) -> Value:
-        """A number that is stored with more digits, for an operator: it computes in its own type, whatever else reads it."""
+        """Returns a number in the type that an operator computes in; other uses may have it stored with more digits."""
         stored = self.new[value]
         if stored.type is type:
             return stored
@@ -185,11 +185,11 @@ class _Resolver:
         if found is None:
             found = self.narrow[value, type] = Value(type, stored.dims, weak=True)
             map = ArgMap(tuple(range(value.rank)))
-            self.nodes.append(Node(OPS["construct"], [stored], [map], [found], {"type": type.name}))  # weak, as no cast is
+            self.nodes.append(Node(OPS["construct"], [stored], [map], [found], {"type": type.name}))  # weak, unlike a cast
         return found
 
     def constant(self, value: Value, scalar: Type) -> Value:
-        """The constant behind `value` in the scalar type that its user wants."""
+        """Returns the constant of `value` in the scalar type that a use wants."""
         node = self.const_nodes[value]
         if value.type is scalar:
             return self.new[value]

@@ -1,4 +1,4 @@
-"""Small tools that passes share to make new nodes from old ones."""
+"""Helpers of passes that make new nodes from old ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fusepy.ir.graph import Graph, Node, Value
 
 
 def substitute(node: Node, same: Mapping[Value, Value]) -> Node:
-    """`node` reading other operands; itself if none of its operands is replaced. Results keep their identity."""
+    """Returns `node` with other operands, or itself if none is replaced. Results keep their identity."""
     if not any(v in same for v in node.operands):
         return node
     operands = [same.get(v, v) for v in node.operands]
@@ -16,7 +16,7 @@ def substitute(node: Node, same: Mapping[Value, Value]) -> Node:
 
 
 def with_bodies(node: Node, change: Callable[[Graph], Graph]) -> Node:
-    """`node` with each of its bodies changed; itself if none is. Results keep their identity."""
+    """Returns `node` with changed bodies, or itself if none changes. Results keep their identity."""
     if not node.bodies:
         return node
     bodies = [change(body) for body in node.bodies]

@@ -1,4 +1,4 @@
-"""Splitting a region into one per result, for results whose extents turn out not to share a grid when a call is made."""
+"""Split of a region into one per result, for a call whose results have extents that do not share a grid."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fusepy.passes.effects import is_pure
 
 
 def split_region(region: Node) -> list[Node]:
-    """A region per result, each over a grid of its own, into memory; what acts stays with the first."""
+    """Returns one region per result, each over its own grid and stored in memory; effects stay in the first."""
     body = region.body
     assert body is not None
     if len(region.bodies) == 1:
         return [_part(region, j, [j], None) for j in range(len(body.outputs))]
     after = region.bodies[1]
-    first = len(region.results) - len(after.outputs)  # elements come first, then what is computed from the folds
+    first = len(region.results) - len(after.outputs)  # elements come first, then results of the epilogue
     parts = [_part(region, j, [j], None) for j in range(first)]
     for j, output in enumerate(after.outputs):
         live = _live(after, [output])
@@ -29,7 +29,7 @@ def split_region(region: Node) -> list[Node]:
 
 
 def _live(graph: Graph, outputs: Sequence[Value]) -> set[Value]:
-    """The values from which `outputs` are computed, and these themselves."""
+    """Returns `outputs` and the values from which they are computed."""
     live = set(outputs)
     for node in reversed(graph.nodes):
         if any(v in live for v in node.results):
@@ -38,10 +38,10 @@ def _live(graph: Graph, outputs: Sequence[Value]) -> set[Value]:
 
 
 def _part(region: Node, result: int, outputs: Sequence[int], after: Graph | None) -> Node:
-    """The region of one result, which needs these outputs of the body; the dimensions of its grid are numbered anew.
+    """Returns the region of one result, which needs these outputs of the body. Grid dimensions are renumbered.
 
     Args:
-        after: what is computed from these where they are folded, if anything is.
+        after: the epilogue, if there is one.
     """
     body = region.body
     assert body is not None
@@ -52,12 +52,12 @@ def _part(region: Node, result: int, outputs: Sequence[int], after: Graph | None
         live |= _live(body, node.operands)
     nodes = [n for n in body.nodes if n in acting or any(v in live for v in n.results)]
     inner = len(body.inputs)
-    behind: dict[int, Value] = {}  # the operands that are read after the folds
+    behind: dict[int, Value] = {}  # operands of the epilogue
     if after is not None:
         read = region.bodies[1].inputs
         behind = dict(enumerate(read[len(read) - len(region.operands) + inner :], inner))
     kept = {i for i, v in enumerate(body.inputs) if v in live} | {i for i, v in behind.items() if after and v in after.inputs}
-    # a generator keeps what it has its extents from, though nothing else reads that
+    # a generator keeps the operands that give it its extents
     kept = sorted(kept | {j for i in kept for j in spec.near_of(i) or () if j < inner or after})
     made = Graph(body.name, [body.inputs[i] for i in kept if i < inner], nodes, [body.outputs[k] for k in outputs])
     if after is not None:

@@ -1,7 +1,7 @@
-"""Small arrays that are one value for all threads become uniforms: numbers in the parameter block, no upload, no memory.
+"""Uniforms for small arrays that are one value for all threads: numbers in the parameter block, without upload or memory.
 
-That is a list or a NumPy array that a call takes as one vector, matrix or array of fixed size, and a NumPy array without axes.
-What is in it stays a parameter. How long it is is part of the call's key where a vector takes it in, and is checked for an array.
+These are lists and NumPy arrays that a call takes as one vector, matrix or array of fixed size, and NumPy arrays without axes.
+The numbers stay parameters. The length is part of the cache key for a vector or matrix, and is checked for an array.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type
 from fusepy.passes.base import Pass
 
-LARGEST, BYTES = 64, 256  # of the numbers of one array
+LARGEST, BYTES = 64, 256  # limits of one array: numbers, and their bytes
 
 
 @dataclass(frozen=True)
 class UniformArguments(Pass):
-    """Makes uniforms of the small arrays that every reader takes whole, as one and the same type."""
+    """The pass that makes uniforms of the small arrays that every reader takes whole, as the same type."""
 
     name = "uniforms"
 
@@ -44,7 +44,7 @@ class UniformArguments(Pass):
 
 
 def _whole(value: Value, ways: set[tuple[object, Type | None]]) -> Type | None:
-    """The type of an array's numbers in the block of parameters, if that is where they go."""
+    """Returns the type of an array as a uniform; ``None`` if it stays in memory."""
     array = value.copied and value.arrival.tensor and value.type.kind is Kind.SCALAR
     if not (array or value.arrival.listed) or any(dims != () for dims, _ in ways):
         return None

@@ -1,6 +1,6 @@
-"""Moves ``expand`` behind what is computed from it element by element, so that this runs on the small grid.
+"""Order of views: ``expand`` nodes move behind elementwise nodes, which then run on the smaller grid.
 
-``sqrt(mean(x, keepdims=True))`` becomes the view of a square root: one that the kernel of the mean can compute when it is done.
+``sqrt(mean(x, keepdims=True))`` becomes a view of a square root, which the kernel of the mean can compute at its end.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from fusepy.passes.partition.levels import reads_whole, spread_values
 
 @dataclass(frozen=True)
 class SinkViews(Pass):
-    """Computes elementwise nodes on views of one kind on what these show; makes views of views one view."""
+    """The pass that computes elementwise nodes before the ``expand`` of their operands, and merges views of views."""
 
     name = "views"
 
     def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
-        shown: dict[Value, Node] = {}  # views, by what they are called
+        shown: dict[Value, Node] = {}  # views, by result
         spread = spread_values(graph)
         nodes: list[Node] = []
         for node in graph.nodes:
@@ -34,7 +34,7 @@ class SinkViews(Pass):
 
 
 def _below(node: Node, shown: dict[Value, Node]) -> list[Node]:
-    """`node` on what its operands show, and views that show its results; by itself where it has to stay as it is."""
+    """Returns `node` on the operands of its views, and views of its results; or only `node`, if it must stay."""
     if node.op.name == "expand":
         return [_joined(node, shown)]
     if not node.op.spreads or not node.results or not is_pure(node):
@@ -57,7 +57,7 @@ def _below(node: Node, shown: dict[Value, Node]) -> list[Node]:
 
 
 def _joined(node: Node, shown: dict[Value, Node]) -> Node:
-    """A view of a view as a view of what that shows."""
+    """Returns a view of a view as one view."""
     below = shown.get(node.operands[0])
     if below is None:
         return node

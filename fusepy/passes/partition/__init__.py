@@ -1,4 +1,4 @@
-"""Splitting a program into kernels, each of which stores, loads and computes again some of its values.
+"""Partition of a program into kernels, and the choice of values that are stored, loaded and computed again.
 
 Imports `errors`, `ir` and what all passes share.
 """

@@ -1,7 +1,7 @@
-"""Prices that the partition weighs: bytes that a kernel moves for one element of its grid, and those of computing it again.
+"""Cost model of the partition: the price of moving one element of a grid, and of computing it again.
 
-Everything is counted in bytes of memory traffic, since that is what elementwise kernels wait for. docs/fusion.md shows how the
-two prices were measured.
+All prices are in bytes of memory traffic, which limits elementwise kernels. docs/fusion.md shows how the two constants were
+measured.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
 
 OPERATION_BYTES = 0.25  # one operator or intrinsic of the IR, per scalar component
-CALL_BYTES = 8.0  # one call of a user's Slang function of which no text is known
-LOOP_STEPS = 32  # how often a loop is taken to run
-UNKNOWN_BYTES = 16  # an element whose layout no module tells
+CALL_BYTES = 8.0  # one call of a user's Slang function whose text is not known
+LOOP_STEPS = 32  # the assumed number of steps of a loop
+UNKNOWN_BYTES = 16  # an element of unknown layout
 
 
 def element_bytes(type: Type, oracle: Oracle) -> int:
-    """Bytes of one stored element."""
+    """Returns the bytes of one stored element."""
     if type.is_numeric and type.scalar is not None and type.scalar.dtype is not None:
         return max(type.scalar.dtype.itemsize, 1) * math.prod(type.shape)
     layout = oracle.layout(type)
@@ -27,7 +27,7 @@ def element_bytes(type: Type, oracle: Oracle) -> int:
 
 
 def compute_bytes(node: Node, oracle: Oracle) -> float:
-    """The price of computing `node` once more for an element, its operands apart."""
+    """Returns the price of computing `node` once more for an element, without its operands."""
     if node.op.name == "slang.call":
         price = oracle.price(node.text("module"), node.text("function"))
         return CALL_BYTES if price is None else price

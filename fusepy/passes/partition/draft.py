@@ -1,4 +1,4 @@
-"""`Draft`: the parts of a program so far, and where each stored value has its home."""
+"""`Draft`: the parts of a partition while it is built, and the part that stores each value."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fusepy.passes.partition.parts import Part
 
 
 class Draft:
-    """A partition while it is made.
+    """A partition while it is built.
 
     Attributes:
-        parts: those so far, with one for the reductions over each grid from the beginning: whatever comes later may join them.
+        parts: the parts so far. Those of reductions exist from the beginning, so that other values can join them.
         home: the part that stores a value.
-        position: where a value stands in the graph.
+        position: the index of a value in the graph.
     """
 
     def __init__(self, graph: Graph, separate: bool):
@@ -34,12 +34,12 @@ class Draft:
         return self.parts[-1]
 
     def plain(self, level: int) -> Part:
-        """The part for whatever is computed element by element at a level."""
+        """Returns the part for values computed element by element at a level."""
         found = [p for p in self.parts if p.level == level and p.folding is None and not p.alone]
         return found[0] if found else self.new(level)
 
     def act(self, node: Node) -> None:
-        """Puts a node that acts into a part; its results are stored there, since it must not run twice."""
+        """Puts a node with effects into a part, which stores its results: the node must not run twice."""
         level = self.levels.place[node]
         part = self.new(level) if writes_array(node) else self.plain(level)
         part.effects[node] = None
@@ -51,7 +51,7 @@ class Draft:
         """Makes sure that a part stores `value`.
 
         Args:
-            last: whether no other kernel reads it, so that a later one may compute it.
+            last: True if no other kernel reads it, so that a later one may compute it.
         """
         if value in self.home:
             return
@@ -69,7 +69,7 @@ class Draft:
             self.cone([value], self._cones[part])
 
     def _part_for(self, value: Value, last: bool) -> Part:
-        """A part that can store `value`: one that reduces the same grid, its producer's, or one for elements at its level."""
+        """Returns a part that can store `value`: a reduction of its grid, its producer's, or the elementwise part of its level."""
         level = self.levels.level[value]
         node = self.levels.producer.get(value)
         if node is not None and not is_pure(node):
@@ -84,7 +84,7 @@ class Draft:
         return self.plain(level)
 
     def reducing(self, value: Value, level: int) -> Part | None:
-        """The part of a level that reduces over the grid of `value`, if this is computed."""
+        """Returns the part of a level that reduces over the grid of `value`; ``None`` for an input."""
         if value not in self.levels.producer:
             return None
         leaves = self.levels.leaves(value)
@@ -96,7 +96,7 @@ class Draft:
     # ---- what a part computes -----------------------------------------------------------------------------------
 
     def roots(self, part: Part) -> Iterator[Value]:
-        """The values from which everything in a part is reached."""
+        """Yields the values from which everything in a part is reached."""
         yield from part.stored
         for node in part.effects:
             yield from (v for v, m in zip(node.operands, node.maps) if not reads_whole(m, v))
@@ -105,9 +105,9 @@ class Draft:
         yield from part.after
 
     def cone(self, values: Iterable[Value], found: set[Value] | None = None) -> set[Value]:
-        """Everything that is computed element by element for `values`, down to what lies in memory for certain.
+        """Returns all values that are computed element by element for `values`, down to stored ones.
 
-        What is `found` already is added to, and not gone through again.
+        The set `found` is extended in place; its values are not visited again.
         """
         found = set() if found is None else found
         stack: list[Value] = []
@@ -128,7 +128,7 @@ class Draft:
         return found
 
     def inputs(self, value: Value) -> list[Value]:
-        """The operands from which a kernel computes `value` element by element."""
+        """Returns the operands from which a kernel computes `value` element by element."""
         node = self.levels.producer.get(value)
         if node is None or value in self.levels.folding:
             return []

@@ -1,8 +1,8 @@
-"""Levels of values: the number of kernels that must have run before the one that can compute it.
+"""Levels of values: the number of kernels that must run before a value can be computed.
 
-A kernel sees what earlier kernels have stored. Its threads run in any order, so a value is out of reach of the kernel that
-computes it wherever more than one element of it is wanted at once: after a reduction, or by user code that reads it as a whole
-array. What only follows a reduction element by element, on the small grid that is left, still belongs to the reducing kernel.
+A kernel reads values that earlier kernels have stored. Its threads run in any order, so no thread can read several elements of a
+value that the same kernel computes: not the elements of a reduction, and not an array that user code reads whole. Nodes that
+follow a reduction element by element, on the small grid that is left, still belong to the reducing kernel.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ WHOLE = (Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)
 
 
 def reads_whole(map: ArgMap, value: Value) -> bool:
-    """True where user code gets all of an array, and not one element."""
+    """True if user code gets the whole array, not one element."""
     return (map.type or value.type).kind in WHOLE
 
 
 @dataclass(eq=False)
 class Folding:
-    """Reductions over the same axes of one grid, which one kernel makes; `leaves` say what gives that grid its extents."""
+    """Reductions over the same axes of one grid, in one kernel; `leaves` are the values that give the grid its extents."""
 
     level: int
     over: tuple[int, ...]
@@ -43,7 +43,7 @@ class Folding:
 
     @property
     def small_rank(self) -> int:
-        """The rank of what is left."""
+        """The rank of the small grid, which is left after the reductions."""
         return self.rank - (0 if self.scans else len(self.over))
 
 
@@ -51,14 +51,14 @@ class Levels:
     """The level of every value of a resolved graph.
 
     Attributes:
-        producer: the node that computes a value.
-        position: of every node in the graph; `readers` are the nodes that use a value.
-        level: of every value.
-        place: of every node: the level of the kernel that runs it.
-        folding: for what a reducing kernel computes besides elements, the reductions; what follows them on their small grid too.
-        foldings: all of these, in order.
-        separate: whether only what has the same extents for certain is taken to share a grid, be it the small one of reductions.
-        spread: generators, and what is computed from them alone: the same in whatever kernel it is computed.
+        producer, readers: the node that computes a value, and the nodes that use it.
+        position: the index of every node in the graph.
+        level: the level of every value.
+        place: for every node the level of the kernel that runs it.
+        folding: for results of reductions, and for values that follow these on the small grid, the reductions.
+        foldings: all reductions, in order.
+        separate: True if values share a grid, or the small grid of reductions, only where their extents are certainly equal.
+        spread: generators, and values computed only from them, which are the same in every kernel.
     """
 
     def __init__(self, graph: Graph, separate: bool = False):
@@ -75,7 +75,7 @@ class Levels:
         self.folding: dict[Value, Folding] = {}
         self.foldings: list[Folding] = []
         self.spread = spread_values(graph)
-        self.writers: list[Node] = []  # of arrays, in order
+        self.writers: list[Node] = []  # nodes that write arrays, in order
         self._order = WriteOrder()
         self._leaves: dict[Value, Leaves] = {}
         for node in graph.nodes:
@@ -83,7 +83,7 @@ class Levels:
             self._trace_leaves(node)
 
     def _visit(self, node: Node) -> None:
-        if node.op.name == "expand":  # another view of what is there
+        if node.op.name == "expand":  # a view
             (value,), (result,) = node.operands, node.results
             self.place[node] = self.level[result] = self.level[value]
             if value in self.folding:
@@ -105,7 +105,7 @@ class Levels:
             self.folding.update(dict.fromkeys(node.results, after))
 
     def _needs(self, node: Node) -> int:
-        """The level at which all operands are in reach."""
+        """Returns the level at which all operands are available."""
         level = 0
         for value, map in zip(node.operands, node.maps):
             made = self.producer.get(value)
@@ -114,7 +114,7 @@ class Levels:
         return level
 
     def overwrites(self, node: Node, value: Value) -> bool:
-        """True where `node` writes an array from which its operand `value` is computed: then that is stored first."""
+        """True if `node` writes an array from which its operand `value` is computed; then `value` is stored first."""
         arrays = written_arrays(node)
         if not arrays or value in arrays:
             return False
@@ -131,7 +131,7 @@ class Levels:
         return False
 
     def _after(self, node: Node) -> Folding | None:
-        """The reductions that `node` follows on their small grid, if it does no more than that."""
+        """Returns the reductions that `node` follows element by element on their small grid; else ``None``."""
         found = {self.folding[v] for v in node.operands if v in self.folding}
         if len(found) != 1 or not node.op.spreads or not is_pure(node):
             return None
@@ -142,7 +142,7 @@ class Levels:
         for value, map in zip(node.operands, node.maps):
             if reads_whole(map, value) or value in self.spread or (value in self.folding and map.dims != identity):
                 return None
-            # what is computed otherwise must be there before the reductions are done; arrays of one element lie in memory
+            # other operands must be available before the reductions are done; arrays of one element are in memory
             if self.level[value] > folding.level or value.rank != len(map.dims or ()):
                 return None
             if value.rank and value not in self.folding and not self._fits_small(value):
@@ -150,11 +150,11 @@ class Levels:
         return folding
 
     def _fits_small(self, value: Value) -> bool:
-        """True where `value` is taken to have the extents that a reduction leaves, until those are known: it lies in memory."""
+        """True if `value` is assumed to have the extents of the small grid, until a call shows them: it is in memory."""
         return not self.separate and all(leaf.arrival.tensor for leaf, _ in self.leaves(value))
 
     def _join(self, node: Node, level: int) -> Folding:
-        """The reductions that `node` is computed with."""
+        """Adds `node` to the reductions over the same axes and grid, and returns them."""
         over = axes_of(node, "axis" if node.op.name == "scan" else "axes")
         leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
         for folding in self.foldings:
@@ -168,12 +168,12 @@ class Levels:
         return folding
 
     def leaves(self, value: Value, map: ArgMap | None = None) -> Leaves:
-        """The stored values that give `value` its extents, each with the dimensions of its grid that its axes run along.
+        """Returns the stored values that give `value` its extents, each with the grid dimensions that its axes run along.
 
-        An axis that has become the components of a vector runs along none: ``-1``.
+        An axis that has become the components of a vector runs along no dimension: ``-1``.
         """
         found = self._leaves.get(value)
-        if found is None:  # an argument, or what a reduction has left
+        if found is None:  # an argument, or the result of a reduction
             found = self._leaves[value] = frozenset([(value, tuple(range(value.rank)))] if value.rank else [])
         if map is None or map.dims is None or map.dims == tuple(range(value.rank)):
             return found
@@ -182,7 +182,7 @@ class Levels:
         return frozenset((leaf, along) for leaf, along in mapped if max(along) >= 0)
 
     def _trace_leaves(self, node: Node) -> None:
-        """Follows the extents through `node`, whose results are spread over its grid."""
+        """Sets the leaves of the results of `node`, which are spread over its grid."""
         if not node.op.spreads and node.op.name != "expand":
             return
         found: frozenset[tuple[Value, tuple[int, ...]]] = frozenset()
@@ -192,20 +192,20 @@ class Levels:
         self._leaves.update(dict.fromkeys(node.results, found))
 
     def share_grid(self, a: Leaves, b: Leaves) -> bool:
-        """True where values with these leaves may be taken to have the same extents, until those are known.
+        """True if values with these leaves are assumed to have the same extents, until a call shows them.
 
-        What ``expand`` has put an axis into has extent 1 there, and no leaf: it is not like what has one.
+        An axis from ``expand`` has extent 1 and no leaf, so it differs from an axis with a leaf.
         """
         return a == b if self.separate else bool(a & b) and _covered(a) == _covered(b)
 
     def written(self, value: Value) -> int:
-        """The level of the last kernel that may write into an argument; -1 if none does."""
+        """Returns the level of the last kernel that may write into an argument; -1 if none does."""
         acting = [n for n in self.graph.nodes if not value.arrival.plain and not is_pure(n)]
         reached = [n for n in acting if value in n.operands or any(may_share(value, w) for w in written_arrays(n))]
         return max((self.place[n] for n in reached), default=-1)
 
     def written_between(self, values: Iterable[Value], first: int, last: int) -> bool:
-        """True where a kernel of a level from `first` up to before `last` may write one of `values`."""
+        """True if a kernel of a level from `first` up to before `last` may write one of `values`."""
         found = {v for n in self.writers if first <= self.place[n] < last for v in written_arrays(n)}
         return any(may_share(v, w) for v in values for w in found)
 
@@ -215,7 +215,7 @@ def _covered(leaves: Leaves) -> set[int]:
 
 
 def spread_values(graph: Graph) -> set[Value]:
-    """Generators without extents, and what is computed from them and from single values alone."""
+    """Returns generators without extents, and values computed only from these and from single values."""
     spread = {v for v in graph.inputs if is_spread(v)}
     for node in graph.nodes:
         if not any(v.rank for v in node.results) and any(v in spread for v in node.operands):

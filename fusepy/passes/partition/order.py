@@ -1,4 +1,4 @@
-"""`WriteOrder`: nodes that write memory stay in order, among each other and against those that read it."""
+"""`WriteOrder`: the order of nodes that write memory, among each other and against nodes that read it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from fusepy.passes.effects import is_pure, may_share, written_arrays
 
 
 class WriteOrder:
-    """The nodes so far that write memory, and those that read it.
+    """The levels of the nodes so far that write or read memory.
 
-    Which arrays share memory is known when they are passed, so a node that writes an array comes after whatever read memory
-    before it that may be the same, and before whatever does so later. Calls that act otherwise (through a pointer, on a global)
-    stay in order.
+    Only a call shows which arrays share memory. So a node that writes an array comes after earlier reads of memory that may be
+    the same, and before later ones. Calls with other effects (through a pointer, on a global) stay in order.
     """
 
     def __init__(self) -> None:
-        self.acted = 0  # the level of the last node that acted
-        self.wrote: dict[Value, int] = {}  # arrays that were written, with the level of the last node that did it
-        self.read: dict[Value, int] = {}  # what memory was read, with the deepest level of that
-        self.pointed: dict[Value, int] = {}  # arrays that were passed as pointers, with the level of that
-        self.loaded: dict[Value, int] = {}  # arrays whose elements were read
+        self.acted = 0  # the level of the last node with effects
+        self.wrote: dict[Value, int] = {}  # arrays that were written, with the level of the last write
+        self.read: dict[Value, int] = {}  # memory that was read, with the highest level of a read
+        self.pointed: dict[Value, int] = {}  # arrays that were passed as pointers, with the highest level
+        self.loaded: dict[Value, int] = {}  # arrays whose elements were read, with the highest level
 
     def before(self, node: Node) -> int:
-        """The level that `node` must have at least."""
+        """Returns the lowest level that `node` may have."""
         level = 0
         if self.wrote:
             read = list(filter(_in_memory, node.operands))

@@ -1,8 +1,8 @@
-"""Splitting a program into kernels: what each one stores, reduces or does, and which values are computed again instead of stored.
+"""Partition of a program into kernels: what each one stores, reduces and runs, and which values are computed again.
 
-A value must be stored where it is returned, where user code reads it as a whole array, and where a call that writes memory has
-made it. Everything else is computed where it is used, and stored only where an earlier kernel has it at hand and `cost` says
-that loading costs less than computing it again.
+A value must be stored if it is returned, if user code reads it as a whole array, or if a call that writes memory returns it.
+Every other value is computed where it is used. It is stored only if an earlier kernel computes it anyway and loading it costs
+less than computing it again (`cost`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def partition(graph: Graph, oracle: Oracle, separate: bool = False) -> Partition
     while left:
         known = len(draft.parts)
         recomputing.settle(left.pop(0))
-        if len(draft.parts) > known:  # parts of lower levels, which are made to store what this one loads
+        if len(draft.parts) > known:  # new parts of lower levels, which store values that this one loads
             left = sorted([*left, *draft.parts[known:]], key=lambda p: -p.level)
 
     def order(part: Part) -> tuple[int, bool, int]:
-        """By level; within one, what writes an array comes after what may read it."""
+        """Sorts by level; within a level, writes of arrays come after reads."""
         first = [*part.stored, *part.after, *(v for n in part.effects for v in n.operands)]
         return part.level, part.alone, min((draft.position[v] for v in first), default=0)
 
@@ -42,7 +42,7 @@ def partition(graph: Graph, oracle: Oracle, separate: bool = False) -> Partition
 
 
 def _store_operands(draft: Draft, node: Node, old: set[Value]) -> None:
-    """Stores what `node` reads whole, from a reduction, or from an array that it writes; the last is added to `old`."""
+    """Stores operands that `node` reads whole, from a reduction, or from an array that it writes; adds the last to `old`."""
     levels = draft.levels
     after = levels.folding.get(node.results[0]) if node.results else None
     for value, map in zip(node.operands, node.maps):
@@ -59,13 +59,13 @@ def _store_outputs(draft: Draft, graph: Graph) -> None:
     for value in dict.fromkeys(base(levels, v) for v in graph.outputs):
         written = levels.written(value) if value not in levels.producer else -1
         if written >= 0:
-            draft.put(value, draft.plain(written + 1))  # what is in it when the function returns
+            draft.put(value, draft.plain(written + 1))  # its contents when the function returns
         else:
             draft.store(value, last=not levels.level[value] and value not in levels.folding)
 
 
 def _join_reductions(draft: Draft) -> None:
-    """Moves stored values to reductions over their grid: one kernel reads what both need."""
+    """Moves stored values to reductions over their grid: one kernel then reads the operands of both."""
     for part in [p for p in draft.parts if p.folding is None and not p.effects]:
         for value in list(part.stored):
             other = draft.reducing(value, part.level)

@@ -9,7 +9,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.passes.effects import writes_array
 from fusepy.passes.partition.levels import Folding, Levels, reads_whole
 
-PRICE = "what costs less"  # reasons of decisions; no order of writes has made this one
+PRICE = "what costs less"  # a reason of `Decision`: prices were compared
 WRITTEN = "an array that it is computed from may be written before it is used"
 
 
@@ -18,12 +18,12 @@ class Part:
     """One kernel of a program.
 
     Attributes:
-        level: how many kernels, at least, run before it.
+        level: the number of kernels that must run before it.
         stored: values of which it stores an element per point of its grid.
-        folding: the reductions that it makes.
-        after: values computed from these on their small grid, and reductions, that it stores.
-        effects: nodes that it runs for what they do.
-        loads: stored values that it takes from memory, which parts before it have made.
+        folding: the reductions that it computes.
+        after: the reductions, and values computed from them on their small grid, that it stores.
+        effects: nodes that it runs for their effects.
+        loads: values that earlier parts have stored and that it loads.
     """
 
     level: int
@@ -35,13 +35,13 @@ class Part:
 
     @property
     def alone(self) -> bool:
-        """True where it holds a call that writes an array, beside which nothing else may run."""
+        """True if it has a call that writes an array, beside which nothing else may run."""
         return any(map(writes_array, self.effects))
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Why a value that two kernels need is stored or computed again in `part`, with the bytes per element that decided it."""
+    """The decision to store a value that two kernels need or to compute it again in `part`, with both prices per element."""
 
     value: Value
     part: Part
@@ -53,7 +53,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Partition:
-    """The kernels of a program in the order in which they run, and what was decided about values between them."""
+    """The kernels of a program in the order in which they run, and the decisions about values between them."""
 
     graph: Graph
     parts: tuple[Part, ...]
@@ -61,7 +61,7 @@ class Partition:
     decisions: tuple[Decision, ...]
 
     def nodes(self, part: Part, roots: Iterable[Value], ends: Collection[Value] = ()) -> tuple[list[Node], list[Value]]:
-        """The nodes by which `part` computes `roots` and runs its effects, in order, and the values that these start from.
+        """Returns the nodes that compute `roots` and run the effects of `part`, in order, and the values that these start from.
 
         Args:
             ends: values at which to stop, beside those that the part loads.
@@ -75,7 +75,7 @@ class Partition:
             found[node] = None
             for operand, map in zip(node.operands, node.maps):
                 if reads_whole(map, operand):
-                    starts[operand] = None  # it lies in memory, be it a view
+                    starts[operand] = None  # in memory, also a view
                 else:
                     stack.append(operand)
 
@@ -92,7 +92,7 @@ class Partition:
 
 
 def base(levels: Levels, value: Value) -> Value:
-    """The value that is stored for `value`: what an ``expand`` shows with more axes."""
+    """Returns the value that is stored for `value`: the operand of its ``expand`` nodes."""
     node = levels.producer.get(value)
     while node is not None and node.op.name == "expand":
         value = node.operands[0]

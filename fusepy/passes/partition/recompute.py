@@ -1,4 +1,4 @@
-"""Values that two kernels need: whether the later one loads what the earlier one has stored, or computes it again."""
+"""Values that two kernels need: the later one loads what the earlier one has stored, or computes it again."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from fusepy.passes.partition.parts import PRICE, WRITTEN, Decision, Part, base
 
 
 class Recomputing:
-    """Settles what the parts of a draft load.
+    """The choice of values that the parts of a draft load.
 
     Attributes:
-        old: values that are computed from arrays which the call that takes them writes.
+        old: values that are computed from an array and passed to a call that writes this array.
         decisions: those made so far.
     """
 
@@ -29,14 +29,14 @@ class Recomputing:
         self.decisions: list[Decision] = []
 
     def settle(self, part: Part) -> None:
-        """Settles where a part takes values from that earlier parts compute as well."""
+        """Decides for values that earlier parts compute as well: `part` loads them or computes them again."""
         producer = self.levels.producer
         for node in part.effects:
             part.loads.update((v, None) for v, m in zip(node.operands, node.maps) if reads_whole(m, v) and v in producer)
         self._settle(part, self.draft.roots(part), set())
 
     def _settle(self, part: Part, values: Iterable[Value], seen: set[Value]) -> None:
-        """Goes from `values` to all that they are computed from, and decides what of it the part loads."""
+        """Walks back from `values` and decides which of the values on the way the part loads."""
         for value in sorted(self._crossing(part, values, seen), key=self.draft.position.__getitem__, reverse=True):
             if value in self.levels.folding or not is_pure(self.levels.producer[value]):
                 self.draft.store(value)
@@ -47,7 +47,7 @@ class Recomputing:
                 self._settle(part, self._operands(value, part), seen)
 
     def _crossing(self, part: Part, values: Iterable[Value], seen: set[Value]) -> list[Value]:
-        """The first values on the way from `values` to what they are computed from that earlier parts store, or could."""
+        """Returns the first values on the way back from `values` that earlier parts store, or could store."""
         found: list[Value] = []
         stack = list(values)
         while stack:
@@ -62,7 +62,7 @@ class Recomputing:
         return found
 
     def _crosses(self, value: Value, part: Part) -> bool:
-        """True where an earlier part stores `value`, or could."""
+        """True if an earlier part stores `value`, or could store it."""
         home = self.draft.home.get(value)
         if home is part:
             return False
@@ -73,7 +73,7 @@ class Recomputing:
         return self.levels.level[value] < part.level and value not in self.levels.spread
 
     def _operands(self, value: Value, part: Part) -> list[Value]:
-        """The operands of `value` that are read element by element; arrays that its node reads whole are loaded."""
+        """Returns the operands of `value` that are read element by element; operands that are read whole are loaded."""
         node, found = self.levels.producer[value], list[Value]()
         for operand, map in zip(node.operands, node.maps):
             if not reads_whole(map, operand):
@@ -83,7 +83,7 @@ class Recomputing:
         return found
 
     def _loads(self, value: Value, part: Part, seen: set[Value]) -> bool:
-        """Decides between loading and computing again; true where `part` loads `value`, which an earlier part stores then."""
+        """True if `part` loads `value`, which an earlier part then stores, and does not compute it. Records the decision."""
         levels, home = self.levels, self.draft.home.get(value)
         if levels.producer[value].op.name in ("const", "expand"):
             return False
@@ -105,13 +105,13 @@ class Recomputing:
         return stored
 
     def _sources(self, value: Value) -> set[Value]:
-        """The arguments that are read where `value` is computed again, element by element or whole."""
+        """Returns the arguments that are read if `value` is computed again, element by element or whole."""
         producer, home = self.levels.producer, self.draft.home
         inner = {v for v in self.draft.cone([value]) if v is value or (v not in home and v not in self.levels.folding)}
         return {v for w in inner if w in producer for v in producer[w].operands if v not in producer}
 
     def _maker(self, value: Value, part: Part) -> Part | None:
-        """An earlier part that computes `value` anyway, over a grid of its own extents."""
+        """Returns an earlier part that computes `value` anyway, over a grid with the extents of `value`."""
         levels, leaves = self.levels, self.levels.leaves(value)
         for other in sorted(self.draft.parts, key=lambda p: p.level):
             if other.level >= part.level or levels.level[value] > other.level or other.alone:
@@ -122,7 +122,7 @@ class Recomputing:
         return None
 
     def _compute_again(self, value: Value, seen: set[Value], enough: float) -> float:
-        """Bytes that computing `value` once more in a kernel that has `seen` would cost; stops counting beyond `enough`."""
+        """Returns the price of computing `value` once more in a kernel that has `seen`; stops counting beyond `enough`."""
         levels, home = self.levels, self.draft.home
         cost = 0.0
         done: set[Value] = set()
@@ -134,7 +134,7 @@ class Recomputing:
             done.add(current)
             node = levels.producer.get(current)
             if node is None or current in levels.folding or (current in home and current is not value):
-                # an array of smaller rank is read again and again, and comes from the cache; coordinates are no memory
+                # an array of smaller rank is read repeatedly, and so from the cache; coordinates are not in memory
                 along = current.rank >= value.rank and not current.arrival.placed
                 cost += element_bytes(current.type, self.oracle) if along else 0
                 continue
