@@ -69,7 +69,7 @@ class Draft:
             self.cone([value], self._cones[part])
 
     def _part_for(self, value: Value, last: bool) -> Part:
-        """Returns a part that can store `value`: a reduction of its grid, its producer's, or the elementwise part of its level."""
+        """Returns a part that can store `value`: a reduction of its grid, its producer's, or the elementwise one of its level."""
         level = self.levels.level[value]
         node = self.levels.producer.get(value)
         if node is not None and not is_pure(node):
