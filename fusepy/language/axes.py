@@ -1,4 +1,4 @@
-"""Which axes a reduction runs along, as its arguments say it."""
+"""The axes of reductions and scans, read from arguments."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Axis = int | Sequence[int] | None
 
 
 def axes_from(given: tuple[int, ...] | None, rank: int, name: str) -> tuple[int, ...]:
-    """The axes that are reduced, in order, counted from the front.
+    """Returns the axes to reduce, in order, counted from the front.
 
     Raises:
-        ShapeError: for axes that are not there, or named twice.
+        ShapeError: for axes out of range, or named twice.
     """
     if given is None:
         return tuple(range(rank))
@@ -43,10 +43,10 @@ def axes_from(given: tuple[int, ...] | None, rank: int, name: str) -> tuple[int,
 
 
 def integers(axis: Axis, name: str) -> tuple[int, ...] | None:
-    """The axes as they were given, ``None`` for all.
+    """Returns the axes as integers, ``None`` for all.
 
     Raises:
-        ArgumentError: for what is no axis.
+        ArgumentError: for anything else.
     """
     if axis is None:
         return None

@@ -16,13 +16,13 @@ from fusepy.ir.argmap import ArgMap
 
 
 class Batchable:
-    """A list as a batch: its elements run along the grid, whatever the parameter could take whole.
+    """A list as a batch: its elements run along the grid, even if the parameter could take the whole list.
 
-    ``Batchable([1, 2, 3])`` is a batch of three numbers; of dicts or objects with equal fields it makes one nested argument
-    with a batch in every field.
+    ``Batchable([1, 2, 3])`` is a batch of three numbers. Dicts or objects with equal fields become one nested argument with
+    a batch in every field.
 
     Raises:
-        ArgumentError: for elements whose fields differ, and for what is no list.
+        ArgumentError: for elements whose fields differ, and for anything but a list.
 
     Example:
         >>> Batchable([1.0, 2.0])
@@ -34,7 +34,7 @@ class Batchable:
     def __new__(cls, items: Sequence[Any]) -> Any:
         if not isinstance(cast("Any", items), (list, tuple)) or not items:
             if hasattr(items, "shape"):
-                return items  # a tensor is batched by itself
+                return items  # tensors are batches already
             raise ArgumentError("Batchable takes a list", saw=repr(items)[:60], hint="wrap the list of values: Batchable([a, b])")
         for item in items:
             check_finite(item, "Batchable")
@@ -63,7 +63,7 @@ def _transposed(items: list[Any], path: str) -> Any:
 
 
 def _stacked(items: list[Any]) -> Any:
-    """Equal leaves as one: arrays as an array, tensors as a tensor; else the list itself, as which it is uploaded."""
+    """Stacks equal leaves: arrays to an array, tensors to a tensor. Other leaves stay a list."""
     first = items[0]
     alike = len({(cast("Any", type(i)), getattr(i, "shape", None), getattr(i, "dtype", None)) for i in items}) == 1
     if alike and isinstance(first, Tensor):
@@ -74,7 +74,7 @@ def _stacked(items: list[Any]) -> Any:
 
 
 def is_batchable_like(value: Any) -> bool:
-    """Whether a value is batched by itself: any array or tensor, and what `Batchable` made, but no bare list.
+    """True if a value is a batch by itself: an array, a tensor, or a result of `Batchable`, but no bare list.
 
     Example:
         >>> is_batchable_like(np.zeros(3)), is_batchable_like([1, 2, 3])

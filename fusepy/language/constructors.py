@@ -1,6 +1,6 @@
-"""Slang's vectors and matrices as constructors: ``fusepy.float2(u, v)``.
+"""Constructors of Slang's vectors and matrices: ``fusepy.float2(u, v)``.
 
-Of numbers they make slangpy's object of that name, of traced values they record Slang's constructor.
+Numbers make slangpy's object of that name; traced values record Slang's constructor.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
 _SCALARS = ("float", "int", "uint", "half", "double", "bool")
-_SLANGPY = {"half": "float16_t"}  # what slangpy calls the scalar
+_SLANGPY = {"half": "float16_t"}  # slangpy's name of the scalar
 
 
 class Constructor(type):
-    """The class of ``fusepy.float3`` and its like: equal to slangpy's class of that name, whose instances are its own.
+    """The class of ``fusepy.float3`` and its like. It equals slangpy's class of that name, and makes its instances.
 
     Attributes:
         type: the Slang type.
-        made: slangpy's class; ``None`` where it has none, and NumPy arrays stand for it.
+        made: slangpy's class; ``None`` if there is none, then NumPy arrays are made.
     """
 
     type: Type
@@ -50,11 +50,11 @@ class Constructor(type):
             return numbers_as(cls.type, args)
         try:
             return cls.made(*args, **kwargs)
-        except TypeError:  # of slangpy's binding, which lists its overloads
+        except TypeError:  # raised by slangpy's binding
             pass
         if kwargs:
             raise _no_numbers(cls.type, given)
-        numbers_as(cls.type, given)  # says what is wrong with numbers
+        numbers_as(cls.type, given)  # raises a better error for wrong numbers
         raise ArgumentError(
             f"slangpy makes no {cls.__name__} of {len(given)} numbers", place=user_line(), hint="pass the components as one list"
         )
@@ -81,7 +81,7 @@ class Constructor(type):
 
 
 def recorded(type: Type, args: Sequence[Any]) -> Traced:
-    """A value of `type`, in a trace, from traced values, arrays and numbers; one number fills every component of a vector.
+    """Records a value of `type` in a trace, from traced values, arrays and numbers; one number fills every component of a vector.
 
     Raises:
         LeakedTracerError: for a value of a trace that has ended.
@@ -100,10 +100,10 @@ def recorded(type: Type, args: Sequence[Any]) -> Traced:
 
 
 def numbers_as(type: Type, args: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """One value from numbers of Python or NumPy, as an array of its components.
+    """Makes one value of Python or NumPy numbers, as an array of its components.
 
     Raises:
-        ArgumentError, RangeError: if they are no numbers, too few, or do not fit.
+        ArgumentError, RangeError: if an argument is no number or does not fit, or if there are too few.
     """
     args = tuple(map(_plain, args))
     if not all(isinstance(a, (bool, int, float)) for a in args) or len(args) not in (1, math.prod(type.shape)):
@@ -125,19 +125,19 @@ def _no_numbers(type: Type, args: Sequence[Any]) -> ArgumentError:
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy's as one of Python's."""
+    """Converts a NumPy number to a Python number."""
     return cast("Any", value).item() if isinstance(value, (np.number, np.bool_)) else value
 
 
 def _of_slangpy(args: Sequence[Any]) -> bool:
-    """Whether slangpy makes a constant of them: numbers, its own vectors and matrices, and a sequence of numbers by itself."""
+    """True if slangpy's class takes these arguments: numbers, its own vectors and matrices, or one sequence of numbers."""
     if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)):
         return True
     return all(isinstance(a, (bool, int, float)) or a.__class__.__module__.startswith("slangpy") for a in args)
 
 
 def _names() -> list[str]:
-    """Of all vectors and matrices that Slang has a short name for."""
+    """Returns the names of all vectors and matrices that have a short name in Slang."""
     matrices = [f"{rows}x{cols}" for rows in range(2, 5) for cols in range(2, 5)]
     return [f"{scalar}{size}" for scalar in _SCALARS for size in (*"1234", *(matrices if scalar != "bool" else ()))]
 

@@ -1,5 +1,7 @@
-"""Elementwise operations by their names in the IR: recorded in a trace, else run at once; and the operators of tensors,
-mapped values and generators."""
+"""Elementwise operations by their names in the IR, and the operators of tensors, mapped values and generators.
+
+In a trace they are recorded, else they run at once.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,9 @@ _OPERATORS = {*BINARY.values(), *COMPARISONS}
 
 
 def apply(op: str, names: str, *args: Any, _result: Any = None) -> Any:
-    """The operation `op` of arguments, which messages and generated code call by `names`.
+    """Applies the operation `op`; messages and generated code call its arguments by `names`.
 
-    What runs at once is written to `_result`, where that is given.
+    `_result` is the destination if the operation runs at once.
     """
     trace = current_trace()
     if trace is not None:
@@ -39,7 +41,7 @@ def apply(op: str, names: str, *args: Any, _result: Any = None) -> Any:
     if found is None:
         parameters = names.split()
         scope: dict[str, Any] = {"apply": apply}
-        # a function with the right parameter names, so that messages and generated code speak of them
+        # messages and generated code show the names of these parameters
         exec(f"def {op}({', '.join(parameters)}): return apply({op!r}, {names!r}, {', '.join(parameters)})", scope)
         found = _eager[op] = FusedFunction(scope[op])
     return found(*args) if _result is None else found(*args, _result=_result)
@@ -50,7 +52,7 @@ def _symbol(op: str) -> str:
 
 
 def _operate(op: str, function: Callable[..., Any], *args: Any) -> Any:
-    """An operator of which an operand is mapped, a tensor or a generator; with a value of a graph among them it is a node."""
+    """Applies an operator to a mapped value, tensor or generator; with a graph value among the operands, it becomes a node."""
     if any(isinstance(a.value if isinstance(a, Mapped) else a, GraphValue) for a in args):
         return Use(function, op, args, {}, user_line()).returning(LEAF)
     if any(a is None for a in args):
@@ -76,7 +78,7 @@ def _unary(op: str, function: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def _in_place(op: str, function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
-    """``t += x`` of a tensor: written into its memory, which views see, as NumPy has it."""
+    """Returns the method for ``t += x``: it writes into the memory of the tensor, which views see, as in NumPy."""
     symbol = _symbol(op)
 
     def write(self: Tensor, other: Any) -> Tensor:
@@ -94,12 +96,12 @@ def _in_place(op: str, function: Callable[..., Any]) -> Callable[[Tensor, Any], 
 
 
 def _array_ufunc(self: Mapped, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Operators between arrays and mapped values come this way."""
+    """Runs the operators between arrays and mapped values; NumPy calls it."""
     return _operate(ufunc_name(ufunc, method, kwargs), ufunc, *inputs)
 
 
 def _tensor_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Operators between arrays and tensors come this way; other functions of NumPy's compute with the contents, on the host."""
+    """Runs the operators between arrays and tensors; NumPy calls it. Other NumPy functions run on the host."""
     if ufunc is np.divmod and method == "__call__" and not kwargs:
         return tuple(_operate(op, getattr(operator, op), *inputs) for op in ("floordiv", "mod"))
     operates = method == "__call__" and not kwargs and UFUNCS.get(ufunc.__name__) in _OPERATORS
@@ -132,18 +134,18 @@ def _positive(a: Any) -> Any:
 
 
 def _as_said(self: Mapped) -> Any:
-    """``+vmap(a, …)``: the value under its mapping, which in a trace it keeps."""
+    """Returns ``+vmap(a, …)``: in a trace the mapped value itself, else its copy."""
     return self if current_trace() is not None or isinstance(unmapped(self), GraphValue) else _positive(self)
 
 
 def _copy(self: Tensor) -> Any:
-    """``+t``, which NumPy copies."""
+    """Returns ``+t``, a copy as in NumPy."""
     trace = current_trace()
     return self.copy() if trace is None else trace.captured(self, "captured")
 
 
 def _contains(self: Tensor, item: Any) -> bool:
-    """``x in t``: whether any element is equal to `x`, as NumPy has it."""
+    """True if any element equals `x` (``x in t``), as in NumPy."""
     return bool(some(self == item))
 
 

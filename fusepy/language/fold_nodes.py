@@ -1,4 +1,4 @@
-"""Reductions and scans as nodes: a `Reduction` says what is done to an array, `reduced` does it or records it."""
+"""Reductions and scans as nodes: `Reduction` is the data, `reduced` runs or records it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fusepy.trace.buffers import check_elements
 from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
 
-MISSING = object()  # an argument that was not given
+MISSING = object()  # the default of an argument that has not been passed
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def reduction(
     scans: bool = False,
     exclusive: bool = False,
 ) -> Reduction:
-    """What a call of the user's asks for.
+    """Makes a `Reduction` from the arguments of a user's call.
 
     Raises:
         ArgumentError: for axes that are no integers, or a scan along none or several.
@@ -72,7 +72,7 @@ def reduction(
 
 @functools.lru_cache(maxsize=256)
 def _eager(way: Reduction) -> FusedFunction:
-    """The fused function behind a call that is not traced."""
+    """Returns the fused function that runs an untraced call."""
 
     def of(x: Any) -> Any:
         return reduced(x, way)
@@ -82,13 +82,13 @@ def _eager(way: Reduction) -> FusedFunction:
 
 
 def reduced(x: Any, way: Reduction) -> Any:
-    """Reduces `x`: a node where a trace is recorded, else a call of its own."""
+    """Reduces `x`: in a trace as a node, else as a call."""
     trace = current_trace()
     return _eager(way)(x) if trace is None else _record(trace, x, way)
 
 
 def _record(trace: Trace, x: Any, way: Reduction) -> Traced:
-    """Records the node, and the axes of extent 1 that are kept."""
+    """Records the node; kept axes have extent 1."""
     loc = user_line()
     value, said = trace.operand(x, "x", loc)
     check_elements(way.name, value, loc)
@@ -104,7 +104,7 @@ def _record(trace: Trace, x: Any, way: Reduction) -> Traced:
     if not axes:
         return _of_one(trace, value, way, loc)
     names = tuple(f"d{a}" for a in axes)
-    dims = said.dims  # of the leading axes, or all
+    dims = said.dims  # the dimensions of the leading axes, or of all
     own = [ArgMap(tuple(range(value.rank)))]
     if way.scans:
         attrs.update(axis=names[0], exclusive=way.exclusive)
@@ -120,7 +120,7 @@ def _record(trace: Trace, x: Any, way: Reduction) -> Traced:
 def _made(
     trace: Trace, op: str, value: Value, maps: list[ArgMap], attrs: dict[str, Attr], dims: tuple[int, ...] | None, loc: str | None
 ) -> Traced:
-    """One node over the operand's own axes; where these were declared to run along `dims`, so do those of its result."""
+    """Records one node over the operand's own axes. If these are mapped to `dims`, the axes of the result are too."""
     (result,) = trace.builder.add(OPS[op], [value], maps, attrs, loc)
     if dims:
         trace.maps[result] = ArgMap(dims)
@@ -128,7 +128,7 @@ def _made(
 
 
 def _of_one(trace: Trace, value: Value, way: Reduction, loc: str | None) -> Traced:
-    """A reduction along no axis: the value itself, in the type of the result."""
+    """Reduces along no axis: the value itself, in the type of the result."""
     if way.kind in ("argmax", "argmin"):
         Fold(way.kind).type(value.type, loc)
         return Traced(trace, trace.constant(0), loc)
@@ -143,7 +143,7 @@ def _of_one(trace: Trace, value: Value, way: Reduction, loc: str | None) -> Trac
 
 
 def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function, tuple[str, ...]]:
-    """A Slang function and its identity, as a node has it.
+    """Returns a Slang function and its identity, as attributes of a node.
 
     Raises:
         ArgumentError: for anything else.
@@ -156,7 +156,7 @@ def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function
             hint="pass a function of a module, m.combine; there are fp.sum, fp.max and the like for common cases",
         )
     swapped = x is not MISSING and np.isscalar(x) and not np.isscalar(identity)
-    if swapped or isinstance(identity, (Traced, Mapped)) or device_of([identity]) is not None:  # functools.reduce has it so
+    if swapped or isinstance(identity, (Traced, Mapped)) or device_of([identity]) is not None:  # the order of `functools.reduce`
         raise ArgumentError(
             f"{name}(): the identity comes before the array",
             place=user_line(),

@@ -1,4 +1,4 @@
-"""The functions that make generators: `grid`, `call_id`, `thread_id`, `wang_hash`, `rand_float`, `linspace`."""
+"""Functions that make generators: `grid`, `call_id`, `thread_id`, `wang_hash`, `rand_float`, `linspace`."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from fusepy.location import user_line
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
-SEED = 2640457667  # slangpy's
+SEED = 2640457667  # the default of slangpy
 
 
 def _handed(generator: Any, name: str) -> Any:
-    """`generator` itself, or inside a fused function the traced value that it is there, which has operators and members."""
+    """Returns `generator`; inside a fused function as a traced value, which has operators and members."""
     trace = current_trace()
     return generator if trace is None else trace.captured(generator, name)
 
 
 def grid(shape: Any, *, offset: Sequence[int] | None = None, stride: Sequence[int] | None = None) -> Any:
-    """Coordinates of every point of a grid, for an ``int``, ``int2``, ``int3`` or ``int4`` parameter.
+    """Returns the coordinates of every point of a grid, for an ``int``, ``int2``, ``int3`` or ``int4`` parameter.
 
     Args:
         shape: extents, slowest dimension first, as in NumPy: ``(height, width)`` for an image. An extent of -1 follows the
-            other arguments, and a plain number is that many such extents. A texture or tensor stands for its own extents.
+            other arguments, and a plain number is that many such extents. A texture or tensor may be passed for its extents.
         offset: added to the index of each dimension; 0 by default.
         stride: factor of the index of each dimension; 1 by default.
 
-    Inside a fused function a traced value stands for the grid that it is spread over: ``m.blur(grid(image), image)``.
+    Inside a fused function, pass a traced value to get the grid of its elements: ``m.blur(grid(image), image)``.
 
     A vector parameter gets the last dimension as ``.x``, so ``grid((height, width))`` gives pixel coordinates ``int2(x, y)``.
     An array parameter (``int[2]``) gets them in the order of the dimensions.
@@ -68,7 +68,7 @@ def grid(shape: Any, *, offset: Sequence[int] | None = None, stride: Sequence[in
 
 
 def _along(value: Traced, plain: bool) -> Traced:
-    """The coordinates of the elements of a traced value."""
+    """Records the coordinates of the elements of a traced value."""
     trace = current_trace()
     rank = value.rank
     if trace is None or not plain or not 1 <= rank <= 4:
@@ -84,13 +84,14 @@ def _along(value: Traced, plain: bool) -> Traced:
 
 
 def call_id(dims: int | Sequence[int] = -1) -> Any:
-    """The coordinates of each thread in the grid of the call, for integer scalars, vectors and arrays.
+    """Returns the coordinates of each thread in the grid of the call, for integer scalars, vectors and arrays.
 
-    It adds no dimension of its own: in ``f(call_id(), image)`` the image gives the grid, and ``_result=`` does where no
-    argument has extents. A vector gets the last dimension as ``.x``; one that is longer by one than the grid ends in 0.
+    It adds no dimension of its own: in ``f(call_id(), image)`` the image gives the grid. If no argument has extents,
+    ``_result=`` gives the grid. A vector gets the last dimension as ``.x``; if it has one component more than the grid,
+    that is 0.
 
     Args:
-        dims: how many coordinates; by default what the parameter wants. A shape is short for ``grid(shape)``.
+        dims: the number of coordinates; by default that of the parameter. A shape is short for ``grid(shape)``.
 
     Raises:
         ArgumentError: for another number than 1 to 4.
@@ -108,10 +109,10 @@ def call_id(dims: int | Sequence[int] = -1) -> Any:
 
 
 def thread_id(dims: int = -1) -> Any:
-    """The place of each thread in the grid of the call, counted in C order, as ``.x`` of a ``uint``, ``uint2`` or ``uint3``.
+    """Returns the index of each thread in the grid of the call, in C order, as ``.x`` of a ``uint``, ``uint2`` or ``uint3``.
 
     Args:
-        dims: how many components; by default what the parameter wants. The others are 0.
+        dims: the number of components; by default that of the parameter. All but the first are 0.
 
     Raises:
         ArgumentError: for another number than 1 to 4.
@@ -126,13 +127,13 @@ def thread_id(dims: int = -1) -> Any:
 
 
 def wang_hash(dim: int = -1, seed: int = SEED, warmup: int = 0, hash_seed: bool = True) -> Any:
-    """A random ``uint`` or vector of them for each thread, the same whenever it is called with the same seed.
+    """Returns a random ``uint`` or vector per thread; the same seed gives the same numbers.
 
     Args:
-        dim: how many components; by default what the parameter wants.
+        dim: the number of components; by default that of the parameter.
         seed: 32 bits.
         warmup: rounds of hashing before the seed is mixed in.
-        hash_seed: whether the seed is hashed first, so that consecutive ones (frame numbers) are unrelated.
+        hash_seed: hash the seed first, so that consecutive seeds (frame numbers) give unrelated numbers.
 
     Raises:
         ArgumentError, RangeError: for a number out of range.
@@ -156,17 +157,17 @@ def rand_float(
     warmup: int = 0,
     hash_seed: bool = True,
 ) -> Any:
-    """A random ``float`` or vector of them for each thread, evenly distributed from `min` to below `max`.
+    """Returns a random ``float`` or vector per thread, evenly distributed from `min` to below `max`.
 
-    The numbers have 23 random bits and are the same whenever it is called with the same seed; use another one for each
-    argument and each frame. For ``half`` and ``double`` parameters they are converted.
+    The numbers have 23 random bits. The same seed gives the same numbers: use another one for each argument and each frame.
+    For ``half`` and ``double`` parameters they are converted.
 
     Args:
         min, max: the range.
-        dim: how many components; by default what the parameter wants.
+        dim: the number of components; by default that of the parameter.
         seed: 32 bits.
         warmup: rounds of hashing before the seed is mixed in.
-        hash_seed: whether the seed is hashed first, so that consecutive ones (frame numbers) are unrelated.
+        hash_seed: hash the seed first, so that consecutive seeds (frame numbers) give unrelated numbers.
 
     Raises:
         ArgumentError, RangeError: for a number out of range.
@@ -186,12 +187,12 @@ def rand_float(
 
 
 def linspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True) -> Any:
-    """Evenly spaced numbers for a ``float``, ``half`` or ``double`` parameter, one per thread, without memory.
+    """Returns evenly spaced numbers for a ``float``, ``half`` or ``double`` parameter, one per thread, without memory.
 
     Args:
         start, stop: the first and the last number.
-        num: how many.
-        endpoint: whether `stop` itself is the last one, as in NumPy.
+        num: the number of values.
+        endpoint: `stop` is the last value, as in NumPy.
 
     Raises:
         ShapeError: for a negative count.

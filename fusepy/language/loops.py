@@ -1,6 +1,6 @@
-"""Loops and branches whose bodies are traced: `cond`, `fori_loop` and `while_loop` become control flow of the kernel.
+"""Loops and branches with traced bodies: `cond`, `fori_loop` and `while_loop` become control flow of the kernel.
 
-Each grid point takes its own branch and its own number of steps. Called outside of a fused function they run as one of their own.
+Each grid point takes its own branch and its own number of steps. Outside of a fused function, each call is one of its own.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = ["cond", "fori_loop", "while_loop"]
 
 
 def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *operands: Any) -> Any:
-    """``if_true(*operands)`` where `pred` holds, else ``if_false(*operands)``; each grid point computes one of them only.
+    """Computes ``if_true(*operands)`` where `pred` is true, else ``if_false(*operands)``; each grid point computes only one.
 
-    Both functions are traced. They may use anything around them, and must return the same structure (a value, tuple, list, dict,
-    dataclass, or nothing) with the same types; Python numbers among it take the type of the other side. A Python bool as `pred`
-    chooses while tracing. `where` is the better choice for what is cheap to compute.
+    Both functions are traced. They may use variables around them. They must return the same structure (a value, tuple, list,
+    dict, dataclass, or nothing) with the same types; a Python number takes the type of the other branch. A Python bool as `pred`
+    chooses while tracing. If both sides are cheap to compute, `where` is the better choice.
 
     Raises:
         TraceError: if `pred` is no bool, or the results differ in structure or type.
@@ -85,20 +85,20 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
 
 
 def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, unroll: bool = False) -> Any:
-    """``for i in range(lo, hi): c = body(i, c)``, beginning with `init`, as a loop of the kernel; returns the last `c`.
+    """Runs ``for i in range(lo, hi): c = body(i, c)`` from ``c = init`` as a loop of the kernel; returns the last `c`.
 
-    What is carried may be any structure of values (tuple, list, dict, dataclass), whose leaves keep their types in all steps;
-    Python numbers in `init` take the type that the body gives back, so the body may be traced more than once.
+    The carry `c` may be any structure of values (tuple, list, dict, dataclass). Its leaves keep their types in all steps.
+    Python numbers in `init` take the type that the body returns, so the body may be traced more than once.
 
     Args:
-        lo, hi: integers, which may differ from one grid point to the next.
-        body: called with the index, an ``int`` (a ``uint``, ``int64_t`` or ``uint64_t`` where a bound is one), and what is
-            carried; returns what is carried to the next step. It may use anything around it.
-        init: what is carried to the first step.
+        lo, hi: integers; they may differ between grid points.
+        body: a function of the index and the carry; returns the next carry. The index is an ``int`` (or a ``uint``, ``int64_t``
+            or ``uint64_t``, if a bound is one). The body may use variables around it.
+        init: the first carry.
         unroll: have Slang unroll the loop; the bounds must be Python integers.
 
     Raises:
-        TraceError: if the bounds are no integers, or the body changes the structure or a type of what is carried.
+        TraceError: if the bounds are no integers, or the body changes the structure or a type of the carry.
 
     Example:
         >>> import fusepy as fp
@@ -111,7 +111,7 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, u
     _check_callable("fori_loop", body=body)
     loc = user_line()
     if unroll and not (type(lo) is int and type(hi) is int):
-        raise TraceError("fori_loop: only a loop between Python integers can be unrolled", place=loc, hint="leave unroll away")
+        raise TraceError("fori_loop: only a loop between Python integers can be unrolled", place=loc, hint="remove unroll=True")
     trace = current_trace()
     if trace is None:
         bounds = {} if unroll else {"lo": lo, "hi": hi}
@@ -133,19 +133,19 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, u
 
 
 def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, *, max_steps: int | None = None) -> Any:
-    """``while test(c): c = body(c)``, beginning with `init`, as a loop of the kernel; returns the last `c`.
+    """Runs ``while test(c): c = body(c)`` from ``c = init`` as a loop of the kernel; returns the last `c`.
 
-    Each grid point stops for itself. A test that never fails anywhere hangs the device, which may take the whole desktop with it:
-    with `max_steps` a loop ends after so many steps whatever the test says.
+    Each grid point stops by itself. A loop that never stops hangs the device, and perhaps the whole desktop. With `max_steps`
+    a loop ends after that many steps.
 
     Args:
-        test: called with what is carried; returns a bool.
-        body: called with what is carried; returns what is carried to the next step. See `fori_loop`.
-        init: what is carried to the first step.
+        test: a function of the carry; returns a bool.
+        body: a function of the carry; returns the next carry. See `fori_loop`.
+        init: the first carry.
         max_steps: a Python integer.
 
     Raises:
-        TraceError: if the test is no bool, or the body changes the structure or a type of what is carried.
+        TraceError: if the test is no bool, or the body changes the structure or a type of the carry.
 
     Example:
         >>> import fusepy as fp
@@ -189,7 +189,7 @@ def _add(
     attrs: Mapping[str, Attr],
     loc: str | None,
 ) -> list[Any]:
-    """Records the node, whose operands are followed by what its bodies use from outside."""
+    """Records the node; values that its bodies capture follow its operands."""
     uses: list[Use] = list(dict.fromkeys(use for body in bodies for use in body.uses()))
     graphs = [body.close(uses, found) for body, found in zip(bodies, outputs)]
     values = [*operands, *(use.value for use in uses)]
@@ -212,7 +212,7 @@ def _bool(value: Value, what: str, loc: str | None) -> Value:
 
 
 def _index_type(ends: Sequence[Value], loc: str | None) -> Type:
-    """The integer that counts from one bound to the other: at least 32 bits.
+    """Returns the type of the index: an integer of at least 32 bits that fits both bounds.
 
     Raises:
         TraceError: for a bound that is no integer.
@@ -232,10 +232,10 @@ def _index_type(ends: Sequence[Value], loc: str | None) -> Type:
 
 
 def _agreed(branches: Sequence[BodyTrace], path: str, a: Value, b: Value, loc: str | None) -> tuple[Value, Value]:
-    """One leaf of the results of two branches, converted so that both have one type.
+    """Converts one leaf of the results of two branches to a common type.
 
     Raises:
-        TraceError: naming both types.
+        TraceError: if there is none; names both types.
     """
     want = a.type if not a.weak else b.type
     if a.weak and b.weak:
@@ -254,7 +254,7 @@ def _agreed(branches: Sequence[BodyTrace], path: str, a: Value, b: Value, loc: s
 
 
 def _as(inner: BodyTrace, value: Value, type: Type, weak: bool, loc: str | None) -> Value:
-    if weak and value.type.shape == type.shape:  # both are Python numbers, and so is the result: no cast is
+    if weak and value.type.shape == type.shape:  # the result of two Python numbers stays weak: a cast would fix its type
         return inner.builder.add(OPS["construct"], [value], None, {"type": type.name}, loc)[0]
     return as_type(inner, value, type, loc)
 
@@ -276,7 +276,7 @@ _NOTHING = object()
 
 
 class _Arguments:
-    """The values of a call outside of a fused function, which becomes one of these leaves."""
+    """The arguments of a call outside of a fused function, as leaves."""
 
     def __init__(self, op: str, values: Mapping[str, Any], init: Any = _NOTHING):
         self.op = op
@@ -287,7 +287,7 @@ class _Arguments:
         self.leaves = dict(zip(names, found))
 
     def run(self, function: Callable[..., Any]) -> Any:
-        """Runs `function` of the values, and of `init` in its structure where that was given, as a fused function."""
+        """Runs `function` of the values, and of `init` in its structure if there is one, as a fused function."""
         given = {**self.plain, **self.leaves}
 
         def traced(**named: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Reductions and scans under NumPy's names: traced inside fused functions, and by themselves on arrays and numbers.
+"""Reductions and scans under NumPy's names: recorded in fused functions, else run on arrays and numbers.
 
-What feeds a reduction, and what follows it on the smaller side, becomes part of its kernel.
+A kernel that reduces also computes the operations before it, and those after it on the smaller grid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _identity_by_name(function: _F) -> _F:
-    """Takes ``reduce(f, x, identity=0)`` too: where the identity has its name, `x` may follow the function."""
+    """Makes ``reduce(f, x, identity=0)`` work too: if the identity is a keyword, `x` may follow the function."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -34,14 +34,14 @@ def _identity_by_name(function: _F) -> _F:
 
 
 def sum(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """The sum of `x` along axes; of bools and small integers an int. Floats are summed as accurately as pairwise, or better.
+    """Returns the sum of `x` along axes; an int for bools and small integers. Floats are at least as accurate as pairwise sums.
 
     Args:
-        axis: one axis or several, counted from the end where negative; ``None`` for all.
-        keepdims: leave the axes in place, with extent 1.
+        axis: one axis or several; negative ones count from the end; ``None`` for all.
+        keepdims: keep the axes, with extent 1.
 
     Raises:
-        ShapeError: for an axis that `x` does not have.
+        ShapeError: for an axis out of range.
 
     Example:
         >>> import fusepy as fp
@@ -52,42 +52,42 @@ def sum(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 
 
 def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """The arithmetic mean of `x` along axes, a float; NaN of nothing. See `sum` for the arguments."""
+    """Returns the arithmetic mean of `x` along axes, a float; NaN if there are no elements. See `sum` for the arguments."""
     return reduced(x, reduction("mean", axis, keepdims))
 
 
 def prod(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """The product of `x` along axes. See `sum` for the arguments."""
+    """Returns the product of `x` along axes. See `sum` for the arguments."""
     return reduced(x, reduction("prod", axis, keepdims))
 
 
 def max(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """The largest of `x` along axes, NaN if there is one; of nothing it raises `ShapeError`. See `sum` for the arguments."""
+    """Returns the maximum of `x` along axes; NaN if an element is. No elements: `ShapeError`. See `sum` for the arguments."""
     return reduced(x, reduction("max", axis, keepdims))
 
 
 def min(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """The smallest of `x` along axes, NaN if there is one; of nothing it raises `ShapeError`. See `sum` for the arguments."""
+    """Returns the minimum of `x` along axes; NaN if an element is. No elements: `ShapeError`. See `sum` for the arguments."""
     return reduced(x, reduction("min", axis, keepdims))
 
 
 def any(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Whether some of `x` along axes is not zero. See `sum` for the arguments."""
+    """True if any element of `x` along axes is not zero. See `sum` for the arguments."""
     return reduced(x, reduction("any", axis, keepdims))
 
 
 def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Whether none of `x` along axes is zero. See `sum` for the arguments."""
+    """True if no element of `x` along axes is zero. See `sum` for the arguments."""
     return reduced(x, reduction("all", axis, keepdims))
 
 
 def argmax(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """The place of the largest scalar, the first of several, counted in C order over the axes; a NaN is the largest."""
+    """Returns the index of the first maximum, in C order over the axes; NaN is the largest."""
     return reduced(x, reduction("argmax", axis, keepdims))
 
 
 def argmin(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """The place of the smallest scalar, the first of several, counted in C order over the axes; a NaN is the smallest."""
+    """Returns the index of the first minimum, in C order over the axes; NaN is the smallest."""
     return reduced(x, reduction("argmin", axis, keepdims))
 
 
@@ -96,13 +96,13 @@ def reduce(function: Function, identity: Any, x: Any = MISSING, axis: Axis = Non
     """Combines the elements of `x` along axes with a Slang function ``T f(T a, T b)``.
 
     Args:
-        function: associative and commutative: elements are combined in an order that suits the device, the same in every call.
-        identity: what the function leaves any element as it is with: a number, or one per component.
-        x: without it, the reduction itself is returned, to be called with ``(x, axis, keepdims)``.
+        function: associative and commutative. The order of combination suits the device, and is the same in every call.
+        identity: the value that changes no element: a number, or one per component.
+        x: without it, the call returns the reduction as a function of ``(x, axis, keepdims)``.
 
     Raises:
-        ArgumentError: for anything but a Slang function, and an identity that is no number.
-        ResolveError: if the function does not combine two elements into one of their type.
+        ArgumentError: for anything but a Slang function, or an identity that is no number.
+        ResolveError: if the function does not combine two elements into one of the same type.
 
     Example:
         >>> import fusepy as fp
@@ -126,14 +126,14 @@ def scan(function: str, identity: Any, *, axis: int = ..., exclusive: bool = ...
 def scan(function: Function, identity: Any, x: Any = ..., axis: int = ..., exclusive: bool = ...) -> Any: ...
 @_identity_by_name
 def scan(function: Any, identity: Any, x: Any = MISSING, axis: int = 0, exclusive: bool = False) -> Any:
-    """What there is up to each element along an axis: ``scan("sum", x)``, or with a Slang function as in `reduce`.
+    """Returns the running result up to each element along an axis: ``scan("sum", x)``, or with a Slang function as in `reduce`.
 
     Args:
-        function: ``"sum"``, ``"prod"``, ``"max"`` or ``"min"``, with `x` behind it; or a Slang function, which need only be
-            associative here.
+        function: ``"sum"``, ``"prod"``, ``"max"`` or ``"min"``, followed by `x`; or an associative Slang function, which
+            need not be commutative here.
         identity: see `reduce`.
-        x: without it, the scan itself is returned, to be called with ``(x, axis, exclusive)``.
-        exclusive: leave the element itself out, so that the first is the identity.
+        x: without it, the call returns the scan as a function of ``(x, axis, exclusive)``.
+        exclusive: leave out the element itself, so that the first result is the identity.
 
     Raises:
         ArgumentError: for an unknown word.

@@ -1,7 +1,7 @@
-"""Names of slangpy's graphics layer under which programs written for it find them here.
+"""Names of slangpy's graphics layer, for programs written for slangpy.
 
-fusepy has no vectors, textures or samplers of its own: slangpy's are its arguments. `fusepy.float3` equals `slangpy.float3`,
-makes its objects, and takes traced values as well (`fusepy.language.constructors`).
+fusepy has no vectors, textures or samplers of its own: it takes slangpy's. `fusepy.float3` equals `slangpy.float3`, makes
+its objects, and takes traced values as well (`fusepy.language.constructors`).
 """
 
 from __future__ import annotations
@@ -110,10 +110,10 @@ __all__ = [
 
 
 def spelled(name: str) -> Any:
-    """The slangpy object of this name; what ``fusepy.__getattr__`` is.
+    """Returns the slangpy object of this name; it is ``fusepy.__getattr__``.
 
     Raises:
-        AttributeError: if it is none of those above.
+        AttributeError: for any other name.
     """
     if name in CONSTRUCTORS:
         return CONSTRUCTORS[name]

@@ -355,7 +355,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a loop that cannot be unrolled": (
         lambda m: fused(lambda n: fp.fori_loop(0, n, lambda i, c: c + 1, 0, unroll=True), N),
-        "leave unroll away",
+        "remove unroll=True",
         lambda m: fused(lambda n: fp.fori_loop(0, n, lambda i, c: c + 1, 0), N),
         N,
     ),
