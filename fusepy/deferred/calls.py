@@ -1,7 +1,7 @@
-"""`LazyTensor`: the result of a recorded call, and `Call`, which makes it when somebody needs it.
+"""`LazyTensor`: the result of a deferred call, and `Call`, which computes it on demand.
 
-A lazy tensor knows its type and extents, but has no memory. Whatever asks for memory runs the calls behind it; from then on it is
-a plain `Tensor`, its class included.
+A lazy tensor has a type and extents, but no memory. The first use of its memory runs the calls that it depends on; after that
+it is a plain `Tensor`, its class included.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from fusepy.backend.memory.tensor import Tensor
 if TYPE_CHECKING:
     from fusepy.program.program import Program
 
-# what of a tensor is known only when it lies in memory; see `LazyTensor.become`
+# attributes of a tensor that need memory; see `LazyTensor.become`
 _MEMORY = ("address", "block", "high", "linear", "low", "origin", "strides")
 
 
-Output = tuple["Call", int]  # a recorded call, and the number of one of its results; nothing else in `Call.leaves` is a tuple
+Output = tuple["Call", int]  # a recorded call, and the index of one of its results; `Call.leaves` has no other tuples
 
 
 class Group:
-    """Recorded calls that share results, by way of others too, and so run together; groups that meet become one."""
+    """A set of recorded calls that share results, directly or through others, and run together. Groups that meet are merged."""
 
     into: Group | None = None
 
     def whole(self) -> Group:
-        """The group that this one has become a part of."""
+        """Returns the group that this one has been merged into."""
         group = self
         while group.into is not None:
             group = group.into
@@ -38,7 +38,7 @@ class Group:
 
 
 def joined(a: Group, b: Group) -> Group:
-    """The one group that two become."""
+    """Merges two groups."""
     a, b = a.whole(), b.whole()
     if a is not b:
         b.into = a
@@ -49,21 +49,21 @@ Runs = Callable[["Call"], None]
 
 
 class Call:
-    """A call that was recorded.
+    """A recorded call.
 
     Attributes:
-        program: what the call would have run by itself.
-        leaves: its arguments, nested ones as their leaves, and what the function has captured; an `Output` for the result of
+        program: the program of the call alone.
+        leaves: the arguments, nested ones as their leaves, and the captures of the function; an `Output` for a result of
             another call.
-        results: weak references to the tensors that stand for its results.
-        place: file and line of the user.
-        group: the calls that it runs with.
-        over: whether the results are there.
-        first: the number of its first result among those of the calls that run together, while they do.
-        length: operations on the longest way through the recorded calls that ends here.
+        results: weak references to the tensors of its results.
+        place: file and line of the user's call.
+        group: the calls that run together with it.
+        over: True if the results are computed.
+        first: the index of its first result among all results of its group, while the group runs.
+        length: the number of operations on the longest path through the recorded calls that ends here.
 
     Args:
-        joined: runs it with the calls that it is connected to.
+        joined: runs the call together with its group.
     """
 
     __slots__ = (
@@ -91,23 +91,23 @@ class Call:
         self.length = length
         self.group = group
         self.over = False
-        reference = self._pending = weakref.ref(self, PENDING.pop)  # it goes with this, and then nothing is called
+        reference = self._pending = weakref.ref(self, PENDING.pop)  # removed from the table by `finish`, or when the call dies
         PENDING[reference] = None
 
     def reads(self, tensor: Tensor) -> bool:
-        """Whether it reads memory of `tensor`; views of the same bytes are found by their addresses."""
+        """True if the call reads memory of `tensor`; views of the same bytes are recognised by their addresses."""
         return any(
             leaf.__class__ is Tensor and leaf.low < tensor.high and tensor.low < leaf.high and leaf.device is tensor.device
             for leaf in self.leaves
         )
 
     def run(self) -> None:
-        """Runs it with what is connected to it, unless that has happened."""
+        """Runs the call with its group, unless it has run."""
         self._joined(self)
 
     @staticmethod
     def finish(calls: Sequence[Call]) -> None:
-        """Lets go of the arguments of calls whose results are there."""
+        """Marks calls as computed, and releases their arguments."""
         pending = PENDING
         for call in calls:
             call.over = True
@@ -117,24 +117,24 @@ class Call:
 
 
 class LazyTensor(Tensor):
-    """A tensor that is computed when somebody needs its memory."""
+    """A tensor that is computed when its memory is first used."""
 
-    __slots__ = ()  # none of its own, so that it can become a `Tensor`
+    __slots__ = ()  # no slots, so that its class can become `Tensor`
 
     def compute(self) -> Tensor:
-        """Runs the calls behind it."""
+        """Runs the calls that it depends on."""
         output = self.waiting()
         if output is not None:
             output[0].run()
         return self
 
     def waiting(self) -> Output | None:
-        """What it stands for; ``None`` once it is computed, which another thread may do at any time."""
+        """Returns the output that it stands for; ``None`` if it is computed, which another thread may do at any time."""
         output: Output | None = getattr(self, "pending", None) if self.__class__ is LazyTensor else None
         return output
 
     def become(self, made: Tensor) -> None:
-        """Takes over the memory of `made`, and is a plain tensor from then on."""
+        """Takes the memory of `made`, and becomes a plain tensor."""
         self.address, self.low, self.high = made.address, made.low, made.high
         self.block, self.origin = made.block, made.origin
         self.strides, self.linear = made.strides, made.linear
@@ -142,7 +142,7 @@ class LazyTensor(Tensor):
         del self.pending
 
     def __getattr__(self, name: str) -> Any:
-        """For what was not set: a lazy tensor has no memory yet."""
+        """Computes the tensor if an attribute of its memory is read."""
         if name not in _MEMORY:
             raise AttributeError(f"'Tensor' object has no attribute {name!r}")
         self.compute()
@@ -150,7 +150,7 @@ class LazyTensor(Tensor):
 
 
 def _of_lazy(value: LazyTensor) -> Any:
-    """The key of a lazy argument; outside of `lazy` the call runs now, and needs its memory."""
+    """Returns the key of a lazy argument; outside of `lazy`, the call runs now and needs the memory."""
     if RECORDER.get() is None:
         value.compute()
     return value.key

@@ -1,4 +1,4 @@
-"""`explain`: how recorded calls are going to run, when somebody needs a result of theirs."""
+"""`explain`: how deferred calls will run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fusepy.ir.graph import Graph
 
 
 def explain(tensor: Any) -> Explanation:
-    """How the calls behind a tensor of `lazy` are going to run: their kernels, and why each node went where it did.
+    """Explains how the calls behind a tensor of `lazy` will run: their kernels, and why each node is in its kernel.
 
-    It tells about all calls that are connected to this one, as they would run now: which results are stored depends on what
-    somebody holds. Nothing is run or compiled.
+    It shows all calls that are connected to this one, as they would run now: only results that the program still holds are
+    stored. Nothing is run or compiled.
 
     Args:
-        tensor: a result of a recorded call that is not computed yet.
+        tensor: a result of a recorded call, not computed yet.
 
     Raises:
         ArgumentError: for anything else.
@@ -57,6 +57,6 @@ def explain(tensor: Any) -> Explanation:
 
 
 def _kept(graph: Graph) -> str:
-    """Which results are stored."""
+    """Lists the results that are stored."""
     makers = {value: node for node in graph.nodes for value in node.results}
     return f"kept, since somebody holds the result: {', '.join(label(makers[v]) for v in graph.outputs)}"

@@ -1,4 +1,4 @@
-"""`Recordable`: what is known of a program whose calls `lazy` records: whether it may, and what its results will be."""
+"""`Recordable`: the facts about a program that `lazy` needs to record its calls without running them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHAPES = 256
 
 
 class Result(NamedTuple):
-    """What a result will be."""
+    """The type and extents of a result that is not computed yet."""
 
     element: Element
     shape: tuple[int, ...]
@@ -30,16 +30,16 @@ class Result(NamedTuple):
 
 
 class Recordable:
-    """What is known of one program.
+    """The facts about one program.
 
     Attributes:
-        fits: whether its calls can be put off: they only compute, from arguments that can be kept, by one kernel's rules.
-        container: what results of a call that runs at once are put into; ``None`` leaves them in that of the arguments.
-        numbers: the integers among the arguments, by place, type and name.
-        in_memory: the arguments of which user code sees more than an element, so that a kernel cannot compute them on the way.
-        length: how many operations it has.
-        shapes: of the arguments of its last call.
-        results: what that makes; ``None`` where the program is made for other trailing extents.
+        fits: True if its calls can be deferred: they only compute, and their arguments can be kept.
+        container: the container of results of a call that runs at once; ``None`` for the container of the arguments.
+        numbers: checks of the arguments that are integers, by position.
+        in_memory: positions of arguments that user code reads whole, so that they must be computed before.
+        length: the number of its operations.
+        shapes: the shapes of the arguments of its last call.
+        results: the results for these shapes; ``None`` if the program does not fit their trailing extents.
     """
 
     def __init__(self, fits: bool, container: str | None):
@@ -54,7 +54,7 @@ class Recordable:
 
     @staticmethod
     def of(program: Any) -> Recordable:
-        """What is known of `program`; of one that stands for others nothing, since these are recorded themselves."""
+        """Collects the facts about `program`. A program that stands for others does not fit: those others are recorded."""
         if not isinstance(program, Program):
             return Recordable(False, None)
         made = Recordable(_fits(program), "tensor" if program.result_kind.put_off else None)
@@ -72,7 +72,7 @@ class Recordable:
         self.numbers = [*((p, in_range(v.type, f"{what}: argument {v.name!r}")) for p, v in numbers), *program.checks]
 
     def check_numbers(self, leaves: Sequence[Any]) -> None:
-        """Raises `RangeError` for a number that its Slang type cannot hold, `TraceError` for a negative exponent of integers."""
+        """Raises `RangeError` for a number out of range of its Slang type, `TraceError` for a negative exponent of integers."""
         for position, check in self.numbers:
             value = leaves[position]
             if isinstance(value, (int, float)):
@@ -104,7 +104,7 @@ class Recordable:
 
 
 def _fits(program: Program) -> bool:
-    """Whether calls of a program can be recorded."""
+    """True if calls of a program can be recorded."""
     graph = program.recording.graph
     return (
         type(program) is Program
@@ -120,7 +120,7 @@ def _fits(program: Program) -> bool:
 
 
 def _in_memory(graph: Graph, positions: Sequence[int]) -> list[int]:
-    """The arguments that must lie in memory: of which vectors or matrices are loaded, or that user code reads whole."""
+    """Returns the arguments that must be in memory: their vectors or matrices are loaded, or user code reads them whole."""
     place = dict(zip(graph.inputs, positions))
     found: list[int] = []
     for node in graph.nodes:

@@ -1,6 +1,6 @@
-"""Running recorded calls: those that are connected become one program, which is found again by its structure.
+"""Runs deferred calls: connected calls become one program, cached by its structure.
 
-A call was traced when it was recorded, so it is not traced again: its graph is put behind those that it takes results from.
+A call is traced when it is recorded. It is not traced again: its graph is appended to those of the calls that it depends on.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from fusepy.trace.trace import Trace
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
 
-PROGRAMS = 256  # structures that are remembered per device
+PROGRAMS = 256  # cached structures per device
 
 
 class Joint(Program):
-    """The program of several calls; `parts` are their own ones, kept since the key of their structure has their identities."""
+    """The program of several calls. `parts` keeps their own programs alive, since the key contains their ids."""
 
     parts: list[Program]
 
 
 def run(call: Call) -> None:
-    """Runs `call`, what it needs, and whatever else is wanted of the calls that are connected to it: all in one program.
+    """Runs `call` and all calls connected to it as one program.
 
     Raises:
-        FusepyError: with the line of the recorded call.
+        FusepyError: at the line of the recorded call.
     """
     device = call.program.device
     with device.lock:
@@ -55,7 +55,7 @@ def run(call: Call) -> None:
 
 
 def connected(call: Call) -> list[Call]:
-    """The recorded calls that run together with `call`, in order."""
+    """Returns the recorded calls that run together with `call`, in order."""
     group = call.group.whole()
     return [c for c in waiting() if c.group is group or c.group.whole() is group]
 
@@ -65,7 +65,7 @@ def _run(device: Device, calls: Sequence[Call]) -> None:
     results = _together(device, key, calls, leaves)
     taken: set[int] = set()
     for tensor, made in zip(wanted, results):
-        if id(made.block) in taken:  # two calls have computed the same
+        if id(made.block) in taken:  # two calls computed the same value
             made = made.copy()
         taken.add(id(made.block))
         tensor.become(made)
@@ -73,20 +73,20 @@ def _run(device: Device, calls: Sequence[Call]) -> None:
 
 
 def _together(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Sequence[Tensor]:
-    """The wanted results by one program."""
+    """Computes the results that are still held, as one program."""
     try:
         results = _program(device, key, calls, leaves)(leaves)
-    except TrailingMismatch:  # another extent than the program was made for decides about a type
+    except TrailingMismatch:  # the trailing extents differ from those of the program, and may change a type
         del device.joints[key]
         results = _program(device, key, calls, leaves)(leaves)
     return cast("Sequence[Tensor]", results) if isinstance(results, tuple) else [results]
 
 
 def structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[LazyTensor]]:
-    """What decides about the program of these calls, its arguments, and the results that somebody wants.
+    """Returns the key of the program of these calls, its arguments, and the result tensors that are still held.
 
-    The first has for each call the identity of its program, and for each of its leaves a place among the arguments, or ``~n`` for
-    result ``n`` of all results; then the numbers of those that are wanted. A tensor that is passed twice is one argument.
+    For each call, the key has the id of its program, and for each of its leaves the index of an argument, or ``~n`` for
+    result ``n`` of all results. The indices of the held results follow. A tensor that is passed twice is one argument.
     """
     key: list[int] = []
     leaves: list[Any] = []
@@ -119,10 +119,10 @@ def structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[L
 
 
 def joint(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Joint:
-    """The program of calls with this `structure`; nothing of it is compiled or remembered yet."""
+    """Makes the program of calls with this `structure`; it is neither compiled nor cached yet."""
     with at_line(line_of(calls[-1].place)):
         made = Joint(_joined(device, key, calls, leaves), "tensor", strict=False)
-    made.narrows = {}  # said where the calls were recorded
+    made.narrows = {}  # the warning was given when the calls were recorded
     made.parts = [call.program for call in calls]
     return made
 
@@ -148,10 +148,10 @@ def _program(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves
 
 
 def _joined(device: Device, key: Sequence[int], calls: Sequence[Call], leaves: Sequence[Any]) -> Recording:
-    """The graphs of the calls as one, whose arguments are `leaves`; `key` says which of them each call takes."""
+    """Joins the graphs of the calls; its arguments are `leaves`, and `key` says which leaves each call takes."""
     trace = Trace("lazy", device)
     builder = trace.builder
-    arguments: dict[int, Value] = {}  # by the place of a leaf
+    arguments: dict[int, Value] = {}  # by the index of the leaf
     results: list[Value] = []
     numbers = iter(key)
     for call in calls:
@@ -163,7 +163,7 @@ def _joined(device: Device, key: Sequence[int], calls: Sequence[Call], leaves: S
             place = places[position]
             if place >= 0 and place not in arguments:
                 name = _unused(value.name or "", builder.inputs)
-                leaf = leaves[place]  # an array that was uploaded when the call was recorded, and converted then
+                leaf = leaves[place]  # an array is converted when it is uploaded, at the recording of its call
                 type = leaf.dtype if is_default(value) and isinstance(leaf, Tensor) else value.type
                 arguments[place] = builder.input(
                     name, type, value.dims, arrival=value.arrival, weak=value.weak, copied=value.copied
@@ -175,17 +175,17 @@ def _joined(device: Device, key: Sequence[int], calls: Sequence[Call], leaves: S
 
 
 def _unused(name: str, taken: Sequence[Value]) -> str:
-    """`name`, with a number behind it where an input has it already."""
+    """Returns `name`, with a number if an input has that name already."""
     names = {v.name for v in taken}
     return next(n for i in itertools.count(1) if (n := name if i == 1 else f"{name}_{i}") not in names)
 
 
 def _replay(trace: Trace, call: Call, graph: Graph, values: dict[Value, Value]) -> list[Value]:
-    """Records the graph of a call once more, with other values for its inputs. Its results are no Python numbers any more."""
+    """Records the graph of a call again, with other values for its inputs. Weak results are cast to their types."""
     sources = call.program.recording.trace.sources
     aliases = {alias: trace.module(source, call.program.device) for alias, source in sources.items()}
     lines = {node.loc for node in graph.nodes}
-    line = line_of(call.place) if len(lines) == 1 else None  # the graph may have been made for an earlier call like this one
+    line = line_of(call.place) if len(lines) == 1 else None  # the graph may come from an earlier call with the same key
     for node in graph.nodes:
         attrs, bodies = _renamed(node, aliases)
         operands = [values[v] for v in node.operands]
@@ -196,7 +196,7 @@ def _replay(trace: Trace, call: Call, graph: Graph, values: dict[Value, Value]) 
 
 
 def _renamed(node: Node, aliases: Mapping[str, str]) -> tuple[Mapping[str, Attr], Sequence[Graph]]:
-    """Attributes and bodies of a node by the aliases that modules have in another graph."""
+    """Replaces the module aliases in attributes and bodies of a node by those of another graph."""
     attrs = {**node.attrs, "module": aliases[node.text("module")]} if "module" in node.attrs else node.attrs
     return attrs, [_renamed_body(body, aliases) for body in node.bodies]
 

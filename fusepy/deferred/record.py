@@ -1,4 +1,4 @@
-"""`lazy`: calls that are written down instead of run, until somebody needs a result of theirs."""
+"""`lazy`: records calls instead of running them, until a result is needed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Putting(Protocol):
-    """A callable whose calls are put off."""
+    """A callable whose calls can be deferred."""
 
     config: Any
     setup: Any
@@ -37,20 +37,20 @@ class Putting(Protocol):
     def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any: ...
 
 
-CALLS = 64  # more are not recorded before the oldest has run, and what is connected to it
-_UNSAID = (None, "tensor")  # what `return_type` may say of a function whose calls are recorded
-LENGTH = 256  # operations on the way from an argument to a result, beyond which the result is computed before it is used
+CALLS = 64  # beyond this number of recorded calls, the oldest and its group run first
+_UNSAID = (None, "tensor")  # values of `return_type` with which calls are recorded
+LENGTH = 256  # operations between an argument and a result; beyond this number, the result is computed before it is used
 
 
 @contextmanager
 def lazy() -> Generator[None, None, None]:
-    """Within, calls of Slang functions, fused functions, math functions and reductions are recorded instead of run.
+    """Records calls of Slang functions, fused functions, math functions and reductions inside the block, instead of running them.
 
-    What they return are tensors that are computed when somebody needs them: reads them, prints them, passes them to a call
-    outside. All calls that are connected to what is needed, and that somebody still holds a result of, then run as one fused
-    program. Calls with effects, and those of functions with globals or hooks, run at once. Leaving the block runs nothing.
+    They return tensors that are computed when they are needed: read, printed, or passed to a call outside of the block. Then
+    all connected calls with a result that the program still holds run as one fused program. Calls with effects, and calls of
+    functions with globals or hooks, run at once. Leaving the block runs nothing.
 
-    What is not right about a call is said where it is written, as ever: names, types, extents and ranges are checked there.
+    Names, types, extents and ranges are checked when a call is recorded, so errors name its line.
 
     Example:
         >>> import fusepy as fp
@@ -68,7 +68,7 @@ def lazy() -> Generator[None, None, None]:
 
 
 def _record(caller: Putting, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
-    """Takes a call in place of running it. `args` have the values of `kwargs` at their end."""
+    """Records a call, or runs it if it cannot be deferred. `args` end with the values of `kwargs`."""
     known: Recordable | None = program.recorded
     if known is None:
         known = program.recorded = Recordable.of(program)
@@ -82,7 +82,7 @@ def _record(caller: Putting, program: Program, args: Sequence[Any], kwargs: Mapp
 
 
 def _now(caller: Putting, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
-    """Runs a call that cannot be put off."""
+    """Runs a call that cannot be deferred."""
     token = RECORDER.set(None)
     try:
         leaves = flat(args)
@@ -93,13 +93,13 @@ def _now(caller: Putting, args: Sequence[Any], kwargs: Mapping[str, Any], result
 
 
 def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
-    """Records the call and returns what it returns; ``None`` where an argument is to be read now."""
+    """Records the call and returns its results; ``None`` if an argument must be read now."""
     if len(PENDING) >= CALLS:
         _make_room(program.device)
     given: Sequence[Any] = flat(args) if program.nested else args
     if program.captures:
         given = [*given, *program.captures]
-    if known.in_memory:  # before any argument is taken as pending, since several may be computed together
+    if known.in_memory:  # first, since computing one pending argument may compute others
         _compute(given, known.in_memory)
     leaves: list[Any] = []
     shapes: list[tuple[int, ...]] = []
@@ -147,14 +147,14 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
 
 
 def _make_room(device: Device) -> None:
-    """Runs the oldest of the recorded calls of a device."""
+    """Runs the oldest recorded call of a device."""
     oldest = next((call for call in waiting() if call.program.device is device), None)
     if oldest is not None:
         oldest.run()
 
 
 def _compute(given: Sequence[Any], places: Iterable[int]) -> None:
-    """Computes some of the arguments."""
+    """Computes the lazy tensors among some of the arguments."""
     for place in places:
         inner = unmapped(given[place])
         if inner.__class__ is LazyTensor:
@@ -162,12 +162,12 @@ def _compute(given: Sequence[Any], places: Iterable[int]) -> None:
 
 
 def _kept(program: Program, position: int, value: Any) -> Any:
-    """An argument as it is now, though the user may change it before the call runs; ``None`` if it cannot be kept."""
+    """Returns an argument that later changes by the user do not affect; ``None`` if that is impossible."""
     cls = value.__class__
     if cls is np.ndarray:
         place = program.places[position]
         assert place is not None
-        placed = place(value)  # which says what is wrong with it
+        placed = place(value)  # raises for a wrong array
         return value.copy() if isinstance(placed, Components) else placed
     if cls is list or cls is tuple:
         return _copied(value)
@@ -175,12 +175,12 @@ def _kept(program: Program, position: int, value: Any) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """A list of numbers, or of such lists, that nobody else has."""
+    """Returns a deep copy of a list of numbers or lists."""
     return [_copied(v) if isinstance(v, (list, tuple)) else v for v in cast("Sequence[Any]", value)]
 
 
 def _results(program: Program, call: Call, results: Sequence[Result]) -> Any:
-    """Lazy tensors for the results of a call, in the structure that it returns them in."""
+    """Makes lazy tensors for the results of a call, in its structure."""
     made: list[Any] = []
     for element, shape, size, key in results:
         tensor = LazyTensor.__new__(LazyTensor)
