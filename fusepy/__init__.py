@@ -107,7 +107,7 @@ from fusepy.trace.setup import CallContext
 
 if _typing.TYPE_CHECKING:
     from fusepy.language.spellings import *  # noqa: F403
-else:  # found when asked for, so that fusepy's own names are what `dir` lists
+else:  # looked up on demand, so that `dir` lists fusepy's own names only
     from fusepy.language.spellings import spelled as _spelled
 
     __getattr__ = _spelled
@@ -252,5 +252,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Public names; packages of fusepy are attributes too, and are not meant for users."""
+    """Lists public names; fusepy's packages are attributes too, but not for users."""
     return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"])

@@ -1,4 +1,4 @@
-"""The anatomy of a call: its kernels with what they load, compute and store, what flows between them, and what that costs."""
+"""The anatomy of a call: its kernels with their loads, nodes and stores, the values between them, and the costs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.ops.region import spec_of
 from fusepy.program.program import Program
 
-NAMED = 6  # nodes that the box of a kernel lists
+NAMED = 6  # nodes in the box of a kernel
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Row:
 
 @dataclass(frozen=True)
 class KernelView:
-    """One kernel.
+    """A kernel of the call.
 
     Attributes:
-        nodes: the names of what it computes, in order.
-        chart: the same as boxes.
+        nodes: the names of the nodes that it computes, in order.
+        chart: the nodes as boxes.
         indexing: how it indexes, and why.
-        nbytes: of what it reads and writes.
-        seconds: measured; ``None`` where it was not.
+        nbytes: the bytes that it reads and writes.
+        seconds: the measured time; ``None`` without a measurement.
     """
 
     number: int
@@ -52,19 +52,19 @@ class KernelView:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it computes, each with how often: ``("scale ×3", "tone")``."""
+        """The names of its nodes, with their counts: ``("scale ×3", "tone")``."""
         return tuple(name if count == 1 else f"{name} ×{count}" for name, count in Counter(self.nodes).items())
 
 
 @dataclass(frozen=True)
 class Anatomy:
-    """A call.
+    """A call with its kernels.
 
     Attributes:
-        chart: all boxes, those of kernels in groups.
+        chart: all boxes; the boxes of a kernel form a group.
         overview: one box for each kernel.
-        reasons: those that belong to no single kernel.
-        unmeasured: why there are no times; empty where there are.
+        reasons: the reasons that belong to no single kernel.
+        unmeasured: why there are no times; empty if there are.
     """
 
     name: str
@@ -78,10 +78,10 @@ class Anatomy:
 
 
 def anatomy(program: Program, args: Sequence[Any], seconds: Sequence[float] = (), unmeasured: str = "") -> Anatomy:
-    """Takes a call apart.
+    """Makes the anatomy of a call.
 
     Args:
-        seconds: what each kernel takes, if it was measured; else `unmeasured` says why not.
+        seconds: the measured time of each kernel; without it, `unmeasured` is the reason.
     """
     explanation = explain(program, args)
     slots = _Slots(program, args)
@@ -133,7 +133,7 @@ def _view(slots: _Slots, number: int, explanation: Explanation, seconds: float |
 
 
 def _whole(reasons: Sequence[str]) -> list[str]:
-    """Reasons with the lines below them, which say what is inside of a loop or branch."""
+    """Joins each reason with the indented lines below it, which describe the inside of a loop or branch."""
     found: list[str] = []
     for line in reasons:
         if line.startswith(" ") and found:
@@ -144,14 +144,14 @@ def _whole(reasons: Sequence[str]) -> list[str]:
 
 
 def _summary(view: KernelView) -> tuple[str, ...]:
-    """What the box of a kernel says."""
+    """Returns the lines in the box of a kernel."""
     names = view.names
     more = len(names) - NAMED
     return (f"kernel {view.number}", *(names if more <= 1 else (*names[:NAMED], f"and {more} more")))
 
 
 class _Slots:
-    """What kernels read and fill, by slot: names, types, and the boxes in which it was drawn."""
+    """The slots of a call, which kernels read and write: their names, types and boxes."""
 
     def __init__(self, program: Program, args: Sequence[Any]):
         self.program = program
@@ -169,13 +169,13 @@ class _Slots:
         for plan, results, _ in self.tape.pieces:
             self.types.update((slot, str(e.type)) for slot, e in zip(results, plan.elements))
             inputs = [v.name or "" for v in plan.region.bodies[0].inputs]
-            for position, name in zip(plan.positions, inputs):  # a value in between is called after what computes it
+            for position, name in zip(plan.positions, inputs):  # a value between kernels has the name of its node
                 self.names.setdefault(position, name)
         self.inside: dict[int, int] = {}
         self.outside: dict[int, int] = {}
 
     def chart(self) -> Chart:
-        """A chart with the arguments in it."""
+        """Makes a chart with the arguments."""
         chart = Chart(self.program.graph.name)
         for slot in self.arguments:
             self.inside[slot] = self.outside[slot] = chart.add(Box("argument", (self.name(slot), self.text(slot))))
@@ -185,7 +185,7 @@ class _Slots:
         return self.names.get(slot, f"value {slot}")
 
     def text(self, slot: int, shape: tuple[int, ...] | None = None) -> str:
-        """The type and extents of a slot."""
+        """Returns the type and extents of a slot."""
         extents = self.tape.slots[slot].shape if shape is None else shape
         return f"{self.types[slot]}{list(extents)}" if extents else self.types[slot]
 

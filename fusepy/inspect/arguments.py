@@ -1,4 +1,4 @@
-"""The arguments of a program for `explain`: nested ones as trees, with where each leaf comes from."""
+"""The arguments of a program for `explain`: nested ones as trees, with the source of each leaf."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fusepy.ir.types import Kind
 
 
 def argument_lines(graph: Graph, regions: Sequence[Node]) -> list[str]:
-    """One entry per argument of `graph`, whose `regions` run it; a nested argument takes several lines."""
+    """Returns one entry per argument of `graph`; a nested argument takes several lines. `regions` run the graph."""
     read = _reads(regions)
     structs = struct_types(graph)
     made: list[str] = []
@@ -38,7 +38,7 @@ def argument_lines(graph: Graph, regions: Sequence[Node]) -> list[str]:
 
 
 def struct_types(graph: Graph) -> dict[str, str]:
-    """The structs that nested arguments become, by the path of the argument: ``ray.position`` is a ``float3``."""
+    """Returns the structs that nested arguments become, by the path of the argument: ``ray.position`` is a ``float3``."""
     found: dict[str, str] = {}
     names: dict[Value, str] = {v: v.name or "" for v in graph.inputs}
     for node in graph.nodes:
@@ -54,7 +54,7 @@ def struct_types(graph: Graph) -> dict[str, str]:
 
 
 def _reads(regions: Sequence[Node]) -> dict[str, list[tuple[Operand, ArgMap]]]:
-    """For each input of the regions, by name, the ways in which it is loaded."""
+    """Returns all loads of each input of the regions, by name."""
     found: dict[str, list[tuple[Operand, ArgMap]]] = {}
     for region in regions:
         for operand, value, map in zip(region_operands(region), region.operands, region.maps):

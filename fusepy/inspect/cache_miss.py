@@ -1,4 +1,4 @@
-"""Why a call needs a program of its own: by what its arguments differ from those of the nearest program that is there."""
+"""The cause of a cache miss: the difference between the arguments and those of the nearest compiled program."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def nearest(given: Graph, classes: Sequence[str], known: Sequence[Recording]) -> str:
-    """The difference between arguments and those of the nearest known call.
+    """Describes the difference between the arguments of a call and those of the nearest known call.
 
     Args:
         given: the call as it is traced.
         classes: the Python classes of its arguments, nested ones as their leaves.
-        known: the calls for which there are programs.
+        known: the calls that have programs.
     """
     if not known:
         return "no program is there yet; the first call compiles one"
@@ -30,7 +30,7 @@ def nearest(given: Graph, classes: Sequence[str], known: Sequence[Recording]) ->
 
 
 def arguments_of(graph: Graph, classes: Sequence[str]) -> dict[str, str]:
-    """What each argument arrives as, by name: the Python class, and what a trace knows of it."""
+    """Returns the Python class and the traced type of each argument, by name."""
     found = {v.name or "": value_type(v) for v in graph.inputs}
     return {name: f"{cls} {type}" for (name, type), cls in zip(found.items(), (*classes, *[""] * len(found)))}
 

@@ -1,4 +1,4 @@
-"""Charts: boxes and what flows between them, as they are drawn by `to_dot` and `to_html`; made of graphs and kernels."""
+"""Charts: boxes and the values that flow between them, made of graphs and kernels; drawn by `to_dot` and `to_html`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fusepy.ir.ops.region import spec_of
 
 @dataclass(frozen=True)
 class Box:
-    """One box.
+    """A box of a chart.
 
     Attributes:
         kind: ``"argument"``, ``"node"``, ``"kernel"`` or ``"result"``.
-        lines: what is written in it, the most important first.
+        lines: the text in it, the most important line first.
         loc: the user's ``file:line``.
-        group: the number of the kernel that it is drawn in, or leads to; ``None`` outside of all.
+        group: the number of the kernel that it is part of, or leads to; ``None`` for others.
     """
 
     kind: str
@@ -30,14 +30,14 @@ class Box:
 
 @dataclass
 class Chart:
-    """Boxes, and links between them by position: from, to, and what flows. Boxes come before those that read them."""
+    """Boxes, and links between them: index of the source, index of the target, text. Sources come before targets."""
 
     name: str
     boxes: list[Box] = field(default_factory=list[Box])
     links: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
 
     def add(self, box: Box, reads: Sequence[tuple[int, str]] = ()) -> int:
-        """A new box that reads these ones; equal links are drawn once."""
+        """Adds a box that reads other boxes, and returns its index; equal links are drawn once."""
         self.boxes.append(box)
         at = len(self.boxes) - 1
         self.links += [(source, at, said) for source, said in dict.fromkeys(reads)]
@@ -45,15 +45,15 @@ class Chart:
 
 
 def described(map: ArgMap) -> str:
-    """A mapping in words: ``vmap(d0,d1) vcast(float3)``, or "one for all" for what every thread sees."""
+    """Describes a mapping: ``vmap(d0,d1) vcast(float3)``, or "one for all" if every thread reads the same."""
     return str(map).replace("vmap()", "one for all")
 
 
 def draw_region(chart: Chart, region: Node, group: int, sources: Sequence[tuple[int, str] | None]) -> list[tuple[int, str]]:
-    """Draws what a kernel computes, and returns the box and type of each of its results.
+    """Draws the nodes of a kernel, and returns the box and type of each of its results.
 
     Args:
-        sources: for each operand the box that it comes from, and what it is there; ``None`` where that is not drawn.
+        sources: for each operand, the box that it comes from and its text there; ``None`` draws no link.
     """
     first = len(region.bodies[0].inputs)
 
@@ -96,7 +96,7 @@ def _draw_body(chart: Chart, body: Graph, inputs: Sequence[int], group: int) -> 
         box = chart.add(Box("node", _node_lines(node, known), node.loc, group), reads)
         at.update(dict.fromkeys(node.results, box))
     for value in body.outputs:
-        if value in known:  # a kernel that stores a number
+        if value in known:  # the kernel stores a number
             at[value] = chart.add(Box("node", (known[value],), group=group))
     return [(at[v], str(v.type)) for v in body.outputs]
 
@@ -111,7 +111,7 @@ def _node_lines(node: Node, known: dict[Value, str]) -> tuple[str, ...]:
 
 
 def title(node: Node) -> str:
-    """What a node is called without its line."""
+    """Returns the name of a node without its line."""
     if node.op.name == "member":
         return f".{node.text('name')}"
     return label(node).removesuffix(f" ({node.loc})")

@@ -10,7 +10,7 @@ _SHAPES = {"argument": "ellipse", "result": "ellipse", "node": "box", "kernel": 
 
 
 def dot(chart: Chart) -> str:
-    """The chart as DOT; boxes of a kernel stand in a cluster. The same chart gives the same text.
+    """Writes the chart in DOT; boxes of a kernel form a cluster. The same chart gives the same text.
 
     Example:
         >>> from fusepy.inspect.chart import Box, Chart
@@ -52,5 +52,5 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text as it stands in a quoted string, where a backslash would begin an escape."""
+    """Escapes text for a quoted string."""
     return text.replace("\\", "\\\\").replace('"', r"\"").replace("\r", " ").replace("\n", r"\n")

@@ -1,4 +1,4 @@
-"""Looking at a call without running it: textual IR, Slang source, and the reasons behind its kernels."""
+"""A call explained without running it: textual IR, Slang source, and the reasons for its kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fusepy.trace.recording import Recording
 
 
 def graph_after(recording: Recording, after: str | None) -> Graph:
-    """The graph as traced, or after one pass.
+    """Returns the graph as traced, or after one pass.
 
     Raises:
         ArgumentError: if no pass has that name.
@@ -36,17 +36,17 @@ def graph_after(recording: Recording, after: str | None) -> Graph:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How a call runs.
+    """The description of how a call runs.
 
     Attributes:
-        kernels: how many kernels it dispatches.
-        variants: for each kernel how it indexes (``linear`` or ``strided``), and why.
-        reasons: for each node of the program why it is where it is.
-        inputs: for each argument what it arrives as; nested ones as a tree of several lines.
-        neighbours: for each pair of nodes of which one uses what the other computes, whether one kernel runs both, and why.
-        stored: what kernels leave in memory for later ones, with its size for these arguments.
-        peak_bytes: the most memory that values between kernels and results take at one time.
-        cache: whether a program for such arguments is there, and if not, by what the nearest one differs.
+        kernels: the number of kernels.
+        variants: for each kernel its indexing (``linear`` or ``strided``), and why.
+        reasons: for each node of the program, why it is in its kernel.
+        inputs: for each argument how it is passed; a nested one is a tree of several lines.
+        neighbours: for each pair of producer and consumer, whether one kernel runs both, and why.
+        stored: the values that kernels store for later kernels, with their sizes for these arguments.
+        peak_bytes: the peak memory of results and values between kernels.
+        cache: whether a program for such arguments exists; if not, the difference to the nearest one.
     """
 
     name: str
@@ -75,17 +75,17 @@ class Explanation:
 
 
 def kernel_source(program: Program, args: Sequence[Any]) -> str:
-    """The Slang of every kernel of a call."""
+    """Returns the Slang of all kernels of a call."""
     return "\n".join(piece_source(piece, program) for piece in program.tape(args).pieces)
 
 
 def piece_source(piece: TapePiece, program: Program) -> str:
-    """The Slang of the kernel of a region; of a reduction that of each stage."""
+    """Returns the Slang of the kernel of a region; for a reduction, of all stages."""
     return "\n".join(program.lowering.source(piece.plan.region, launch.variant).text for launch in piece.launches)
 
 
 def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanation:
-    """The kernels of a call and the reasons for them."""
+    """Explains the kernels of a call."""
     before = program.resolved()
     tape = program.tape(args)
     variants = [_indexing(piece, tape, program) for piece in tape.pieces]
@@ -105,7 +105,7 @@ def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanati
 
 
 def _stored(tape: Tape) -> Iterator[str]:
-    """What kernels leave in memory for later ones, with its size."""
+    """Yields the values that kernels store for later kernels, with their sizes."""
     for maker, piece in enumerate(tape.pieces):
         for slot, element in zip(piece.results, piece.plan.elements):
             readers = [j for j, other in enumerate(tape.pieces) if slot in other.plan.positions]
@@ -118,10 +118,10 @@ def _stored(tape: Tape) -> Iterator[str]:
 
 
 def _names_in(plan: Plan, slot: int) -> list[str]:
-    """The names that the kernel of a plan has for what it reads from a slot."""
+    """Returns the names that the kernel of a plan has for a slot that it reads."""
     region = plan.region
     inputs = [*region.bodies[0].inputs]
-    if len(region.bodies) > 1:  # the inputs of an epilogue that are operands, and not what was folded
+    if len(region.bodies) > 1:  # the inputs of an epilogue that are operands, without the folded values
         inputs += region.bodies[1].inputs[len(region.bodies[1].inputs) - (len(region.operands) - len(inputs)) :]
     return [value.name or "" for value, position in zip(inputs, plan.positions) if position == slot]
 
@@ -131,7 +131,7 @@ def _indexing(piece: TapePiece, tape: Tape, program: Program) -> str:
 
 
 def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
-    """Why arguments are indexed as they are."""
+    """Returns the reason for the indexing of a kernel."""
     plan = piece.plan
     lying = [tape.slots[p] for p in plan.positions]
     strided = [lies for lies in lying if not lies.linear]
@@ -155,7 +155,7 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
 
 
 def _dropped(before: Graph, after: Graph) -> list[str]:
-    """Nodes that folding, merging or dead code elimination have removed."""
+    """Lists the nodes that folding, merging or dead code elimination have removed."""
     left = set(map(_identity, after.nodes))
     return [
         f"{label(n)}: not needed (folded, merged with an equal node, or its result is unused)"
@@ -165,7 +165,7 @@ def _dropped(before: Graph, after: Graph) -> list[str]:
 
 
 def _region_reasons(region: Node, before: Graph) -> list[str]:
-    """Why each node of a region is in it."""
+    """Lists the reasons for each node of a region."""
     assert region.body is not None
     written = Counter(map(_identity, before.nodes))
     instances = Counter(map(_identity, region.body.nodes))
@@ -182,7 +182,7 @@ def _region_reasons(region: Node, before: Graph) -> list[str]:
 
 
 def _inside(node: Node, indent: str) -> list[str]:
-    """What the bodies of a loop or branch do."""
+    """Lists the nodes in the bodies of a loop or branch."""
     lines: list[str] = []
     for body in node.bodies:
         lines.append(f"{indent}{body.name}:")
@@ -193,5 +193,5 @@ def _inside(node: Node, indent: str) -> list[str]:
 
 
 def _identity(node: Node) -> tuple[str, object, object]:
-    """What tells nodes apart in reasons."""
+    """Returns the key that identifies a node in reasons."""
     return (node.op.name, node.loc, node.attrs.get("function", node.attrs.get("path")))

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Lowered:
-    """What one call runs, to be read: made by the ``lower`` method of functions, from the arguments of a call.
+    """A call as IR, Slang, reasons, charts and pages, made by the ``lower`` method of functions.
 
-    The call is traced when this is made, and its kernels are planned when one first asks for them. Nothing is run, but for
-    kernels that `to_html` measures, on memory of their own.
+    The call is traced when this is made. Its kernels are planned on the first question about them. Nothing is run, except that
+    `to_html` measures kernels, on memory of their own.
 
     Example:
         >>> import fusepy as fp
@@ -40,21 +40,21 @@ class Lowered:
         (1, True, True)
     """
 
-    function: Any  # what hooks are told of
+    function: Any  # the function that hooks get in their context
     setup: Setup | None
     recording: Recording
     cache: str
-    compile: Callable[[], tuple[Program, Sequence[Any], Mapping[str, Any]]]  # with the arguments by position and by name
-    built: Chart | None = None  # what the user has put together, where that is more than code
+    compile: Callable[[], tuple[Program, Sequence[Any], Mapping[str, Any]]]  # arguments by position and by name
+    built: Chart | None = None  # the nodes of a graph as the user has built it
 
     @property
     def program(self) -> Program:
-        """The program that runs the call."""
+        """The program of the call."""
         return self._compiled[0]
 
     @cached_property
     def leaves(self) -> Sequence[Any]:
-        """Its arguments in order, nested ones as their leaves."""
+        """The arguments in order, nested ones as their leaves."""
         _, args, kwargs = self._compiled
         return flat((*args, *kwargs.values()))
 
@@ -63,7 +63,7 @@ class Lowered:
         return self.compile()
 
     def ir(self, after: str | None = None) -> str:
-        """The textual IR as traced, or after the pass of this name.
+        """Returns the textual IR as traced, or after the pass of this name.
 
         Raises:
             ArgumentError: for an unknown pass.
@@ -71,31 +71,31 @@ class Lowered:
         return str(graph_after(self.recording, after))
 
     def source(self) -> str:
-        """The Slang of its kernels."""
+        """Returns the Slang of its kernels."""
         return kernel_source(self.program, self.leaves)
 
     def explain(self) -> Explanation:
-        """Its kernels, and why each node went where it did."""
+        """Explains its kernels: the indexing of each, and why each node is in its kernel."""
         return explain(self.program, self.leaves, self.cache)
 
     @property
     def chart(self) -> Chart:
-        """Its kernels and nodes as boxes."""
+        """The kernels and nodes as boxes."""
         return anatomy(self.program, self.leaves).chart
 
     def to_dot(self) -> str:
-        """Its kernels as clusters of nodes, in the language of Graphviz."""
+        """Draws the kernels as clusters of nodes, in the language of Graphviz."""
         return dot(self.chart)
 
     def to_networkx(self) -> nx.DiGraph[str]:
-        """The same as a `networkx.DiGraph` with the attributes of `inspect.networks.network`."""
+        """Returns the chart as a `networkx.DiGraph`, with the attributes of `inspect.networks.network`."""
         return network(self.chart)
 
     def to_html(self, path: str | os.PathLike[str], *, measure: bool = True) -> None:
-        """Writes a page with its kernels, nodes, mappings, reasons, Slang, bytes and times. The page loads nothing.
+        """Writes a page of kernels, nodes, mappings, reasons, Slang, bytes and times. The page loads no other files.
 
         Args:
-            path: where to write it.
+            path: the file to write.
             measure: run the kernels several times, unless the call writes to its arguments.
         """
         _, args, kwargs = self._compiled
@@ -106,21 +106,21 @@ class Lowered:
         return f"<lowered call of {self.recording.graph.name}>"
 
 
-# what a function can be asked about a call
+# the methods of a function that take the arguments of a call, and describe it
 QUESTIONS = ("lower", "ir", "source", "explain", "to_dot", "to_networkx", "to_html")
 
 
 class Inspectable:
-    """Whatever is called like a function, and can be asked about a call by the arguments of that call."""
+    """A callable that describes its calls: each method takes the arguments of a call."""
 
     __slots__ = ()
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """What a call like this one runs."""
+        """Traces a call without running it."""
         raise NotImplementedError
 
     def ir(self, *args: Any, after: str | None = None, **kwargs: Any) -> str:
-        """The textual IR of a call like this one, as traced, or after the pass named ``after``.
+        """Returns the textual IR of a call, as traced or after the pass named ``after``.
 
         Raises:
             ArgumentError: for an unknown pass.
@@ -128,32 +128,32 @@ class Inspectable:
         return self.lower(*args, **kwargs).ir(after)
 
     def source(self, *args: Any, **kwargs: Any) -> str:
-        """The Slang that a call like this one runs."""
+        """Returns the Slang of a call's kernels."""
         return self.lower(*args, **kwargs).source()
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
-        """How a call like this one runs: its kernels, and why each node went where it did."""
+        """Explains a call: its kernels, and why each node is in its kernel."""
         return self.lower(*args, **kwargs).explain()
 
     def to_dot(self, *args: Any, **kwargs: Any) -> str:
-        """How a call like this one runs, in the language of Graphviz: its kernels are clusters of nodes."""
+        """Draws a call in the language of Graphviz: its kernels are clusters of nodes."""
         return dot(self._chart(args, kwargs))
 
     def to_networkx(self, *args: Any, **kwargs: Any) -> nx.DiGraph[str]:
-        """How a call like this one runs, as a `networkx.DiGraph` with the attributes of `inspect.networks.network`."""
+        """Returns a call as a `networkx.DiGraph`, with the attributes of `inspect.networks.network`."""
         return network(self._chart(args, kwargs))
 
     def _chart(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Chart:
         return self.lower(*args, **kwargs).chart
 
     def to_html(self, path: str | os.PathLike[str], *args: Any, _measure: bool = True, **kwargs: Any) -> None:
-        """Writes a page that shows how a call like this one runs: kernels, nodes, mappings, reasons, Slang, bytes and times.
+        """Writes a page of a call: kernels, nodes, mappings, reasons, Slang, bytes and times.
 
-        The page is one file that loads nothing. Its kernels are run several times to measure them, on memory of their own; a call
-        that would write to its arguments is not run.
+        The page is one file and loads no others. Its kernels are run several times to measure them, on memory of their own; a
+        call that writes to its arguments is not run.
 
         Args:
-            path: where to write it.
-            _measure: run the kernels at all.
+            path: the file to write.
+            _measure: measure the kernels.
         """
         self.lower(*args, **kwargs).to_html(path, measure=_measure)

@@ -1,4 +1,4 @@
-"""Running a call to see how long each of its kernels takes."""
+"""The measurement of the kernels of a call."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from fusepy.trace.setup import NO_SETUP, Setup
 def seconds_per_kernel(
     caller: Any, setup: Setup | None, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[list[float], str]:
-    """How long each kernel of a call takes, in order; or nothing, and why it was not measured.
+    """Measures the seconds of each kernel of a call, in order; or returns an empty list, and the reason.
 
-    The kernels are run several times, on memory of their own for results; what would write to memory of the caller's is not run.
+    The kernels are run several times, with memory of their own for results. A call that writes to the caller's memory
+    is not run.
     """
     device = program.device
     if program.acts:

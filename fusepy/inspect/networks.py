@@ -1,4 +1,4 @@
-"""Charts as graphs of networkx, to be searched, measured and drawn."""
+"""Charts as graphs of networkx."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def network(chart: Chart) -> nx.DiGraph[str]:
-    """A node for each box of a chart, an edge for each link.
+    """Makes a graph with a node for each box of a chart, and an edge for each link.
 
-    Nodes are named after their boxes: those of a kernel begin with its number, repeated ones end in theirs. Attributes of a node:
+    Nodes are named by their boxes: names in a kernel begin with its number, repeated names end in a count. Attributes of a node:
     ``kind`` (``"argument"``, ``"node"``, ``"kernel"`` or ``"result"``), ``label`` (all lines of the box), ``line`` (the user's
-    ``file:line``, or ``None``), ``kernel`` (its number; ``None`` outside of all). Attribute of an edge: ``type``.
+    ``file:line``, or ``None``), ``kernel`` (its number, or ``None``). Attribute of an edge: ``type``.
 
     Example:
         >>> from fusepy.inspect.chart import Box, Chart

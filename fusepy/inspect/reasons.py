@@ -1,4 +1,4 @@
-"""Why nodes that follow one another are in one kernel or in two, and what their values cost in between, for `explain`."""
+"""Reasons why producer and consumer are in one kernel or in two, and the cost of the value between them, for `explain`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fusepy.passes.partition.levels import reads_whole
 from fusepy.passes.partition.partition import partition
 from fusepy.passes.partition.parts import PRICE, Part, Partition, base
 
-# all that is said of neighbours: why they are in one kernel or in two, and the smallest edit that would fuse them
+# all reasons for pairs of nodes: why they share a kernel or not, and the smallest edit that would fuse them
 WAYS: dict[str, tuple[str, str]] = {
     "combined": ("kernel {k} combines elements as it computes them", ""),
     "small grid": ("kernel {k} goes on with what it has reduced, on the small grid", ""),
@@ -43,14 +43,14 @@ WAYS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two nodes of which the second uses what the first computes.
+    """Two nodes; the second uses a result of the first.
 
     Attributes:
-        first, second: what they are, with the lines that they were written in.
-        kernel: the kernel in which the second runs.
-        fused: whether the first runs in it too, so that the value between them never lies in memory.
+        first, second: their names, with the user's lines.
+        kernel: the kernel that runs the second.
+        fused: True if that kernel runs the first too, so that the value between them is not stored.
         why: the reason.
-        edit: the smallest change of the program that would fuse them; empty where they are fused, or none would.
+        edit: the smallest change of the program that would fuse them; empty if they are fused, or no edit helps.
     """
 
     first: str
@@ -66,7 +66,7 @@ class Neighbours:
 
 
 def label(node: Node) -> str:
-    """What a node is called in reasons: the function or operation, and the user's line."""
+    """Returns the name of a node in reasons: the function or operation, and the user's line."""
     what = node.text("function") if node.op.name == "slang.call" else node.op.name
     if node.op.name == "struct":
         what = f"struct {node.text('path')}"
@@ -78,7 +78,7 @@ def label(node: Node) -> str:
 
 
 def neighbours(resolved: Graph, oracle: Oracle, separate: bool = False) -> list[Neighbours]:
-    """Every pair of nodes of which one uses what the other computes, kernel by kernel; `separate` is that of the partition."""
+    """Returns all pairs of producer and consumer, kernel by kernel; `separate` is the option of the partition."""
     found = partition(resolved, oracle, separate)
     answers: list[Neighbours] = []
     reasons = _Reasons(found)
@@ -96,7 +96,7 @@ class _Reasons:
         self.decided = {(d.value, d.part): d for d in found.decisions}
 
     def nodes(self, part: Part) -> list[Node]:
-        """What a kernel runs, reductions included."""
+        """Returns the nodes of a kernel, reductions included."""
         folds = part.folding.nodes if part.folding is not None else []
         roots = [*part.stored, *(n.operands[0] for n in folds), *part.after]
         nodes, _ = self.found.nodes(part, roots)
@@ -104,7 +104,7 @@ class _Reasons:
         return [n for n in self.found.graph.nodes if n in listed]
 
     def pairs(self, node: Node, k: int, part: Part) -> Iterator[Neighbours]:
-        """A node and each of those whose results it uses."""
+        """Yields the pairs of a node and the producers of its operands."""
         if node.op.name == "expand":
             return
         for value, map in zip(node.operands, node.maps):
@@ -124,14 +124,14 @@ class _Reasons:
             yield Neighbours(label(first), label(node), k, fused, why, WAYS[ways[0]][1].format(**said))
 
     def together(self, first: Node, second: Node, value: Value, k: int) -> list[str]:
-        """How both are in kernel `k`, as keys of `WAYS`."""
+        """Returns the reasons why kernel `k` runs both, as keys of `WAYS`."""
         way = "combined" if not second.op.spreads else "small grid" if not first.op.spreads else "one grid"
         decision = self.decided.get((value, self.found.parts[k]))
         again = decision is not None and not decision.stored and any(first in nodes for nodes in self.computed[:k])
         return [way, "again"] if again else [way]
 
     def apart(self, first: Node, second: Node, value: Value, whole: bool, part: Part) -> str:
-        """Why they are in two kernels, as a key of `WAYS`."""
+        """Returns the reason why they are in two kernels, as a key of `WAYS`."""
         if whole:
             return "whole"
         if not first.op.spreads:

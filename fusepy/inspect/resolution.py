@@ -1,4 +1,4 @@
-"""`resolve`: what Slang answered for a call, as something to read."""
+"""`resolve`: Slang's answer for a call, in readable form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fusepy.trace.recording import Recording
 
 @dataclass(frozen=True)
 class Binding:
-    """How one argument is bound: the parameter's name and type, the argument as it came, its grid dimensions."""
+    """The binding of an argument: name and type of the parameter, the argument, its grid dimensions."""
 
     name: str
     type: Type
@@ -61,14 +61,14 @@ def _last_call(nodes: Sequence[Node]) -> Node:
 
 
 def call_answer(nodes: Sequence[Node], oracle: Oracle) -> Resolution:
-    """Slang's answer for the last call among these nodes."""
+    """Returns Slang's answer for the last call among these nodes."""
     node = _last_call(nodes)
     assert isinstance(node.op, SlangCall)
     return node.op.resolution(node, oracle)
 
 
 def resolved_call(recording: Recording) -> Resolved:
-    """The answer behind a traced single call."""
+    """Returns Slang's answer for a traced call."""
     node = _last_call(recording.graph.nodes)
     answer = call_answer(recording.graph.nodes, recording.trace.oracle)
     params = [p for p in answer.params if p.direction != OUT]
@@ -79,15 +79,15 @@ def resolved_call(recording: Recording) -> Resolved:
 
 
 def resolve(function: Any, *args: Any, **kwargs: Any) -> Resolved:
-    """What Slang answers for a call of a Slang function: parameter types, mappings, result type and grid. Nothing is run.
+    """Resolves a call of a Slang function: parameter types, mappings, result type and grid. Nothing is run.
 
     Args:
         function: a function of a module, e.g. ``m.tonemap``.
-        args: arguments as in a call, or types that stand for them: ``m.float3`` and ``"float3"`` for one value, ``float`` for
+        args: arguments as in a call, or types instead: ``m.float3`` and ``"float3"`` for one value, ``float`` for
             a Python number, ``"Texture2D<float3>"``, ``"Tensor<float>[?,3]"``.
 
     Raises:
-        ResolveError: if the call has no, or more than one, binding.
+        ResolveError: if no overload fits the call, or more than one.
 
     Example:
         >>> import fusepy as fp
@@ -97,7 +97,7 @@ def resolve(function: Any, *args: Any, **kwargs: Any) -> Resolved:
         >>> resolve(m.f, "Tensor<float3>[?,?]", float).grid
         2
     """
-    constructor = getattr(function, "_constructor", None)  # a struct, called to make one
+    constructor = getattr(function, "_constructor", None)  # a struct stands for its constructor
     asked = getattr(function if constructor is None else constructor(), "resolve", None)
     if asked is None:
         raise ArgumentError(

@@ -1,7 +1,7 @@
-"""A layered layout of charts: where boxes stand, and how links run between them.
+"""A layered layout of charts: positions of boxes, and routes of links.
 
-The usual steps: boxes are put into rows below those that they read, links that pass rows get a place in each of them. The boxes
-of a row are ordered by where their neighbours stand, and moved as close to these as order and room allow.
+The layout has the usual steps. Boxes are put into rows below the boxes that they read. Links get a waypoint in each row
+that they cross. Each row is sorted by the positions of neighbours, and moved towards these as far as order and space allow.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from fusepy.inspect.chart import Box, Chart
 
-CHAR, LINE = 7.3, 17.0  # of the monospaced font in which boxes are written, in pixels
+CHAR, LINE = 7.3, 17.0  # pixels of the monospaced font of boxes
 PAD_X, PAD_Y = 12.0, 8.0
 GAP_X, GAP_Y = 26.0, 52.0
-WIDEST = 42  # characters of a line; the rest is in the tooltip
+WIDEST = 42  # characters of a line; the tooltip has the rest
 MOST_IN_A_ROW = 32
-MOST_WAYPOINTS = 4000  # beyond them, long links run straight
+MOST_WAYPOINTS = 4000  # with more waypoints, long links are straight
 SWEEPS = 8
 
 
@@ -34,10 +34,10 @@ class Placed:
 
 @dataclass(frozen=True)
 class Route:
-    """A link as the points that it passes, from the lower edge of one box to the upper edge of another.
+    """A link as a list of points, from the lower edge of one box to the upper edge of another.
 
     Attributes:
-        turn: which of the links into that box it is, from the left.
+        turn: its index among the links into that box, from the left.
     """
 
     source: int
@@ -49,7 +49,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Layout:
-    """A chart as it is drawn."""
+    """A chart with the positions of its boxes and links."""
 
     boxes: tuple[Placed, ...]
     routes: tuple[Route, ...]
@@ -58,12 +58,12 @@ class Layout:
 
 
 def lay_out(chart: Chart) -> Layout:
-    """Where everything in a chart stands; the same chart is always drawn alike."""
+    """Lays out a chart; the same chart always gives the same layout."""
     return _Layers(chart).layout()
 
 
 def shown(line: str) -> str:
-    """A line as it fits into a box."""
+    """Shortens a line to the width of a box."""
     return line if len(line) <= WIDEST else line[: WIDEST - 1] + "…"
 
 
@@ -77,7 +77,7 @@ class _Layers:
         self.heights = [len(box.lines) * LINE + 2 * PAD_Y for box in chart.boxes]
         row = self.ranked()
         self.row = row
-        self.paths: list[list[int]] = []  # the spots that each link passes
+        self.paths: list[list[int]] = []  # the spots of each link
         waypoints = sum(max(0, row[t] - row[s] - 1) for s, t, _ in chart.links)
         spots = count
         for source, target, _ in chart.links:
@@ -98,10 +98,10 @@ class _Layers:
         self.x = [0.0] * spots
 
     def ranked(self) -> list[int]:
-        """The row of each box: below all that it reads; what reads nothing right above what reads it; long rows are broken."""
+        """Returns the row of each box: below the boxes it reads; others are right above their readers; long rows are split."""
         boxes, links = self.chart.boxes, self.chart.links
         rank = [0] * len(boxes)
-        for source, target, _ in sorted(links, key=lambda link: link[1]):  # boxes come before those that read them
+        for source, target, _ in sorted(links, key=lambda link: link[1]):  # boxes come before their readers
             rank[target] = max(rank[target], rank[source] + 1)
         reads = {target for _, target, _ in links}
         first: dict[int, int] = {}
@@ -149,7 +149,7 @@ class _Layers:
         return Layout(tuple(boxes), tuple(routes), right - left, max(top - GAP_Y + 1, 1.0))
 
     def ends(self) -> list[tuple[float, float, int]]:
-        """Where each link leaves its first box and enters its last, from the middle of the edge; and which of its links it is."""
+        """Returns, for each link, its offsets from the middles of both boxes, and its index among the links of the last box."""
         found = [[0.0, 0.0, 0.0] for _ in self.paths]
         for end, (box, neighbour) in enumerate(((0, 1), (-1, -2))):
             links: dict[int, list[int]] = {}
@@ -180,7 +180,7 @@ class _Layers:
         yield boxes[last].x + ends[1], boxes[last].y
 
     def order(self, downward: bool) -> None:
-        """Sorts each row by where the neighbours stand in the row before it."""
+        """Sorts each row by the positions of neighbours in the row before it."""
         place = {spot: i / max(len(row), 1) for row in self.rows for i, spot in enumerate(row)}
         near = self.above if downward else self.below
         for row in self.rows if downward else reversed(self.rows):
@@ -197,7 +197,7 @@ class _Layers:
             self.settle(row, wanted)
 
     def settle(self, row: Sequence[int], wanted: Sequence[float]) -> None:
-        """Places a row as close to `wanted` as it can be without changing its order: least squares, by pooling neighbours."""
+        """Moves a row as close to `wanted` as its order allows: least squares, by pooling neighbours."""
         offsets: list[float] = []
         for i, spot in enumerate(row):
             before = offsets[-1] + (self.widths[row[i - 1]] + self.widths[spot]) / 2 + GAP_X if i else 0.0

@@ -1,4 +1,4 @@
-"""A call as one page of HTML: what its kernels compute, why, from what Slang, and how long they take. It loads nothing."""
+"""A call as one page of HTML: its kernels with nodes, reasons, Slang and times. The page loads no other files."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from fusepy.inspect.anatomy import Anatomy, KernelView, Row
 from fusepy.inspect.chart import Chart
 from fusepy.inspect.page.svg import ARROW, svg
 
-MOST_OPEN = 4  # kernels of a page that are unfolded at first
+MOST_OPEN = 4  # a page with more kernels shows them folded
 _HERE = Path(__file__).parent
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
 def page(anatomy: Anatomy, built: Chart | None = None) -> str:
-    """The text of the page.
+    """Returns the text of the page.
 
     Args:
-        built: the nodes as the user has put them together, for a graph.
+        built: the nodes of a graph as the user has built it.
     """
     name = escape(anatomy.name)
     longest = max((k.seconds for k in anatomy.kernels if k.seconds is not None), default=0.0)
@@ -41,7 +41,7 @@ def page(anatomy: Anatomy, built: Chart | None = None) -> str:
 
 
 def page_of_chart(chart: Chart) -> str:
-    """The text of a page that shows the nodes of a graph as the user has put them together."""
+    """Returns the text of a page with the nodes of a graph as the user has built it."""
     nodes = sum(box.kind == "node" for box in chart.boxes)
     built = _section("built", "The graph as it was built", _figure(chart, "nodes of the graph"))
     return _document(escape(chart.name), f"{nodes} node{'s' * (nodes != 1)}", built)

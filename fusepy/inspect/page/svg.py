@@ -13,15 +13,15 @@ ARROW = (
     '<marker id="arrow" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
     '<path class="arrow" d="M0 0.5 8 4 0 7.5z"/></marker></defs></svg>'
 )
-MOST_TEXTS = 150  # links of a chart beyond which what flows is said in tooltips only
+MOST_TEXTS = 150  # a chart with more links shows their texts in tooltips only
 
 
 def svg(chart: Chart, title: str, target: Callable[[Box], str] = lambda box: "") -> str:
-    """A chart as an inline picture.
+    """Draws a chart as an inline picture.
 
     Args:
-        title: what it shows, for those who do not see it.
-        target: the link that a box is; empty for none.
+        title: a description for screen readers.
+        target: returns the link of a box; empty for none.
     """
     layout = lay_out(chart)
     size = f'width="{layout.width:.0f}" height="{layout.height:.0f}" viewBox="0 0 {layout.width:.0f} {layout.height:.0f}"'
@@ -38,7 +38,7 @@ def _path(route: Route) -> str:
     steps = [f"M{x:.1f} {y:.1f}"]
     for i, (to_x, to_y) in enumerate(points):
         middle = (y + to_y) / 2
-        straight = i % 2 == 1 and i < len(points) - 1  # past the boxes of a row
+        straight = i % 2 == 1 and i < len(points) - 1  # crosses a row of boxes
         steps.append(f"V{to_y:.1f}" if straight else f"C{x:.1f} {middle:.1f} {to_x:.1f} {middle:.1f} {to_x:.1f} {to_y:.1f}")
         x, y = to_x, to_y
     tip = f"<title>{escape(route.text)}</title>" if route.text else ""
@@ -47,7 +47,7 @@ def _path(route: Route) -> str:
 
 def _text(route: Route) -> str:
     (x, y), (to_x, to_y) = route.points[-2:]
-    down = 12 * (route.turn % 2)  # neighbours stand one above the other
+    down = 12 * (route.turn % 2)  # so that texts of neighbours do not overlap
     return f'<text class="flow" x="{(x + to_x) / 2:.1f}" y="{(y + to_y) / 2 + down - 2:.1f}">{escape(shown(route.text))}</text>'
 
 
