@@ -106,7 +106,7 @@ def freeze(value: Any, path: str) -> Any:
         raise UnsupportedArgumentError(
             f"{path} cannot be set to {value!r}",
             expected="numbers, sequences, arrays, dicts, Tensors, textures, buffers, samplers",
-            hint="leave it away to keep what was set before",
+            hint="omit it to keep the previous value",
         )
     if isinstance(value, Symbolic):
         raise UnsupportedArgumentError(f"{path} cannot be set to a traced value", hint="pass it as an argument of the function")

@@ -1,4 +1,4 @@
 """Kinds of arguments and results: one file for each Python type, and the registry of them.
 
-Imports `errors`, `location`, `ir`, and in `backend`: `emit` and what stands below it.
+Imports `errors`, `location`, `ir`, and in `backend`: `emit` and the packages below it.
 """

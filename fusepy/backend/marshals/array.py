@@ -1,4 +1,4 @@
-"""Kinds that become device memory: tensors as they are, NumPy arrays and nested lists by upload."""
+"""Kinds that become device memory: tensors without a copy, NumPy arrays and nested lists by upload."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class TensorMarshal:
-    """`Tensor`: passed as it lies."""
+    """`Tensor`: passed without a copy."""
 
     returns, precedence, put_off = "tensor", 10, True
     extents, device = attrgetter("shape"), attrgetter("device")
@@ -50,7 +50,7 @@ class TensorMarshal:
         return value
 
     def direct(self, value: Tensor, type: Type) -> bool:
-        return True  # its key holds its device, which is all that `place` checks
+        return True  # `place` checks only the device, which is in the key
 
     def memory(self, value: Tensor, device: Device, element: Element) -> Tensor:
         return value
@@ -73,7 +73,7 @@ class NumPyMarshal:
     def describe(self, value: np.ndarray[Any, Any]) -> Description:
         if value.dtype.names is not None:
             element = struct_of(value.dtype)
-            # where equal structs of several modules have this layout, only the call can tell which one is meant
+            # equal structs of several modules may have this layout; then the call selects one
             origin = element.origin if value.dtype.metadata or len(Element.structs[value.dtype]) == 1 else None
             return Description(element.type, (None,) * value.ndim, "Tensor", origin=origin, copied=True)
         return Description(scalar_type(value.dtype), telling(value.shape), "Tensor", copied=True)
@@ -83,7 +83,7 @@ class NumPyMarshal:
             return Tensor.from_numpy(device, value, struct_of(value.dtype))
         check_features(type, device)
         element = Element.of(type)
-        if value.dtype != element.dtype:  # Slang takes no array of this dtype, and the call has said that it is converted
+        if value.dtype != element.dtype:  # Slang has no such dtype, and the call allows the conversion
             value = as_narrower(value, element.dtype, type)
         if not element.shape and value.__class__ is np.ndarray:
             return from_scalars(Tensor, device, value, element)
@@ -100,7 +100,7 @@ class NumPyMarshal:
 
 
 class MaskedMarshal:
-    """NumPy's masked arrays, which are refused, and not taken for the arrays that they derive from."""
+    """NumPy's masked arrays. They are rejected, although they derive from arrays."""
 
     returns = "numpy"
 
@@ -111,18 +111,18 @@ class MaskedMarshal:
 
 
 def check_narrower(array: Array, type: Type) -> None:
-    """Raises `RangeError` if a number of an array is out of range for `type`, which kernels convert it to."""
+    """Raises `RangeError` if a number of an array is out of range for `type`, to which kernels convert it."""
     if type.dtype is not None:
         as_narrower(array, type.dtype, type)
 
 
 def struct_of(dtype: np.dtype[Any]) -> Element:
-    """The Slang struct that a structured array holds, if exactly one known struct has its layout.
+    """Returns the Slang struct of a structured array.
 
     Raises:
-        UnsupportedArgumentError: otherwise.
+        UnsupportedArgumentError: unless exactly one known struct has its layout, or ``vcast`` names it.
     """
-    if dtype.metadata is not None and "slang" in dtype.metadata:  # vcast has said which
+    if dtype.metadata is not None and "slang" in dtype.metadata:  # set by vcast
         return dtype.metadata["slang"]
     found = Element.structs.get(dtype, [])
     if len({e.type for e in found}) != 1:
@@ -136,13 +136,12 @@ def struct_of(dtype: np.dtype[Any]) -> Element:
     return found[0]
 
 
-# keys of lists of two to four floats, which are vectors more often than not, by the types of what they hold; integers need a
-# look at their size
+# keys of lists of two to four floats, by the types of their items: most are vectors. Keys of integers depend on their size.
 SHORT: dict[tuple[type, ...], Hashable] = {(float,) * n: ("list", "f", (n,)) for n in range(2, 5)}
 
 
 class TupleMarshal:
-    """Nested tuples of Python numbers: array-likes whose element type follows Slang's answer. Results become lists."""
+    """Nested tuples of Python numbers. Overload resolution decides their element type. Results become lists."""
 
     returns = "list"
 
@@ -177,7 +176,7 @@ class ListMarshal(TupleMarshal):
 
 
 def as_list(tensor: Tensor) -> Any:
-    """A result as nested lists, or as one number; structs as an array, since a list of tuples does not say which they are."""
+    """Returns a result as nested lists or as one number. Structs stay an array: a list of tuples would lose their type."""
     array = tensor.to_numpy()
     if array.dtype.names is not None:
         return array

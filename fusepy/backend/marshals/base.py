@@ -1,8 +1,8 @@
 """Kinds of Python values: one class as an argument and as a result.
 
-A *marshal* is an object with the methods of one kind, written by us or by users. `register_kind` in `registry` makes a
-`ValueKind` of it, which is what the rest of fusepy asks instead of looking at the class of a value. How kernels reach what a
-marshal has placed on the device is the matter of an `Access` (`backend.emit.operand`).
+A *marshal* is an object with the methods of one kind, written by fusepy or by users. `register_kind` in `registry` makes a
+`ValueKind` of it. The rest of fusepy uses the `ValueKind` instead of the class of a value. An `Access` (`backend.emit.operand`)
+gives kernels access to the value on the device.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Description:
-    """An argument as the tracer sees it; see `ir.graph.Value`. What is `copied` is placed in memory of its own by every call."""
+    """An argument for the tracer; see `ir.graph.Value`. A `copied` value is copied to new memory by every call."""
 
     type: Type
     dims: Dims
@@ -40,44 +40,47 @@ class Description:
 
     @property
     def arrival(self) -> Arrival:
-        """How the argument comes to a kernel."""
+        """The way that the argument is passed to a kernel."""
         return arrival_named(self.container)
 
 
 class Marshal(Protocol):
-    """The methods that a kind of Python value needs. Register an instance with `register` for each class that it serves.
+    """The methods that a kind of Python value needs. Register an instance with `register` for each class that it supports.
 
-    What else a kind can do has a default; the names are those in `ValueKind` and `ResultKind`, and in docs/marshals.md.
+    Further methods and attributes are optional. Their names are those in `ValueKind` and `ResultKind`; see docs/marshals.md.
 
     Attributes:
-        returns: what results become when this kind leads: ``"tensor"``, ``"numpy"``, ``"list"``, ``"scalar"``; or, for a kind
-            with `hand_out`, a word of its own.
+        returns: the kind of results if this kind has the lowest precedence: ``"tensor"``, ``"numpy"``, ``"list"``,
+            ``"scalar"``; or, for a kind with `hand_out`, its own word.
     """
 
     returns: str
 
     def key(self, value: Any) -> Hashable:
-        """All of `value` that decides about code: type, element, rank, telling extents. Called on every call, so cheap."""
+        """Returns the part of `value` that decides about code: type, element, rank, small extents.
+
+        It runs on every call, and must be cheap.
+        """
         ...
 
     def describe(self, value: Any) -> Description:
-        """What the tracer may know; trailing extents of 2 to 4 are told, since they could be consumed by a vector."""
+        """Returns the static properties of `value`. Trailing extents of 2 to 4 are static, since they may form a vector."""
         ...
 
     def place(self, value: Any, type: Type, device: Device) -> Any:
-        """The device form of `value` with elements of `type`: a `Tensor`, a Python number, a `Grid`, or a `Bound` resource.
+        """Returns `value` on the device, with elements of `type`: a `Tensor`, a Python number, a `Grid`, or a `Bound` resource.
 
         Raises:
-            FusepyError: if the value cannot be brought to the device.
+            FusepyError: if the value cannot be uploaded.
         """
         ...
 
 
 class Stream(Protocol):
-    """The work of another framework on the GPU, in its own order."""
+    """A stream of GPU work of another framework."""
 
     def synchronize(self) -> None:
-        """Waits until it is done."""
+        """Waits until the work is done."""
         ...
 
 
@@ -91,17 +94,17 @@ def _not_direct(value: Any, type: Type) -> bool:
 
 @dataclass(frozen=True)
 class ResultKind:
-    """What a call returns: its results as values of one kind.
+    """A kind of results that a call returns.
 
     Attributes:
         word: its name in ``return_type("numpy")`` and ``_result="numpy"``.
-        precedence: among the kinds of the arguments, the lowest one says what a call returns.
-        hand_out: makes a value of the kind of a result, which is a tensor.
-        make: makes the memory of a result before the call, from device, shape, element and arguments: a value of the kind that
-            the kernel writes into. ``None`` from it lets `hand_out` make the value.
-        named: whether users can ask for it by its word, or by a class of the kind.
-        number: whether one number is returned as a Python number.
-        put_off: whether `lazy` may return tensors in its place.
+        precedence: a call returns the kind of its arguments with the lowest precedence.
+        hand_out: converts a result from a tensor to a value of the kind.
+        make: creates a result's value before the call, from device, shape, element and arguments; the kernel writes into it.
+            If it returns ``None``, `hand_out` creates the value.
+        named: users can name it by its word, or by a class of the kind.
+        number: a single number is returned as a Python number.
+        put_off: `lazy` may return tensors instead.
     """
 
     word: str
@@ -118,17 +121,17 @@ class ValueKind:
     """One kind of Python value, as an argument and as a result.
 
     Attributes:
-        marshal: whose methods these are.
-        returns: what results become when this kind leads.
-        named: whether its class is a name for `returns`.
+        marshal: the marshal with these methods.
+        returns: the kind of results if this kind has the lowest precedence.
+        named: its class is a name for `returns`.
         extents: extents along the batch axes.
-        memory: for values that results can be written to: the tensor or array that is their memory, as elements of a type.
-        array: for kinds that lie on the host: the numbers as an array, without a copy; ``None`` for a value that lies elsewhere.
-        device: for values that lie on a device: that device.
-        texture: for textures, into which results can go as well: what of one decides about code.
-        stream: where another framework works on the value in an order of its own: that work, which a call waits for, and which
-            in turn finds the call done.
-        direct: whether the value itself is what kernels take, so that `place` need not run on every call.
+        memory: for values that receive results: their memory as a tensor or array, with elements of a type.
+        array: for kinds in host memory: the numbers as an array, without a copy; ``None`` for a value in other memory.
+        device: for values on a device: that device.
+        texture: for textures, which can receive results too: the part of one that decides about code.
+        stream: for values of another framework: its stream of GPU work. A call waits for it, and later work of the stream sees
+            the results of the call.
+        direct: kernels take the value itself, so that `place` need not run on every call.
     """
 
     marshal: Marshal
@@ -151,13 +154,13 @@ _OF_VALUES = ("extents", "memory", "array", "device", "texture", "stream", "dire
 
 
 def kind_of_marshal(marshal: Marshal, results: dict[str, ResultKind], taken: Container[str] = ()) -> ValueKind:
-    """The kind that a marshal describes; where that has results of its own, these are added to `results`.
+    """Returns the kind of a marshal. If the marshal has its own kind of results, it is added to `results`.
 
     Args:
-        taken: words of results that it cannot have for its own.
+        taken: reserved words of results.
 
     Raises:
-        ArgumentError: for what is no marshal.
+        ArgumentError: if `marshal` is not a marshal.
     """
     missing = [m for m in ("key", "describe", "place") if not callable(getattr(marshal, m, None))]
     word: Any = getattr(marshal, "returns", None)
@@ -171,7 +174,7 @@ def kind_of_marshal(marshal: Marshal, results: dict[str, ResultKind], taken: Con
             hint="see docs/marshals.md, and test it with fusepy.testing.check_marshal",
         )
     if hand_out is not None:
-        given: dict[str, Any] = {"precedence": 0, **_given(marshal, _OF_RESULTS)}  # of users' kinds: before all of ours
+        given: dict[str, Any] = {"precedence": 0, **_given(marshal, _OF_RESULTS)}  # users' kinds come before fusepy's
         results[word] = ResultKind(word, hand_out=hand_out, **given)
     return ValueKind(
         marshal,
@@ -185,5 +188,5 @@ def kind_of_marshal(marshal: Marshal, results: dict[str, ResultKind], taken: Con
 
 
 def _given(marshal: Marshal, names: Sequence[str]) -> dict[str, Any]:
-    """What a marshal has of these."""
+    """Returns the attributes of these names that a marshal has."""
     return {name: getattr(marshal, name) for name in names if getattr(marshal, name, None) is not None}

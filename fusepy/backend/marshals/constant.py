@@ -32,7 +32,7 @@ def check_features(type: Type, device: Device) -> None:
 
 
 class Components(tuple[Any, ...]):
-    """The numbers of a vector or matrix in C order, as the parameter block takes them. To the grid it is a single value."""
+    """The numbers of a vector or matrix in C order, for the parameter block. For the grid they are one value."""
 
     __slots__ = ()
     shape: tuple[int, ...] = ()
@@ -40,11 +40,11 @@ class Components(tuple[Any, ...]):
 
 
 def components(value: Sequence[Any], type: Type, device: Device) -> Components:
-    """A list, of rows for a matrix, as the numbers of `type`; packing them says whether each is in range.
+    """Returns a list, of rows for a matrix, as the numbers of `type`. Packing them checks the range.
 
     Raises:
-        ShapeError: if it has another number of them: a captured list that has changed.
-        UnsupportedArgumentError: if the device has no such numbers.
+        ShapeError: if their count is wrong, as in a captured list that has changed.
+        UnsupportedArgumentError: if the device does not support the type.
     """
     check_features(type, device)
     numbers: list[Any] = list(value)
@@ -61,11 +61,11 @@ def components(value: Sequence[Any], type: Type, device: Device) -> Components:
 
 
 def array_components(array: np.ndarray[Any, Any], type: Type, device: Device) -> Components:
-    """A NumPy array as the numbers of `type`, or of its scalar where it has no axes.
+    """Returns a NumPy array as the numbers of `type`, or of its scalar if it has no axes.
 
     Raises:
-        ShapeError: if it has other extents, which the key of a call does not tell beyond 4.
-        UnsupportedArgumentError: if the device has no such numbers.
+        ShapeError: if its extents are wrong; the key of a call does not contain those above 4.
+        UnsupportedArgumentError: if the device does not support the type.
     """
     check_features(type, device)
     if array.shape != type.shape:

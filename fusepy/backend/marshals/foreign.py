@@ -1,4 +1,4 @@
-"""Arrays of other frameworks as arguments: slangpy's tensors where they lie, and all that speak DLPack."""
+"""Arrays of other frameworks as arguments: slangpy's tensors without a copy, and arrays with DLPack."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SlangpyMarshal:
-    """slangpy's ``Tensor`` on the same sgl device: passed as it lies, its gradient with it. Results are made by slangpy."""
+    """slangpy's ``Tensor`` on the same sgl device: passed with its gradient, without a copy. slangpy creates results."""
 
     returns, precedence = "slangpy", 30
 
@@ -45,10 +45,10 @@ class SlangpyMarshal:
         return adopt(value, device)
 
     def make(self, device: Device, shape: tuple[int, ...], element: Element, args: Sequence[Any]) -> spy.Tensor | None:
-        """A new slangpy tensor; ``None`` for a result without axes, which slangpy's tensors cannot be.
+        """Returns a new slangpy tensor; ``None`` for a result without axes, since slangpy's tensors have at least one.
 
         Raises:
-            UnsupportedArgumentError: for a struct that the program of the arguments does not know, and for no elements at all.
+            UnsupportedArgumentError: for a struct that is unknown to the program of the arguments, and for zero elements.
         """
         if not shape:
             return None
@@ -70,16 +70,16 @@ class SlangpyMarshal:
         return spy.Tensor.empty(device.raw, shape, dtype)  # pyright: ignore[reportArgumentType]
 
     def hand_out(self, tensor: Tensor) -> Any:
-        """A result without axes, which slangpy's own calls return as a number or array too."""
+        """Returns a result without axes as a number or array, like slangpy's own calls."""
         return as_vector(tensor)
 
 
 def adopt(value: Any, device: Device) -> Tensor:
-    """The memory of a slangpy tensor as a tensor of `device`, gradient included.
+    """Returns the memory of a slangpy tensor as a tensor of `device`, gradient included.
 
     Raises:
         ShapeError: if it lies on another device.
-        UnsupportedArgumentError: for a struct that no module of this process has laid out so.
+        UnsupportedArgumentError: for a struct with a layout that no module of this process has.
     """
     storage = value.storage
     if storage.device is not device.raw:
@@ -89,7 +89,7 @@ def adopt(value: Any, device: Device) -> Tensor:
             expected=f"{device.name}, opened as {id(device.raw):#x}",
             hint="load the module on the tensor's device: fusepy takes slangpy devices",
         )
-    device.queue.share()  # slangpy submits to the same queue, and must find there what was called before
+    device.queue.share()  # slangpy submits to the same queue, after fusepy's earlier calls
     element = element_named(value.dtype.full_name, value.dtype.buffer_layout.stride, frozenset(value.dtype.fields))
     block = Foreign(device, storage.device_address, value, storage)
     made = Tensor(
@@ -106,10 +106,10 @@ def adopt(value: Any, device: Device) -> Tensor:
 
 
 def element_named(name: str, stride: int, fields: frozenset[str] = frozenset()) -> Element:
-    """The element of a Slang type of another program, by its name, the distance of its elements and the names of its fields.
+    """Returns the element of a Slang type of another program, by its name, its stride in bytes and the names of its fields.
 
     Raises:
-        UnsupportedArgumentError: for a struct that no module of this process has laid out so, or in more ways than one.
+        UnsupportedArgumentError: unless exactly one layout in this process fits the struct.
     """
     type = Type.parse(name)
     if type.dtype is not None:
@@ -128,7 +128,7 @@ def element_named(name: str, stride: int, fields: frozenset[str] = frozenset()) 
 
 
 class DLPackMarshal:
-    """Any array with ``__dlpack__`` in memory of the host: read as NumPy reads it. In CUDA memory: passed as it lies."""
+    """Any array with ``__dlpack__``: uploaded like a NumPy array from host memory, passed without a copy from CUDA memory."""
 
     returns = "numpy"
     _numpy = NumPyMarshal()
@@ -157,7 +157,7 @@ class DLPackMarshal:
         return host_view_of(value) if self.on_host(value) else None
 
     def stream(self, value: Any) -> Stream | None:
-        """JAX's computation of an array, or the current stream of its package, as CuPy has one."""
+        """Returns JAX's computation of the array, or the current stream of its package (CuPy)."""
         if self.on_host(value):
             return None
         if hasattr(value, "block_until_ready"):
@@ -168,7 +168,7 @@ class DLPackMarshal:
 
 
 class CudaMarshal(DLPackMarshal):
-    """Arrays that are in CUDA memory always, such as CuPy's."""
+    """Arrays that are always in CUDA memory, such as CuPy's."""
 
     returns = "tensor"
 
@@ -177,7 +177,7 @@ class CudaMarshal(DLPackMarshal):
 
 
 class _Ready:
-    """What JAX still computes of an array."""
+    """A pending computation of JAX."""
 
     def __init__(self, array: Any):
         self._array = array
@@ -187,7 +187,7 @@ class _Ready:
 
 
 def wait_for(stream: Stream | None) -> None:
-    """Waits until another framework has done its work with an array that is about to be read or written."""
+    """Waits for the work of another framework on an array that is about to be read or written."""
     if stream is not None:
         stream.synchronize()
 

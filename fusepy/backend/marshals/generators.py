@@ -1,4 +1,4 @@
-"""Arguments that are computed on the device instead of being read from memory. `fusepy.language.generators` makes them."""
+"""Arguments that are computed on the device instead of read from memory. `fusepy.language.generators` creates them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from fusepy.symbolic import Symbolic
 
 
 class Grid:
-    """Integer coordinates of a grid; made by `grid`.
+    """Integer coordinates of a grid; created by `grid`.
 
     Attributes:
-        shape: extents; 1 where an axis is open.
-        step: what a coordinate grows by along each axis; 0 along one of extent 1 that only stretches.
+        shape: extents; 1 for an open axis.
+        step: increment of the coordinate along each axis; 0 along an axis of extent 1 that is only broadcast.
     """
 
     __slots__ = ("offset", "open", "shape", "step", "stride")
@@ -33,7 +33,7 @@ class Grid:
         self.step = tuple(s if o or n != 1 else 0 for s, o, n in zip(stride, self.open, self.shape))
 
     def over(self, shape: tuple[int, ...]) -> Grid:
-        """The same grid with the open ones of its extents taken from `shape`, which is aligned on the right."""
+        """Returns the same grid with its open extents taken from `shape`, which is aligned on the right."""
         given = (1,) * (len(self.shape) - len(shape)) + shape[max(len(shape) - len(self.shape), 0) :]
         return Grid(tuple(g if o else n for g, o, n in zip(given, self.open, self.shape)), self.offset, self.stride)
 
@@ -43,9 +43,9 @@ class Grid:
 
 
 class Shape(tuple[int, ...]):
-    """Extents, slowest dimension first; as an argument, the coordinates of every point, like ``grid(shape)``.
+    """Extents, slowest dimension first. As an argument, it supplies the coordinates of every point, like ``grid(shape)``.
 
-    ``Shape(4, 6)``, ``Shape((4, 6))``, or ``Shape(image)`` for those of a texture or tensor.
+    Write ``Shape(4, 6)``, ``Shape((4, 6))``, or ``Shape(image)`` for the extents of a texture or tensor.
 
     Example:
         >>> Shape(4, 6), Shape((4, 6))[0]
@@ -63,7 +63,7 @@ class Shape(tuple[int, ...]):
 
 
 class Linspace:
-    """Evenly spaced floats; made by `linspace`."""
+    """Evenly spaced floats; created by `linspace`."""
 
     __slots__ = ("last", "shape", "start", "step", "stop")
 
@@ -73,18 +73,18 @@ class Linspace:
         self.start = start
         self.stop = stop
         self.step = (stop - start) / gaps if gaps > 0 else 0.0
-        self.last = count - 1 if endpoint and count > 1 else -1  # this one is `stop` exactly
+        self.last = count - 1 if endpoint and count > 1 else -1  # the index of the number that is exactly `stop`
 
     def __repr__(self) -> str:
         return f"linspace({self.start}, {self.stop}, {self.shape[0]})"
 
 
 class Generator:
-    """A value for each thread, made from its place in the grid. It follows the grid of the call unless it has a `shape`.
+    """A value for each thread, computed from its index in the grid. It has the extents of the call's grid, unless `shape` is set.
 
     Attributes:
-        dims: how many components; 0 leaves that to Slang.
-        shape: extents of its own; ``()`` for those of the other arguments.
+        dims: the number of components; 0 is that of the Slang parameter.
+        shape: its own extents; ``()`` for those of the other arguments.
     """
 
     __slots__ = ("dims", "shape")
@@ -95,7 +95,7 @@ class Generator:
         self.shape = shape
 
     def over(self, shape: tuple[int, ...]) -> Generator:
-        """The same generator with extents of its own."""
+        """Returns the same generator with its own extents."""
         made = object.__new__(type(self))
         for cls in type(self).__mro__:
             for name in getattr(cls, "__slots__", ()):
@@ -109,21 +109,21 @@ class Generator:
 
 
 class CallId(Generator):
-    """Coordinates in the grid of the call; made by `call_id`."""
+    """Coordinates in the grid of the call; created by `call_id`."""
 
     __slots__ = ()
     container = "CallId"
 
 
 class ThreadId(Generator):
-    """The place in the grid, counted in C order; made by `thread_id`."""
+    """The linear index in the grid, in C order; created by `thread_id`."""
 
     __slots__ = ()
     container = "ThreadId"
 
 
 class WangHash(Generator):
-    """Random 32-bit integers; made by `wang_hash`."""
+    """Random 32-bit integers; created by `wang_hash`."""
 
     __slots__ = ("seed", "warmup")
     container = "WangHash"
@@ -135,7 +135,7 @@ class WangHash(Generator):
 
 
 class RandFloat(WangHash):
-    """Random floats; made by `rand_float`."""
+    """Random floats; created by `rand_float`."""
 
     __slots__ = ("high", "low")
     container = "RandFloat"
@@ -147,7 +147,7 @@ class RandFloat(WangHash):
 
 
 def hashed(seed: int) -> int:
-    """Wang's 32-bit integer hash, as the device computes it."""
+    """Returns Wang's 32-bit integer hash, the same as on the device."""
     seed = (seed ^ 61) ^ (seed >> 16)
     seed = seed * 9 & 0xFFFFFFFF
     seed ^= seed >> 4
@@ -156,9 +156,9 @@ def hashed(seed: int) -> int:
 
 
 def check_extents(shape: Any, what: str, open: bool = False) -> tuple[int, ...]:
-    """`shape` as 1 to 4 extents; where `open` is allowed, -1 stands for an extent that follows the other arguments.
+    """Returns `shape` as 1 to 4 extents. With `open`, -1 is an extent that follows the other arguments.
 
-    A texture or tensor stands for its own extents. A NumPy array is a sequence of extents, like a list.
+    A texture or tensor gives its own extents. A NumPy array is a sequence of extents, like a list.
 
     Raises:
         ShapeError: for anything else.
@@ -186,23 +186,23 @@ def _given(shape: Any) -> Iterable[Any]:
 
 
 def check_dims(dims: Any, what: str) -> int:
-    """A number of components from 1 to 4; -1, slangpy's "as the parameter wants", becomes 0.
+    """Returns a number of components from 1 to 4; -1, slangpy's value for "same as the parameter", becomes 0.
 
     Raises:
         ArgumentError: for anything else.
     """
     if isinstance(dims, bool) or not isinstance(dims, int) or dims not in (-1, 1, 2, 3, 4):
         raise ArgumentError(
-            f"{what}: {dims!r} components", expected="1 to 4, or -1 for what the parameter wants", hint="leave dims away"
+            f"{what}: {dims!r} components", expected="1 to 4, or -1 for what the parameter wants", hint="omit dims"
         )
     return max(dims, 0)
 
 
 def check_seed(seed: Any, hash_seed: bool, what: str) -> int:
-    """A seed of 32 bits, hashed so that consecutive seeds give unrelated numbers.
+    """Returns a seed of 32 bits, hashed so that consecutive seeds give unrelated numbers.
 
     Raises:
-        RangeError: if it does not fit.
+        RangeError: if it does not fit in 32 bits.
     """
     number = operator.index(seed)
     if not 0 <= number <= 0xFFFFFFFF:
@@ -211,10 +211,10 @@ def check_seed(seed: Any, hash_seed: bool, what: str) -> int:
 
 
 def check_warmup(warmup: Any, what: str) -> int:
-    """A number of rounds.
+    """Returns a number of rounds.
 
     Raises:
-        RangeError: if it is negative or absurd.
+        RangeError: if it is negative or above 1024.
     """
     number = operator.index(warmup)
     if not 0 <= number <= 1024:
@@ -226,7 +226,7 @@ def _extents(texture: Any) -> Any:
     return Shape(texture)
 
 
-# slangpy's textures say width, height, depth and layers; `shape` is what arrays have, slowest first
+# slangpy's textures have width, height, depth and layers; `shape` is that of arrays, slowest dimension first
 for _class in TEXTURE_CLASSES:
     if not hasattr(_class, "shape"):
         _class.shape = property(_extents)  # type: ignore[attr-defined]

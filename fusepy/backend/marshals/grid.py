@@ -1,4 +1,4 @@
-"""Coordinates of a grid without memory: `Grid`, `Shape`, Python's ``range``, `Linspace`."""
+"""Coordinates of a grid, which need no memory: `Grid`, `Shape`, Python's ``range``, `Linspace`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GridMarshal:
     extents = attrgetter("shape")
 
     def key(self, value: Grid) -> Hashable:
-        return ("grid", len(value.shape), any(value.open))  # where nothing else has extents, an open one takes the result's
+        return ("grid", len(value.shape), any(value.open))  # if nothing else has extents, an open one takes the result's
 
     def describe(self, value: Grid) -> Description:
         return _coordinates(len(value.shape))
@@ -46,7 +46,7 @@ class ShapeMarshal:
         return tuple(value)
 
     def key(self, value: Any) -> Hashable:
-        return ("shape", len(value))  # not that of a grid: it is placed otherwise
+        return ("shape", len(value))  # not the key of a grid: `place` differs
 
     def describe(self, value: Any) -> Description:
         return _coordinates(len(value))
@@ -108,7 +108,7 @@ def _step(axis: int) -> Callable[[Grid], int]:
 
 
 class GridAccess:
-    """``offset + index * stride`` per dimension, reversed in vectors, so that ``.x`` runs along the fastest axis."""
+    """Access by ``offset + index * stride`` per dimension, reversed in vectors, so that ``.x`` is the fastest axis."""
 
     kind = "computed"
     prelude = ""
@@ -133,7 +133,7 @@ class GridAccess:
 
 
 def followed_steps(operand: Operand, variant: Variant) -> list[Field]:
-    """How the place of a generator that does not follow the whole grid grows along each dimension: 0 where it stays."""
+    """Returns stride fields of a generator that varies along a part of the grid only; a stride of 0 is a constant dimension."""
     if operand.near is None:
         return []
     name = f"a_{operand.name}_s"
@@ -141,7 +141,7 @@ def followed_steps(operand: Operand, variant: Variant) -> list[Field]:
 
 
 def coordinates(operand: Operand, parts: list[str]) -> str:
-    """One coordinate per dimension, slowest first, as the scalar, vector or array that is wanted."""
+    """Returns one coordinate per dimension, slowest first, as the scalar, vector or array `operand.want`."""
     want = operand.want
     if want.kind is Kind.ARRAY:
         return "{ " + ", ".join(convert(p, INT, want.element or want) for p in parts) + " }"
@@ -149,7 +149,7 @@ def coordinates(operand: Operand, parts: list[str]) -> str:
 
 
 class LinspaceAccess:
-    """``start + index * step``, and the last number exactly."""
+    """Access by ``start + index * step``; the last number is exactly ``stop``."""
 
     kind = "computed"
     prelude = ""
@@ -166,5 +166,5 @@ class LinspaceAccess:
 
 
 def _float(operand: Operand) -> str:
-    """What the numbers are computed in: half has too few digits for it."""
+    """Returns the type of the computation: half is too imprecise."""
     return "double" if operand.have.name == "double" else "float"

@@ -1,4 +1,4 @@
-"""Access to device memory: tensors, and everything that is uploaded into one."""
+"""Access to device memory: tensors, and values that are uploaded into one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _itself(tensor: Tensor) -> Tensor:
 
 
 class MemoryAccess:
-    """Reads elements through a raw pointer, linearly or by strides counted in elements."""
+    """Access to elements through a raw pointer, linear or by strides in elements."""
 
     kind = "memory"
     prelude = ""
@@ -38,20 +38,20 @@ class MemoryAccess:
         return fields
 
     def element(self, operand: Operand, variant: Variant) -> Type:
-        """What is read in one piece: whole elements of `want` where trailing axes are known to be contiguous."""
+        """Returns the type of one load: whole elements of `want` if trailing axes are known to be contiguous."""
         if operand.consumed and variant.linear:
             scalars = operand.have.kind is Kind.SCALAR and operand.want.scalar is not None
             return operand.want.with_scalar(operand.have) if scalars else operand.want
         return operand.have
 
     def apart(self, operand: Operand, variant: Variant) -> Type | None:
-        """The scalar that is read one by one, where an element cannot be read, or not be converted, in one piece."""
+        """Returns the scalar type to load one by one, if an element cannot be loaded or converted as a whole."""
         element = self.element(operand, variant)
         converted = element.kind is Kind.ARRAY and element is not operand.want
         return element.scalar if converted or is_split(element, operand.cuda) else None
 
     def pointee(self, operand: Operand, variant: Variant) -> Type:
-        """What the pointer points at."""
+        """Returns the element type of the pointer."""
         if operand.want.kind is Kind.POINTER:
             return _whole(operand)
         return storage(self.apart(operand, variant) or self.element(operand, variant))
@@ -63,7 +63,7 @@ class MemoryAccess:
             return whole_value(operand)
         if want.kind is Kind.POINTER:
             return pointer
-        # the pointer is to the lowest element, so that no offset is negative: NVIDIA's Vulkan driver takes offsets as unsigned
+        # the pointer is to the lowest element, so that no offset is negative: NVIDIA's Vulkan driver treats offsets as unsigned
         index = " + ".join([f"{pointer}_b", *(f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(operand.dims))])
         if variant.linear:
             index = "i" if operand.dims else "0"
@@ -78,10 +78,10 @@ class MemoryAccess:
 
 
 def _whole(operand: Operand) -> Type:
-    """What a pointer of the user's points at.
+    """Returns the element type of a user's pointer parameter.
 
     Raises:
-        UnsupportedArgumentError: where CUDA steps over it otherwise than it lies in memory.
+        UnsupportedArgumentError: if its stride on CUDA differs from that in memory.
     """
     element = operand.want.element or operand.have
     if operand.cuda and (is_split(element, operand.cuda) or element.scalar is BOOL):
@@ -95,7 +95,7 @@ def _whole(operand: Operand) -> Type:
 
 
 def _component_offsets(operand: Operand, pointer: str) -> list[str]:
-    """Offsets of the components of one element along its consumed axes, in C order."""
+    """Returns the offsets of the components of one element along its consumed axes, in C order."""
     first = len(operand.dims)
     extents = operand.want.shape[: operand.consumed]
     offsets = [""]

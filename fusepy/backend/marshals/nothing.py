@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class NoneMarshal:
-    """``None`` fits ``Optional`` parameters only."""
+    """``None``, for ``Optional`` parameters only."""
 
     returns = "scalar"
 

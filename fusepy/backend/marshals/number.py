@@ -23,7 +23,7 @@ UINT64 = Type.parse("uint64_t")
 
 
 class NumberMarshal:
-    """``bool``, ``int`` and ``float``. They are weak: Slang decides what they become."""
+    """``bool``, ``int`` and ``float``. They are weak: overload resolution decides their type."""
 
     returns, precedence, number, put_off = "scalar", 70, True, True
 
@@ -51,7 +51,7 @@ class NumberMarshal:
 
 
 class IntMarshal(NumberMarshal):
-    """A Python int is an ``int`` until its value needs more bits."""
+    """A Python int: an ``int``, or a wider type if the value needs more bits."""
 
     def key(self, value: Any) -> Hashable:
         return self._key if -0x80000000 <= value < 0x80000000 else ("number", wider(value))
@@ -61,12 +61,12 @@ class IntMarshal(NumberMarshal):
 
 
 def wider(value: int) -> Type:
-    """The smallest type beyond ``int`` that holds `value`; what fits none is found out when it is packed."""
+    """Returns ``int64_t`` or ``uint64_t`` for `value`. Packing checks its range."""
     return UINT64 if value > 0x7FFFFFFFFFFFFFFF else INT64
 
 
 class NumPyScalarMarshal:
-    """``np.float32(2)`` and its kind: the Python number of the same value. Its key is its own, since it is placed otherwise."""
+    """NumPy scalars: the Python number of the same value. The key differs from that of a Python number, since `place` does."""
 
     returns = "scalar"
     array = staticmethod(np.asarray)
@@ -86,16 +86,16 @@ class NumPyScalarMarshal:
 
 
 def is_cast(value: Any, type: Type) -> bool:
-    """Whether a number is converted to be stored in `type`: only ``vcast`` makes a float an integer, and a number a bool."""
+    """True if a number must be converted to `type`. Only ``vcast`` converts a float to an integer, or a number to a bool."""
     kind = "" if type.dtype is None else type.dtype.kind
     return (kind == "b" and not isinstance(value, bool)) or (kind in ("i", "u") and isinstance(value, float))
 
 
 def cast_number(value: float, type: Type) -> float:
-    """A number as a kernel converts those of an array: floats lose their fraction, and all but 0 is true.
+    """Returns a number converted like an array in a kernel: floats are truncated, and numbers other than 0 are true.
 
     Raises:
-        RangeError: for what is no number, of which there is no integer.
+        RangeError: for NaN or infinity as an integer.
     """
     if not is_cast(value, type):
         return value
@@ -109,7 +109,7 @@ def cast_number(value: float, type: Type) -> float:
 
 
 class NumberAccess:
-    """A uniform number."""
+    """Access to a uniform number."""
 
     kind = "uniform"
     prelude = ""

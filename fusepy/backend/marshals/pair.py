@@ -1,4 +1,4 @@
-"""Tensors with gradients: as plain tensors for plain parameters, as pairs of value and gradient for ``DifferentialPair<T>``."""
+"""Tensors with gradients: plain tensors for plain parameters, pairs of value and gradient for ``DifferentialPair<T>``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fusepy.ir.types import Kind, Type, pair_of
 
 
 class PairAccess(MemoryAccess):
-    """Reads a value through the tensor's pointer and its gradient through a second one, with strides of its own."""
+    """Access to a value through the tensor's pointer, and to its gradient through a second pointer with its own strides."""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
         value = pair_of(operand.want)
@@ -21,7 +21,7 @@ class PairAccess(MemoryAccess):
         first, second = _halves(operand, value)
         fields = super().fields(first, variant)
         for field in super().fields(second, variant):
-            # not of role "pointer" and "stride": those are the tensor's own
+            # roles other than "pointer" and "stride", which are the tensor's
             fields.append(Field(field.type, field.name, f"grad_{field.role}", field.source, field.axis, _of_grad(field)))
         return fields
 
@@ -34,14 +34,14 @@ class PairAccess(MemoryAccess):
 
 
 def _halves(operand: Operand, value: Type) -> tuple[Operand, Operand]:
-    """The value and the gradient, as operands of their own."""
+    """Returns the value and the gradient as two operands."""
     derived = Type.parse(f"{value}::Differential") if value.kind is Kind.NAMED else None
     second = replace(operand, name=f"{operand.name}_grad", want=derived or value, have=derived or operand.have)
     return replace(operand, want=value), second
 
 
 def _of_grad(field: Field) -> Callable[[Any], Any]:
-    """What reads a field's value from the gradient of the placed tensor."""
+    """Returns the function that reads a field's value from the gradient of the tensor."""
     if field.role == "stride":
         axis = field.axis
         return lambda tensor: 0 if tensor.shape[axis] == 1 else tensor.grad.strides[axis]

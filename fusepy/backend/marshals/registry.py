@@ -1,6 +1,6 @@
-"""All kinds of Python values, by class, and the ways that kernels reach them.
+"""All kinds of Python values, by class, and the accesses of kernels to them.
 
-`register_kind` adds one. What a kind places on the device is one of the containers below, so most need no Slang of their own.
+`register_kind` adds a kind. Its `place` returns one of the containers below, so that most kinds need no Slang code.
 """
 
 from __future__ import annotations
@@ -106,18 +106,18 @@ def _cuda(cls: type[Any]) -> bool:
     return hasattr(cls, "__cuda_array_interface__")
 
 
-# results that no class of arguments has: what goes into textures, with what else a call returns beside it
+# results without a class of arguments: those stored into textures, with the other results of such a call
 RESULTS: dict[str, ResultKind] = {"texture": ResultKind("texture", 100, TensorMarshal().hand_out)}
-_ours: set[str] = set()  # words of results that no marshal of a user can have
+_ours: set[str] = set()  # words of results that are reserved, not for users' marshals
 KINDS: dict[type, ValueKind] = {}
-_found: dict[type, ValueKind | None] = {}  # the same for all classes that were asked for, those without a kind too
+_found: dict[type, ValueKind | None] = {}  # a cache of lookups by class, including classes without a kind
 
 
 def register_kind(cls: type, marshal: Marshal) -> None:
-    """Makes `marshal` the kind of a class and of the classes that derive from it.
+    """Registers `marshal` for a class and its subclasses.
 
     Raises:
-        ArgumentError: for what is no marshal.
+        ArgumentError: if `marshal` is not a marshal.
     """
     KINDS[cls] = kind_of_marshal(marshal, RESULTS, _ours)
     _found.clear()
@@ -125,7 +125,7 @@ def register_kind(cls: type, marshal: Marshal) -> None:
 
 for _cls, _marshal in _MARSHALS.items():
     register_kind(_cls, _marshal)
-# classes of packages that fusepy does not import, known by what they have
+# classes of packages that fusepy does not import, recognised by their attributes
 _FRAMEWORKS: list[tuple[Callable[[type[Any]], bool], ValueKind]] = [
     (is_torch, kind_of_marshal(TorchMarshal(), RESULTS)),
     (_dlpack, kind_of_marshal(DLPackMarshal(), RESULTS)),
@@ -135,7 +135,7 @@ _ours.update(RESULTS)
 
 
 def kind_of_class(cls: Any) -> ValueKind | None:
-    """The kind of a class, or of the first of its bases that has one; ``None`` if there is none."""
+    """Returns the kind of a class, or of the first of its bases that has one; ``None`` if there is none."""
     try:
         return _found[cls]
     except KeyError:
@@ -145,7 +145,7 @@ def kind_of_class(cls: Any) -> ValueKind | None:
 
 
 def kind_of_value(value: Any) -> ValueKind:
-    """The kind of a value.
+    """Returns the kind of a value.
 
     Raises:
         UnsupportedArgumentError: if there is none.
@@ -166,38 +166,38 @@ def kind_of_value(value: Any) -> ValueKind:
 
 
 def extents_of(value: Any) -> tuple[int, ...]:
-    """The shape that an argument, or what was placed for it, has on the device."""
+    """Returns the shape on the device of an argument, or of its uploaded value."""
     found = _found.get(value.__class__) or kind_of_class(value.__class__)
     return np.shape(value) if found is None else found.extents(value)
 
 
 def batch_extents(value: Any, components: int) -> tuple[int, ...]:
-    """The extents of an array or tensor as elements of so many axes, without these where they are axes of it."""
+    """Returns the extents of an array or tensor without the axes that belong to its elements, which have `components` axes."""
     kind = kind_of_value(value)
     shape = kind.extents(value)
     return shape[: len(shape) - components + len(kind.describe(value).type.shape)]
 
 
 def host_array(value: Any) -> Array | None:
-    """The numbers of a value that lies on the host, without a copy; ``None`` for any other."""
+    """Returns the numbers of a value in host memory, without a copy; ``None`` for any other."""
     kind = kind_of_class(value.__class__)
     return None if kind is None or kind.array is None else kind.array(value)
 
 
 def device_of(values: Iterable[Any]) -> Device | None:
-    """The device of the first value that lies on one."""
+    """Returns the device of the first value that is on one."""
     kinds = ((kind_of_class(v.__class__), v) for v in values)
     return next((kind.device(v) for kind, v in kinds if kind is not None and kind.device is not None), None)
 
 
 def texture_kind(value: Any) -> TextureKind | None:
-    """What of a texture decides about code; ``None`` for what is no texture."""
+    """Returns the part of a texture that decides about code; ``None`` for other values."""
     kind = kind_of_class(value.__class__)
     return None if kind is None or kind.texture is None else kind.texture(value)
 
 
 def waits(values: Iterable[Any]) -> bool:
-    """Whether another framework works on one of these values in an order of its own."""
+    """True if one of these values has a stream of another framework."""
     for value in values:
         kind = _found.get(value.__class__)
         if kind is not None and kind.stream is not None and kind.stream(value) is not None:

@@ -1,4 +1,4 @@
-"""What is passed as it is: samplers, acceleration structures and raw buffers."""
+"""Resources that are passed unchanged: samplers, acceleration structures and raw buffers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ACCELERATION = Type.parse("RaytracingAccelerationStructure")
 
 
 def check_device(value: Any, what: str, device: Device) -> None:
-    """Raises `ShapeError` if a slangpy object lies on another device."""
+    """Raises `ShapeError` if a slangpy object is on another device."""
     if value.device is not device.raw:
         raise ShapeError(
             f"a {what} lies on another device",
@@ -37,7 +37,7 @@ def check_device(value: Any, what: str, device: Device) -> None:
 
 
 class _Resource:
-    """One object for all threads, passed as it is; `what` it is called."""
+    """One object for all threads, passed unchanged; `what` is its name in messages."""
 
     returns = "scalar"
     what = ""
@@ -51,7 +51,7 @@ class _Resource:
 
 
 class SamplerMarshal(_Resource):
-    """slangpy's ``Sampler``: a ``SamplerState``, or a ``SamplerComparisonState`` if it compares."""
+    """slangpy's ``Sampler``: a ``SamplerState``, or a ``SamplerComparisonState`` for a comparison sampler."""
 
     what = "sampler"
 
@@ -79,7 +79,7 @@ class AccelerationStructureMarshal(_Resource):
 
 
 class BufferMarshal(_Resource):
-    """slangpy's ``Buffer``: raw bytes, whatever the parameter says that they hold; or elements, see `fusepy.trace.buffers`."""
+    """slangpy's ``Buffer``: raw bytes, which the parameter interprets; or elements, see `fusepy.trace.buffers`."""
 
     returns = "tensor"
     what = "buffer"
@@ -95,10 +95,10 @@ class BufferMarshal(_Resource):
 
 
 def adopt_buffer(value: spy.Buffer, element: Element, device: Device, writes: bool = False) -> Tensor:
-    """The memory of a buffer as a tensor of its elements, as many as it has room for.
+    """Returns the memory of a buffer as a tensor of its elements.
 
     Raises:
-        ShapeError: if it lies on another device.
+        ShapeError: if it is on another device.
         UnsupportedArgumentError: if its elements have another size, or it cannot be read or written.
     """
     check_device(value, "buffer", device)
@@ -113,14 +113,14 @@ def adopt_buffer(value: spy.Buffer, element: Element, device: Device, writes: bo
             expected="unordered_access" if writes else "shader_resource or unordered_access",
             hint="create it with usage=BufferUsage.unordered_access | …",
         )
-    device.queue.share()  # whoever made it submits to the same queue, and must find there what was called before
+    device.queue.share()  # the owner submits to the same queue, after fusepy's earlier calls
     device.release_retired()
     block = Foreign(device, value.device_address, value, value)
     return Tensor(device, element, (value.size // element.nbytes,), block=block)
 
 
 def wrong_size(size: int, type: Type, stride: int, writes: bool = False) -> UnsupportedArgumentError:
-    """The error for a buffer whose elements are not as large as those of `type`."""
+    """Returns the error for a buffer with elements of another size than `type`."""
     return UnsupportedArgumentError(
         f"a buffer with elements of {size} bytes holds no {type}, which takes {stride}"
         if size
@@ -146,7 +146,7 @@ class HandleMarshal(_Resource):
         return Bound(value, ())
 
     def _type(self, value: spy.DescriptorHandle) -> Type:
-        if not value:  # it would read whatever lies first in the table
+        if not value:  # it would read the first entry of the table
             raise ShapeError(
                 "a null bindless handle",
                 saw=repr(value),
@@ -177,7 +177,7 @@ def _address(bound: Bound) -> int:
 
 
 class ResourceAccess:
-    """One object for all threads, bound by name; a buffer behind a pointer is its address."""
+    """Access to one object for all threads, bound by name; a buffer for a pointer is passed by its address."""
 
     kind = "uniform"
     prelude = ""

@@ -1,7 +1,7 @@
-"""What calls return, and what results are written to.
+"""The kinds of results that calls return, and the destinations of results.
 
-``return_type(…)`` and ``_result=`` name a kind of results by a word or by a class. A call that is given neither returns the kind
-of its arguments, the one with the lowest precedence.
+``return_type(…)`` and ``_result=`` name a kind of results by a word or by a class. Without them, a call returns the kind of its
+arguments with the lowest precedence.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def container_named(container: Any) -> str:
-    """The word of the results that `return_type` is given by word or class.
+    """Returns the word for a kind of results that `return_type` takes as a word or a class.
 
     Raises:
         ArgumentError: for anything else.
-        MissingPackageError: for torch, where it is not installed.
+        MissingPackageError: for torch, if it is not installed.
     """
     found = None
     if isinstance(container, str):
@@ -50,26 +50,26 @@ def container_named(container: Any) -> str:
 
 
 def leading(values: Iterable[Any]) -> ResultKind:
-    """The results of a call with these arguments that does not say what it returns."""
+    """Returns the default kind of results for these arguments."""
     return min((kind_of_value(v).returns for v in values), key=lambda kind: kind.precedence, default=RESULTS["scalar"])
 
 
 def is_writable(value: Any) -> bool:
-    """Whether results can go into a value: into `out` and `inout` arguments, and what ``_result=`` gives."""
+    """True if a value can receive results, as an `out` or `inout` argument or by ``_result=``."""
     kind = kind_of_class(value.__class__)
     return kind is not None and (kind.memory is not None or kind.texture is not None)
 
 
 def destination(given: Any, device: Device, name: str, element: Element) -> Tensor | Array:
-    """The memory of what the caller gave for a result: what a kernel, or a copy behind it, writes.
+    """Returns the memory of the caller's destination for a result, which a kernel or a later copy writes.
 
     Args:
-        name: of the destination, for messages.
-        element: what is written, as which the memory of a buffer is seen.
+        name: name of the destination, for messages.
+        element: element type of the result; the memory of a buffer is viewed as such elements.
 
     Raises:
-        ArgumentError: for what cannot receive a result.
-        ShapeError, UnsupportedArgumentError, GradientError: for memory that this device does not write to.
+        ArgumentError: for a value that cannot receive a result.
+        ShapeError, UnsupportedArgumentError, GradientError: for memory that this device cannot write.
     """
     kind = kind_of_class(given.__class__)
     if kind is not None and kind.memory is not None:
@@ -82,12 +82,12 @@ def destination(given: Any, device: Device, name: str, element: Element) -> Tens
         f"{name}: a {type(given).__name__} cannot receive a result",
         saw=repr(given)[:60],
         expected="a Tensor, a NumPy array, a torch tensor, or a tensor or buffer of slangpy",
-        hint="leave it away to have the result returned",
+        hint="omit it to get the result returned",
     )
 
 
 def in_grid_order(given: Tensor | Array, dims: tuple[int, ...], shape: tuple[int, ...], name: str) -> Tensor | Array:
-    """A destination whose leading axes run along these dimensions of its result as a view in the order of the grid.
+    """Returns a view of a destination in the order of the grid; its leading axes are the dimensions `dims` of the result.
 
     Raises:
         ShapeError: if its extents are not those of the result.
@@ -108,10 +108,10 @@ def in_grid_order(given: Tensor | Array, dims: tuple[int, ...], shape: tuple[int
 
 
 def dimensions(said: ArgMap, rank: int, axes: int, name: str) -> tuple[int, ...]:
-    """The dimensions of a result of `rank` axes that the leading of the axes of its destination run along.
+    """Returns the dimensions of a result of `rank` axes that correspond to the leading axes of its destination.
 
     Raises:
-        ShapeError: unless each is named once.
+        ShapeError: unless each dimension is named once.
     """
     dims = tuple(range(rank)) if said.dims is None else said.dims
     if sorted(dims) != list(range(rank)) or len(dims) > axes:
@@ -128,7 +128,7 @@ def dimensions(said: ArgMap, rank: int, axes: int, name: str) -> tuple[int, ...]
 
 
 def check_type(said: ArgMap, result: Type, name: str) -> None:
-    """Raises `UnsupportedArgumentError` for a destination under `vcast` to another type than it receives."""
+    """Raises `UnsupportedArgumentError` for a destination with a `vcast` to another type than the result's."""
     if said.type is not None and said.type is not result:
         raise UnsupportedArgumentError(
             f"{name} is cast to {said.type}, and receives {result}",

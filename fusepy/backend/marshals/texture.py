@@ -1,4 +1,4 @@
-"""Textures: texels by the coordinates of the thread, or the whole of it as one parameter."""
+"""Textures: texels by the coordinates of the thread, or the whole texture as one parameter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TextureMarshal:
-    """slangpy's ``Texture`` and ``TextureView``: bound as they are, nothing is copied."""
+    """slangpy's ``Texture`` and ``TextureView``: bound without a copy."""
 
     returns = "tensor"
 
@@ -50,7 +50,7 @@ def _step(axis: int) -> Callable[[Any], int]:
 
 
 class TextureAccess:
-    """Loads the texel at the thread's coordinates; along a stretched axis it is always the first."""
+    """Access to the texel at the thread's coordinates; along a broadcast axis always the first."""
 
     kind = "computed"
     prelude = ""
@@ -70,7 +70,7 @@ class TextureAccess:
 
     def load(self, operand: Operand, variant: Variant) -> str:
         count = channels(operand.want)
-        # a texture that is written as well is read through the same binding, which has all channels
+        # a texture that is also written is read through the same binding, which has all channels
         given = channels(_read_as(operand)) if not operand.reads_result else operand.shared_channels
         texel = self.texel(operand) + (f".{'xyzw'[:count]}" if count < given else "")
         return convert(texel, Type.vector(_scalar(operand), count), operand.want)
@@ -80,7 +80,7 @@ class TextureAccess:
 
 
 class CubeAccess(TextureAccess):
-    """Cubes have no loads by coordinates in Slang: the centre of a texel, sampled with a point sampler, is that texel."""
+    """Access to cubes. Slang has no loads from them, so that a point sampler reads the centre of a texel."""
 
     prelude = """float3 fzr_face(uint face, float2 s)
 {
@@ -125,12 +125,12 @@ def _point_sampler(bound: Bound) -> Any:
 
 
 def _scalar(operand: Operand) -> Type:
-    """The numbers that the format reads as."""
+    """Returns the scalar type that the format loads."""
     return operand.have.scalar or operand.have
 
 
 def _read_as(operand: Operand) -> Type:
-    """The type that is loaded: as many channels as are wanted; CUDA has no fetch of three."""
+    """Returns the type of a load, with the channels of `operand.want`; CUDA has no fetch of three."""
     count = channels(operand.want)
     return Type.vector(_scalar(operand), 4 if operand.cuda and count == 3 else count)
 
@@ -140,10 +140,10 @@ def _indices(operand: Operand) -> list[str]:
 
 
 def coordinates(operand: Operand) -> str:
-    """Texel coordinates, fastest axis first."""
+    """Returns texel coordinates, fastest axis first."""
     return texel_index(_indices(operand))
 
 
 def texel_index(indices: list[str]) -> str:
-    """Indices in NumPy's order as one unsigned coordinate."""
+    """Returns indices in NumPy's order as one unsigned coordinate."""
     return f"uint({indices[0]})" if len(indices) == 1 else f"uint{len(indices)}({', '.join(reversed(indices))})"

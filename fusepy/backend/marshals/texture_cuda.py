@@ -1,11 +1,11 @@
-"""Textures on CUDA, as slang-rhi and Slang have them there (slangpy 0.43, seen on an H100): what works otherwise, what does not.
+"""Textures on CUDA, with the limits of slang-rhi and Slang (slangpy 0.43, tested on an H100).
 
-What does not work reads or writes wrong values without a word, so it is refused here, before anything runs. Three things differ:
+Unsupported uses read or write wrong values without an error. The checks here reject them before a launch. Three things differ:
 
-- A texture carries its sampler; those that a kernel takes are not looked at. So a texture is bound as a view with the sampler
-  that the kernel takes, of which there can be one.
-- User code writes to a texture as if its format were that of the parameter, so it must be. What fusepy stores is converted.
-- A texel that is overwritten by its own thread is read through a binding of its own, not through the one that writes.
+- A texture carries its sampler, and sampler parameters of a kernel are ignored. A texture is therefore bound as a view with the
+  kernel's sampler, and a kernel can have only one.
+- User code writes to a texture in the format of the parameter, so the texture must have that format. fusepy's own stores convert.
+- A texel that its own thread overwrites is read through a second binding, not through the one that writes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fusepy.ir.types import Type
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
 
-POINT = "_point"  # behind the name of a texture: the sampler with which fusepy reads its texels
+POINT = "_point"  # suffix to the name of a texture, for the sampler with which fusepy reads its texels
 _HINT = "use the Vulkan device of this machine, or a Tensor"
 _ALL = 0xFFFFFFFF
 _F = spy.FormatType
@@ -34,10 +34,10 @@ def is_cuda(device: Device) -> bool:
 
 
 def check_texture(value: spy.Texture | spy.TextureView, device: Device) -> None:
-    """Refuses what neither user code nor fusepy can read or write.
+    """Rejects textures that neither user code nor fusepy can read or write.
 
     Raises:
-        UnsupportedArgumentError: naming what CUDA lacks.
+        UnsupportedArgumentError: naming the missing feature of CUDA.
     """
     if not is_cuda(device):
         return
@@ -51,10 +51,10 @@ def check_texture(value: spy.Texture | spy.TextureView, device: Device) -> None:
 
 
 def check_stored(format: spy.Format, type: str, device: Device, what: str) -> None:
-    """Refuses a texture into which results cannot go: into layers Slang writes only what needs no conversion.
+    """Rejects a texture that cannot receive results: Slang cannot convert values that it writes into layers.
 
     Args:
-        type: of the parameter that the results are written through.
+        type: type of the parameter that writes the results.
 
     Raises:
         UnsupportedArgumentError: naming both.
@@ -68,7 +68,7 @@ def check_stored(format: spy.Format, type: str, device: Device, what: str) -> No
 
 
 def check_taken(type: Type, what: str) -> None:
-    """Refuses a parameter for which Slang's CUDA has no texture.
+    """Rejects a parameter type that Slang does not support on CUDA.
 
     Raises:
         UnsupportedArgumentError: naming the type.
@@ -80,7 +80,7 @@ def check_taken(type: Type, what: str) -> None:
 
 
 def check_written(format: spy.Format, type: str, device: Device, what: str) -> None:
-    """Refuses a texture that user code takes as `type`, and would write as if its format were that.
+    """Rejects a writable texture whose format differs from the parameter `type`: user code would write in that format.
 
     Raises:
         UnsupportedArgumentError: naming both.
@@ -94,7 +94,7 @@ def check_written(format: spy.Format, type: str, device: Device, what: str) -> N
 
 
 def _native(format: spy.Format, type: str) -> bool:
-    """Whether texels of this format are stored as the elements of a texture parameter are."""
+    """True if texels of this format are stored like the elements of a texture parameter."""
     texel = Type.parse(type).element
     if texel is None:
         return False
@@ -106,7 +106,7 @@ def _native(format: spy.Format, type: str) -> bool:
 
 
 def check_global(value: Any, device: Device, what: str) -> None:
-    """Refuses a sampler that is set as a global, unless it is what textures have anyway.
+    """Rejects a sampler that is set as a global, unless it equals the default sampler of textures.
 
     Raises:
         UnsupportedArgumentError: for any other.
@@ -121,13 +121,13 @@ def check_global(value: Any, device: Device, what: str) -> None:
 
 
 def bound(device: Device, fields: Sequence[Field], values: Sequence[Any], kernel: str, labels: Sequence[str]) -> Sequence[Any]:
-    """What is bound for `values`: textures with the sampler that the kernel reads them with.
+    """Returns the objects to bind for `values`: a texture becomes a view with the kernel's sampler.
 
     Args:
-        labels: what the user calls the operands, for messages.
+        labels: the user's names of the operands, for messages.
 
     Raises:
-        UnsupportedArgumentError: for samplers that CUDA lacks, and several of them.
+        UnsupportedArgumentError: for samplers that CUDA does not support, and for several samplers.
     """
     if not is_cuda(device) or not any(isinstance(v, spy.Sampler) for v in values):
         return values
@@ -152,7 +152,7 @@ def bound(device: Device, fields: Sequence[Field], values: Sequence[Any], kernel
 
 
 def _complete(value: spy.Texture | spy.TextureView) -> bool:
-    """Whether this is all of a texture that has one level."""
+    """True if this is a whole texture, not a view of a part."""
     if isinstance(value, spy.Texture):
         return True
     taken = value.subresource_range
@@ -161,10 +161,10 @@ def _complete(value: spy.Texture | spy.TextureView) -> bool:
 
 
 def _settings(sampler: spy.Sampler, what: str) -> tuple[Any, ...]:
-    """What two samplers have in common if they are one to CUDA.
+    """Returns the settings of a sampler; samplers with equal settings are the same on CUDA.
 
     Raises:
-        UnsupportedArgumentError: where CUDA would sample in another way.
+        UnsupportedArgumentError: if CUDA would sample differently.
     """
     desc = sampler.desc
     modes = (desc.address_u, desc.address_v, desc.address_w)

@@ -1,4 +1,4 @@
-"""Generators that follow the grid of the call: `CallId`, `ThreadId`, and the random `WangHash` and `RandFloat`."""
+"""Generators over the grid of the call: `CallId`, `ThreadId`, and the random `WangHash` and `RandFloat`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class GeneratorMarshal:
-    """A generator of integers or floats; weak, so that ``uint``, ``half`` and the like take it too."""
+    """A generator of integers or floats. It is weak, so that parameters such as ``uint`` or ``half`` accept it."""
 
     returns = "scalar"
 
@@ -37,7 +37,7 @@ class GeneratorMarshal:
 
 
 class CallIdAccess:
-    """The coordinates of the thread."""
+    """Access to the coordinates of the thread."""
 
     kind = "computed"
     prelude = ""
@@ -48,7 +48,7 @@ class CallIdAccess:
     def load(self, operand: Operand, variant: Variant) -> str:
         want, rank = operand.want, len(operand.dims)
         wanted = want.shape[0] if want.shape else 1
-        padded = want.kind is Kind.VECTOR and wanted == rank + 1  # as slangpy does: a pixel for a uint3
+        padded = want.kind is Kind.VECTOR and wanted == rank + 1  # like slangpy: a pixel for a uint3
         if wanted != rank and not padded:
             raise ResolveError(
                 f"argument {(operand.label or operand.name)!r}: call_id() is taken as {want} in a grid of {rank} dimensions",
@@ -65,7 +65,7 @@ class CallIdAccess:
 
 
 def _place(operand: Operand, variant: Variant) -> str:
-    """The place of the thread among those that the operand differs over, counted in C order."""
+    """Returns the linear index of the thread, in C order, over the dimensions that the operand varies along."""
     if operand.near is not None:
         steps = " + ".join(f"d{d} * {BLOCK}.{step.name}" for d, step in zip(operand.dims, followed_steps(operand, variant)))
         return f"uint({steps or '0'})"
@@ -78,7 +78,7 @@ def _place(operand: Operand, variant: Variant) -> str:
 
 
 class ThreadIdAccess:
-    """The place of the thread in the grid, as ``.x``."""
+    """Access to the linear index of the thread in the grid, as ``.x``."""
 
     kind = "index"
     prelude = ""
@@ -93,7 +93,7 @@ class ThreadIdAccess:
         return f"{want}({', '.join([place, *['0'] * (want.shape[0] - 1)])})"
 
 
-# slangpy's numbers: the thread's place, scaled by the number of components, is warmed up, meets the seed, and is hashed
+# slangpy's algorithm: scale the index by the number of components, hash it `rounds` times, xor with the seed, hash again
 _HASH = """uint fz_wang_hash(uint x)
 {
     x = (x ^ 61) ^ (x >> 16);
@@ -125,7 +125,7 @@ vector<uint, N> fz_hashes<let N : int>(uint place, uint seed, uint rounds)
 
 
 class WangHashAccess:
-    """A hash of the thread's place per component."""
+    """Access to a hash of the thread's index per component."""
 
     kind = "index"
     prelude = _HASH
@@ -148,7 +148,7 @@ class WangHashAccess:
 
 
 class RandFloatAccess(WangHashAccess):
-    """23 bits of the hash, from ``low`` to below ``high``."""
+    """Access to floats from 23 bits of the hash, from ``low`` up to ``high`` (exclusive)."""
 
     parameters = ("seed", "warmup", "low", "high")
 

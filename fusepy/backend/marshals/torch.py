@@ -1,4 +1,4 @@
-"""torch tensors as arguments and as results. What fusepy wants of torch itself is in `backend.torch`."""
+"""torch tensors as arguments and as results. Functions of torch itself are in `backend.torch`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHARED_FROM = 1 << 16  # bytes: smaller results are copied, so that they do not 
 
 
 class TorchMarshal:
-    """``torch.Tensor``: uploaded from the CPU, passed as it lies where a CUDA device shares torch's memory."""
+    """``torch.Tensor``: uploaded from the CPU, or passed without a copy on a CUDA device that shares torch's memory."""
 
     returns, precedence = "torch", 20
     _numpy = NumPyMarshal()
@@ -55,7 +55,7 @@ class TorchMarshal:
     def place(self, value: Any, type: Type, device: Device) -> Tensor:
         if value.device.type == "cpu":
             return self._numpy.place(self._array(value), type, device)
-        check_gradient(value)  # one that was captured may have got it since
+        check_gradient(value)  # a captured tensor may require gradients since
         check_features(type, device)
         return self._shared(value.detach(), device)
 
@@ -72,14 +72,14 @@ class TorchMarshal:
     # ---- as a result --------------------------------------------------------------------------------------------
 
     def hand_out(self, tensor: Tensor) -> Any:
-        """A result in memory of the CPU; a large one keeps its memory, which nobody else knows, where torch can reach it."""
+        """Returns a result in CPU memory. A large one is not copied if torch can access its memory."""
         check_numbers(tensor)
         shared = tensor.device.transfer.host_addressable and tensor.element.stored == tensor.element.dtype
         large = tensor.size * tensor.element.nbytes >= SHARED_FROM
         return need_torch().from_numpy(host_array(tensor, publish=False) if shared and large else tensor.to_numpy())
 
     def make(self, device: Device, shape: tuple[int, ...], element: Element, args: Sequence[Any]) -> Any:
-        """Memory for a result in CUDA, where an argument lies there."""
+        """Returns CUDA memory for a result, if an argument is there; otherwise ``None``."""
         places = [a.device for a in args if is_torch(cast("type[Any]", type(a))) and self.stream(a) is not None]
         if not places or element.dtype.names is not None:
             return None
@@ -87,27 +87,27 @@ class TorchMarshal:
         return torch.empty(shape + element.shape, dtype=getattr(torch, str(element.dtype)), device=places[0])
 
     def memory(self, value: Any, device: Device, element: Element) -> Tensor | Array:
-        """The memory of a tensor that receives a result.
+        """Returns the memory of a tensor that receives a result.
 
         Raises:
             GradientError: for one that requires gradients.
-            ShapeError: for one that repeats elements, or lies on another device.
+            ShapeError: for one that repeats elements, or is on another device.
             UnsupportedArgumentError: for a sparse one.
         """
         self.describe(value)
         if not value.is_inference():
-            need_torch().autograd.graph.increment_version(value)  # or backward() would use what is written for what was saved
-        if value.is_neg():  # what NumPy sees of it is a copy
+            need_torch().autograd.graph.increment_version(value)  # or backward() would use overwritten values
+        if value.is_neg():  # NumPy would get a copy
             raise UnsupportedArgumentError(
                 "a lazily negated torch tensor cannot be written", saw="is_neg()", hint="t.resolve_neg()"
             )
         return self._array(value) if value.device.type == "cpu" else self._shared(value, device)
 
     def _shared(self, value: Any, device: Device) -> Tensor:
-        """The memory of a tensor on another device than the CPU.
+        """Returns the memory of a tensor on another device than the CPU.
 
         Raises:
-            ShapeError: where `device` does not reach it.
+            ShapeError: if `device` cannot access it.
         """
         if value.device.type != "cuda" or device.target.kind != "cuda":
             raise ShapeError(
@@ -116,15 +116,15 @@ class TorchMarshal:
                 expected=f"cpu, or cuda where the module is on it; the module is on {device.name}",
                 hint="move the tensor with .cpu(), or load the module on a CUDA device",
             )
-        wait_for(self.stream(value))  # the device has a stream of its own
+        wait_for(self.stream(value))  # the device has its own stream
         return from_cuda(Tensor, device, value)
 
 
 def _numpy_dtype(value: Any) -> np.dtype[Any]:
-    """The NumPy dtype of a torch tensor.
+    """Returns the NumPy dtype of a torch tensor.
 
     Raises:
-        UnsupportedArgumentError: for what Slang has no type for.
+        UnsupportedArgumentError: for a dtype without a Slang type.
     """
     found = _NUMPY.get(str(value.dtype))
     if found is None:

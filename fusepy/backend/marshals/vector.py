@@ -22,7 +22,7 @@ Read = Callable[[Any], tuple[Any, ...]]
 
 
 class VectorMarshal:
-    """One of slangpy's math types. Its type is not weak: a ``float3`` is no ``half3``."""
+    """One of slangpy's math types. It is not weak: a ``float3`` does not match a ``half3``."""
 
     returns, precedence, named, put_off = "vector", 60, False, True
 
@@ -45,12 +45,12 @@ class VectorMarshal:
 
 
 def as_vector(tensor: Tensor) -> Any:
-    """A result as an array, which slangpy's vectors become; a single number as a number."""
+    """Returns a result as an array, including vectors; a single number as a number."""
     return tensor.to_numpy() if tensor.shape or tensor.element.shape else as_list(tensor)
 
 
 class HalfMarshal:
-    """slangpy's ``float16_t``: the Python float of the same value. Its key is its own, since it is placed otherwise."""
+    """slangpy's ``float16_t``: the Python float of the same value. The key differs from that of a float, since `place` does."""
 
     returns = "scalar"
 
@@ -65,7 +65,7 @@ class HalfMarshal:
 
 
 class UniformAccess:
-    """A scalar per component: Slang lays out vectors and matrices in a parameter block otherwise than behind pointers."""
+    """Access to a scalar per component: the layout of vectors and matrices in a parameter block differs from that in memory."""
 
     kind = "uniform"
     prelude = ""
@@ -90,7 +90,7 @@ class UniformAccess:
 
 
 def _names(operand: Operand) -> list[str]:
-    """Members of the block, rows first: ``a_m_00, a_m_01, …`` for a matrix, ``a_w_0_11`` where a number has two digits."""
+    """Returns the members of the block, rows first: ``a_m_00, a_m_01, …`` for a matrix, ``a_w_0_11`` with two-digit indices."""
     places = [""]
     apart = "_" if max(operand.have.shape, default=0) > 10 else ""
     for extent in operand.have.shape:
@@ -107,7 +107,7 @@ def _matrix(value: Any) -> tuple[Any, ...]:
 
 
 def _math_types() -> dict[type, Type]:
-    """slangpy's math types with the Slang types of the same name; a vector of one is its scalar, a quaternion a ``float4``."""
+    """Returns slangpy's math types and their Slang types; a vector of one is its scalar, a quaternion a ``float4``."""
     found: dict[type, Type] = {spy.math.quatf: Type.vector(FLOAT, 4)}
     for scalar, name in (("bool", "bool"), ("int", "int"), ("uint", "uint"), ("float16_t", "half"), ("float", "float")):
         for n in range(1, 5):

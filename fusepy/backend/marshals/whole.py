@@ -1,7 +1,7 @@
 """Whole arrays in kernels: the fields of a Slang `Tensor<T, D>`, filled from a `fusepy.Tensor` of any strides.
 
-Pointer, extents, strides and the place of the first element are members of the parameter block, so kernels know no sizes. The
-pointer is to the lowest element, as in `marshals.memory`. Nothing of this costs a call that passes no whole array.
+Pointer, extents, strides and the offset of the first element are members of the parameter block, so that kernels do not depend
+on sizes. The pointer is to the lowest element, as in `marshals.memory`. A call without whole arrays has no extra cost.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ _NO_PARTS = ("",)
 
 
 def whole_fields(operand: Operand) -> list[Field]:
-    """The members of the parameter block for a whole array."""
+    """Returns the members of the parameter block for a whole array."""
     return [f for part in _parts(operand) for f in _Part(operand, part).fields()]
 
 
 def whole_value(operand: Operand) -> str:
-    """The array as an initializer over the parameter block."""
+    """Returns the Slang initializer of the array, with members of the parameter block."""
     parts = [_Part(operand, part).value() for part in _parts(operand)]
     return parts[0] if len(parts) == 1 else "{ " + ", ".join(parts) + " }"
 
 
 def written(type: Type) -> bool:
-    """Whether `type` is a whole array that user code may write."""
+    """True if `type` is a whole array that user code may write."""
     return type.kind is Kind.WHOLE and writes(type)
 
 
 def counted(operand: Operand) -> int:
-    """Stored elements per element of a whole array that counts from the beginning of its buffer; 0 where a pointer reaches it."""
+    """Returns the stored elements per element of a whole array with offsets from the start of its buffer; 0 for a pointer."""
     part = _Part(operand, "")
     return part.count if part.buffer else 0
 
 
 def check_written(written: Sequence[Operand], memory: Sequence[Operand], positions: Sequence[int], args: Sequence[Any]) -> None:
-    """Rejects whole arrays that are written where another argument reads or writes, or that repeat elements.
+    """Rejects written whole arrays that overlap another argument, or that repeat elements.
 
     Raises:
-        ShapeError: naming both arguments. Threads run in any order, so it would be chance what they see of each other.
+        ShapeError: naming both arguments. Threads run in any order, so that the result would be undefined.
     """
     for operand in written:
         array: Tensor = args[positions[operand.position]]
@@ -79,7 +79,7 @@ def _parts(operand: Operand) -> tuple[str, ...]:
 
 
 class _Part:
-    """One array of pointer, extents, strides and offset."""
+    """One array: pointer, extents, strides and offset."""
 
     def __init__(self, operand: Operand, part: str):
         assert operand.want.element is not None
@@ -92,9 +92,9 @@ class _Part:
 
     def fields(self) -> list[Field]:
         position = self.operand.position
-        # gradients have the type's differential for an element, which only Slang can name
+        # elements of gradients have the type's differential, which only Slang can name
         pointer = "uint64_t" if self.part else f"{self.element}*"
-        needed = library(self.operand.want) == "slangpy"  # whose arrays do not ask whether there are gradients
+        needed = library(self.operand.want) == "slangpy"  # slangpy's arrays do not test for missing gradients
         low = self.of(lambda t: t.low, needed)
         listed = [Field(pointer, self.prefix, "whole" if self.part else "pointer", position, read=low)]
         if self.buffer:
@@ -110,7 +110,7 @@ class _Part:
 
     @property
     def buffer(self) -> str:
-        """The resource that slangpy's arrays hold on all devices but CUDA; empty for a pointer."""
+        """The resource type in slangpy's arrays on all devices except CUDA; empty for a pointer."""
         if library(self.operand.want) != "slangpy" or self.operand.cuda:
             return ""
         if self.part == "grad_out" or family(self.operand.want) == "AtomicTensor":
@@ -120,7 +120,7 @@ class _Part:
         return f"{'' if read_only else 'RW'}StructuredBuffer<{element}>"
 
     def handle(self, tensor: Tensor) -> int:
-        buffer = memory_of(tensor)  # asking for `tensor.buffer` would end deferral
+        buffer = memory_of(tensor)  # `tensor.buffer` would end deferral
         try:
             found = buffer.descriptor_handle_rw if self.buffer.startswith("RW") else buffer.descriptor_handle_ro
         except RuntimeError as error:
@@ -136,7 +136,7 @@ class _Part:
         return found.value
 
     def place_in_buffer(self, tensor: Tensor) -> int:
-        """The first element, counted from the beginning of the buffer; for elements, `detours` makes it a whole number."""
+        """Returns the index of the first element from the start of the buffer; for elements, `detours` makes it an integer."""
         unit = tensor.element.nbytes * (1 if self.part else self.count)
         if tensor.offset % unit:
             what = f"has a {self.part} that lies at no multiple of {unit} bytes in its buffer"
@@ -144,7 +144,7 @@ class _Part:
         return tensor.offset // unit
 
     def of(self, read: Callable[[Tensor], int], needed: bool = False) -> Callable[[Tensor], int]:
-        """`read` of the tensor, or of one of its gradients; 0 where it has none, which is an error if it is `needed`."""
+        """Returns `read` for the tensor, or for its gradient `part`; a missing gradient is 0, or an error if `needed`."""
         if not self.part:
             return read
         name = self.part
@@ -162,7 +162,7 @@ class _Part:
         return lambda tensor: tensor.strides[axis] // count
 
     def checked(self, read: Callable[[Tensor], int]) -> Callable[[Tensor], int]:
-        """`read`, after what no type can tell: whether the elements lie as Slang reads them. Once per call and array."""
+        """Returns `read` with checks of the memory layout, which the type does not determine. It runs once per call and array."""
 
         def checking(tensor: Tensor) -> int:
             if tensor.high - tensor.low >= LIMIT and (tensor.high - tensor.low) // tensor.element.nbytes >= LIMIT:
@@ -176,7 +176,7 @@ class _Part:
         return checking
 
     def check_components(self, tensor: Tensor) -> None:
-        """Scalars that are read as vectors or matrices lie in one piece for each."""
+        """Raises unless the scalars of each vector or matrix are contiguous."""
         cut = len(self.element.shape)
         if tensor.shape[-cut:] != self.element.shape:
             raise self.error(
@@ -195,7 +195,7 @@ class _Part:
             )
 
     def check_packing(self, tensor: Tensor) -> None:
-        """Tensors are packed alike on every device; where Slang expects a bool or three halfs differs."""
+        """Raises if the device packs bools or three halfs unlike tensors, which are packed alike on every device."""
         api = tensor.device.raw.info.type.name
         apart = api == "cuda" and self.element.shape[-1:] == (3,)
         if apart if self.element.scalar is HALF else api in ("cuda", "cpu"):

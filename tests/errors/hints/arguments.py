@@ -156,7 +156,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a result that cannot receive": (
         lambda m: m.add(X, 1.0, _result=object()),
-        "leave it away to have the result returned",
+        "omit it to get the result returned",
         lambda m: m.add(X, 1.0),
         X + 1,
     ),

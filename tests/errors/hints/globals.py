@@ -101,7 +101,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a global of nothing": (
         lambda m: given(m).by.set(k=2.0).set(k=None),
-        "leave it away to keep what was set before",
+        "omit it to keep the previous value",
         lambda m: given(m).by.set(k=2.0).set()(X),
         2 * X,
     ),

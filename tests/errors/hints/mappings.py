@@ -209,7 +209,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "coordinates of five components": (
         lambda m: fp.thread_id(5),
-        "leave dims away",
+        "omit dims",
         lambda m: m.twice(fp.thread_id(), _result=fp.Tensor.empty(fp.default_device(), (3,), "int")),
         2 * N,
     ),
