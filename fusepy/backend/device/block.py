@@ -1,4 +1,4 @@
-"""Pieces of device memory: size classes, the large buffers that are carved up, and `Block`, what the pool hands out."""
+"""Pieces of device memory: size classes, slabs (large buffers that are divided), and `Block`, which the pool returns."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import slangpy as spy
 
 from fusepy.errors import ArgumentError, ShapeError
 
-ALIGNMENT = 256  # Every block starts at a multiple of it: the widest load, and whole cache lines, on every device we know.
+ALIGNMENT = 256  # Every block starts at a multiple: it fits the widest load and whole cache lines on every device we know.
 
 
 def size_class(nbytes: int) -> int:
-    """The capacity in bytes of a block that holds `nbytes`: the next size class.
+    """Returns the capacity in bytes of a block for `nbytes`: the next size class.
 
-    Steps are 256 bytes up to 2 KiB, and an eighth of the power of two below from there on, so a large block wastes at most 1/8.
+    Steps are 256 bytes up to 2 KiB. Above, a step is an eighth of the next lower power of two, so a large block wastes at most
+    1/8.
 
     Raises:
-        ShapeError: `nbytes` is negative.
+        ShapeError: if `nbytes` is negative.
 
     Example:
         >>> size_class(0), size_class(257), size_class(2049), size_class(1_000_000)
@@ -32,40 +33,43 @@ def size_class(nbytes: int) -> int:
 
 
 class Clock(Protocol):
-    """What the queue tells of the work that goes through it."""
+    """The queue's clock: the progress of the work that goes through it."""
 
     @property
     def alone(self) -> bool:
-        """Whether all work that uses the pool's blocks goes through it."""
+        """True if all work on the pool's blocks goes through the queue."""
         ...
 
     def now(self) -> int:
-        """The time of what was recorded last."""
+        """Returns the time of the last recorded work."""
         ...
 
     def finished(self, time: int) -> bool:
-        """Whether all that was recorded until then is finished."""
+        """True if all work recorded until `time` is finished."""
         ...
 
 
 class Slab:
-    """One sgl buffer; `cursor` is the first byte that was never handed out, or not since the queue's time `used`."""
+    """One sgl buffer that is divided into spans.
+
+    The bytes from `cursor` on are in no span; work that used them before was recorded until the queue's time `used`.
+    """
 
     __slots__ = ("buffer", "cursor", "dedicated", "end", "start", "used")
 
     def __init__(self, buffer: spy.Buffer, dedicated: bool):
         self.buffer = buffer
         self.dedicated = dedicated
-        # CUDA's heap aligns to 128 bytes only and the cpu device to 16, hence the ALIGNMENT bytes that `Pool._create` adds.
+        # CUDA's heap aligns to 128 bytes only, and the cpu device to 16: `Pool._create` therefore adds ALIGNMENT bytes.
         self.start = self.cursor = -buffer.device_address % ALIGNMENT
         self.end = buffer.size
         self.used = 0
 
 
 class Span:
-    """A piece carved from a slab; it outlives the blocks that use it one after the other.
+    """A piece of a slab. Several blocks use it, one after the other.
 
-    While it is free, what used it is over with all that was recorded until the queue's time `used`.
+    While it is free, all work that used it was recorded until the queue's time `used`.
     """
 
     __slots__ = ("address", "capacity", "offset", "slab", "used")
@@ -80,9 +84,9 @@ class Span:
 
 
 class Block:
-    """A piece of device memory, freed when the last reference to it is dropped; made by `Pool.allocate` only.
+    """A piece of device memory, freed with the last reference to it. Only `Pool.allocate` makes blocks.
 
-    `address` is the device pointer, a multiple of 256; `nbytes` is what was asked for, and may be 0.
+    `address` is the device pointer, a multiple of 256. `nbytes` is the requested size and may be 0.
     """
 
     __slots__ = ("__weakref__", "_freed", "_span", "address", "nbytes")
@@ -95,21 +99,22 @@ class Block:
 
     @property
     def capacity(self) -> int:
-        """The bytes that the block really holds: the size class of `nbytes`."""
+        """The number of bytes that the block occupies: the size class of `nbytes`."""
         return self._span.capacity
 
     @property
     def buffer(self) -> spy.Buffer:
-        """The large buffer that the block lies in."""
+        """The large buffer that contains the block."""
         return self._span.slab.buffer
 
     @property
     def offset(self) -> int:
-        """Where the block starts in `buffer`, in bytes."""
+        """The byte offset of the block in `buffer`."""
         return self._span.offset
 
     def __del__(self) -> None:
-        # Runs on any thread, inside a collection and at interpreter exit: an append takes no lock and reads no module global.
+        # This runs on any thread, inside a garbage collection and at interpreter exit: an append takes no lock and reads no
+        # global.
         self._freed.append(self._span)
 
     def __reduce__(self) -> NoReturn:

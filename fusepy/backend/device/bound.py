@@ -1,4 +1,4 @@
-"""`Bound`: the device form of a resource, which is bound to a kernel by name."""
+"""`Bound`: the device form of a resource that is bound to a kernel by name."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 
 class Bound:
-    """What is bound under the name of a resource, and the extents that it has as an array.
+    """The resource bound to a name, and its extents as an array.
 
     Attributes:
-        sampler: what its texels are read with, where that takes one.
+        sampler: the sampler that reads its texels, or None.
     """
 
     __slots__ = ("sampler", "shape", "value")

@@ -1,10 +1,10 @@
-"""`Counters`: how often things have happened on a device."""
+"""`Counters`: counts of a device's events."""
 
 from __future__ import annotations
 
 
 class Counters:
-    """What `fusepy.stats` reports for one device."""
+    """The counters of one device that `fusepy.stats` reports."""
 
     __slots__ = ("disk_hits", "disk_misses", "dispatches", "kernels_compiled", "plan_hits", "plan_misses")
 

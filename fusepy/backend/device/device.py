@@ -1,4 +1,4 @@
-"""`Device`: one opened GPU (or software driver) with everything that fusepy keeps for it."""
+"""`Device`: an open GPU or software driver, with the queue, memory, caches and counters that fusepy keeps for it."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from fusepy.backend.slang.facts import FACTS_VERSION, Facts
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.source import ModuleSource
 
-MAX_LIVE_PLANS = 256  # with the sessions behind them 640 MB of resident memory, measured with 1,000 functions
+MAX_LIVE_PLANS = 256  # this and the sessions take 640 MB of resident memory, measured with 1,000 functions
 
 
 class Device(NativeMethods):
-    """An open device; made by `init_device`.
+    """An open device. `init_device` makes it.
 
     Attributes:
-        include_paths: folders in which Slang looks for imports, after that of the importing file.
+        include_paths: folders in which Slang looks for imports, after the folder of the importing file.
         name: adapter and API, e.g. ``llvmpipe (LLVM 15.0.6, 256 bits) (Vulkan)``.
-        identity: everything outside a program that its compiled form depends on.
+        identity: the device's part of the key of a compiled program.
 
     Example:
         >>> import fusepy as fp
@@ -60,7 +60,7 @@ class Device(NativeMethods):
         options: Hashable = None,
     ):
         self._sgl = sgl
-        self._options = options  # what `sgl` was opened with; None where somebody else has opened it, who closes it too
+        self._options = options  # the options that opened `sgl`; None if others opened it and will close it
         info, built = sgl.info, f"{spy.SGL_VERSION} {spy.SGL_GIT_VERSION}"
         self.name = f"{info.adapter_name} ({info.api_name})"
         self.identity = f"{built} {info.api_name} {info.adapter_name} {sgl.supported_shader_model.name}"
@@ -78,17 +78,17 @@ class Device(NativeMethods):
         self.kernels: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # live ones by cache key
         self._facts: dict[str, Facts] = {}
         self.programs: Live[Any] = Live()  # compiled, for `reload`
-        self.joints: OrderedDict[Any, Any] = OrderedDict()  # programs of recorded calls by structure, the last used at the end
+        self.joints: OrderedDict[Any, Any] = OrderedDict()  # programs of recorded calls, by structure, in order of use
         self.replaced: set[str] = set()  # closures of sources that a reload has replaced
         self.modules: Live[Any] = Live()
-        self.recorded: list[tuple[Any, list[Any]]] = []  # what calls recorded into users' encoders keep alive
+        self.recorded: list[tuple[Any, list[Any]]] = []  # objects that must outlive users' encoders
         self.retired: list[Any] = []  # owners of foreign memory that kernels may still read
-        self.shares_cuda = shares_cuda  # whether it was opened in torch's CUDA context, so that addresses mean the same
-        self.element_keys: dict[tuple[Any, object], object] = {}  # by element, and rank or what else is told (`Element.key`)
-        self.lost: str | None = None  # why the device cannot be used any more
+        self.shares_cuda = shares_cuda  # true if it was opened in torch's CUDA context, so that both use the same addresses
+        self.element_keys: dict[tuple[Any, object], object] = {}  # by element, and rank or shape information (`Element.key`)
+        self.lost: str | None = None  # the reason why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
         _open.add(self)
-        # a device that is dropped gives up the native one too
+        # a device that is dropped releases the native one too
         self._dropped = weakref.finalize(self, give, options, sgl, self.transfer.waits) if options is not None else None
         if self._dropped is not None:
             self._dropped.atexit = False
@@ -97,18 +97,18 @@ class Device(NativeMethods):
 
     @property
     def sgl(self) -> spy.Device:
-        """The slangpy device underneath, with all recorded work submitted."""
+        """The slangpy device, after all recorded work was submitted."""
         self.check()
         self.queue.flush()
         return self._sgl
 
     @property
     def is_open(self) -> bool:
-        """Whether calls can still run here: false after `close`, a fork, or a loss."""
+        """True while calls can run here: false after `close`, a fork, or a loss."""
         return self.lost is None
 
     def wait(self) -> None:
-        """Submits what is recorded and waits until the device is idle."""
+        """Submits the recorded work and waits until the device is idle."""
         self.check()
         count = len(self.retired)
         self.queue.flush()
@@ -116,18 +116,17 @@ class Device(NativeMethods):
         del self.retired[:count]
 
     def close(self) -> None:
-        """Waits for the device and for calls that other threads are in, and releases it; every later use, in any thread, raises
-        `DeviceLostError`.
+        """Waits for the device and for calls on other threads, then releases it.
 
-        Memory of tensors that still exist goes with them. Inside a call on this device (a hook, a finaliser that runs there) the
-        device is closed as soon as that call is over.
+        Every later use, on any thread, raises `DeviceLostError`. The memory of tensors is released too. Inside a call on this
+        device (a hook, or a finaliser that runs there) the device is closed when that call ends.
         """
         if holds(self.lock):
             threading.Thread(target=self.close, name="fusepy-close").start()
             return
         if self.lost is None:
             self.save_facts()
-            self.cache.flush()  # it reads files that go with the device
+            self.cache.flush()  # needs files that close with the device
         with self.lock:
             if self.lost is None:
                 healthy = False
@@ -151,12 +150,12 @@ class Device(NativeMethods):
 
     @property
     def raw(self) -> spy.Device:
-        """The sgl device, without submitting anything."""
+        """The sgl device. Recorded work is not submitted."""
         return self._sgl
 
     @functools.cached_property
     def point_sampler(self) -> spy.Sampler:
-        """Reads the texel at a position as it is."""
+        """A sampler that reads single texels without filtering."""
         point, edge = spy.TextureFilteringMode.point, spy.TextureAddressingMode.clamp_to_edge
         return self._sgl.create_sampler(
             min_filter=point, mag_filter=point, mip_filter=point, address_u=edge, address_v=edge, address_w=edge
@@ -168,14 +167,14 @@ class Device(NativeMethods):
             raise lost_error(self.lost)
 
     def release_retired(self) -> None:
-        """Lets go of foreign memory whose tensors are gone, once no kernel reads it."""
+        """Releases foreign memory whose tensors are gone, once no kernel reads it."""
         count = len(self.retired)
         if count:
             self.transfer.settle()
             del self.retired[:count]
 
     def lose(self, cause: str) -> None:
-        """Takes the device away from all that uses it, threads in the midst of a call among them."""
+        """Marks the device as lost, for all users, also for threads inside a call."""
         self.lost = cause
         self.queue.close(cause)
         for part in (self.transfer, self.pool, self.compiler):
@@ -185,12 +184,12 @@ class Device(NativeMethods):
         self.retired.clear()
 
     def _replace(self, cause: str) -> None:
-        """Puts what raises `DeviceLostError` in the place of everything that reaches the native device."""
+        """Replaces everything that accesses the native device with objects that raise `DeviceLostError`."""
         self._sgl = self.queue = self.transfer = self.pool = self.compiler = self.copies = cast("Any", Lost(cause))
         self.__dict__.pop("point_sampler", None)
 
     def lose_in_child(self) -> None:
-        """After a fork, marks the device as unusable without touching it: threads that are gone here may have held its locks."""
+        """Marks the device as unusable after a fork, untouched: threads that do not exist here may have held its locks."""
         if self.lost is None:
             if self._dropped is not None:
                 self._dropped.detach()
@@ -201,7 +200,7 @@ class Device(NativeMethods):
             self._replace(self.lost)
 
     def facts(self, source: ModuleSource) -> Facts:
-        """What is known about a module, from this process or the disk cache."""
+        """Returns the known facts about a module, from this process or the disk cache."""
         found = self._facts.get(source.closure)
         if found is None:
             key = self.facts_key(source) if source.cacheable else None
@@ -210,23 +209,23 @@ class Device(NativeMethods):
         return found
 
     def save_facts(self) -> None:
-        """Writes new facts to the disk cache; kernels ask as well, so also once one is built, and before the process ends."""
+        """Writes new facts to the disk cache. It runs when a kernel is built, and before the process ends."""
         for facts in list(self._facts.values()):
             if facts.changed and facts.key is not None:
                 facts.changed = False
                 self.cache.put_async(facts.key, sealed(facts.data), {})
 
     def facts_key(self, source: ModuleSource) -> str:
-        """The key of a module's facts in the disk cache."""
+        """Returns the key of a module's facts in the disk cache."""
         return f"facts {FACTS_VERSION} {source.closure} {self.identity}"
 
     def oracle(self, sources: dict[str, ModuleSource]) -> SlangOracle:
-        """Answers about modules by the aliases that a graph gives them."""
+        """Returns an oracle that answers about modules by the aliases of a graph."""
         self.check()
         return SlangOracle(self.compiler, sources, {alias: self.facts(s) for alias, s in sources.items()})
 
     def keep(self, plan: Any) -> None:
-        """Registers a live plan; past `MAX_LIVE_PLANS` the oldest gives up its kernels and compiles them again when called."""
+        """Registers a live plan. Beyond `MAX_LIVE_PLANS` the oldest plan drops its kernels; its next call compiles them again."""
         self.save_facts()
         with self.lock:
             self._plans[id(plan)] = weakref.ref(plan)
@@ -238,7 +237,7 @@ class Device(NativeMethods):
                     evicted.evict()
 
     def forget(self) -> None:
-        """Gives up all kernels and free memory, and what Slang and this process know about modules."""
+        """Drops all kernels, free memory, and all facts about modules."""
         self.save_facts()
         with self.lock:
             while self._plans:
@@ -253,7 +252,7 @@ class Device(NativeMethods):
 
 
 def _kind(sgl: spy.Device) -> str:
-    """``"cuda"``, ``"software"`` for a driver that runs on the CPU, or the name of the API."""
+    """Returns ``"cuda"``, ``"software"`` for a driver that runs on the CPU, or the name of the API."""
     name = sgl.info.type.name
     return "software" if name == "cpu" or spy.Feature.software_device in sgl.features else name
 
@@ -262,7 +261,7 @@ _open: Live[Device] = Live()
 
 
 def open_devices() -> list[Device]:
-    """The devices of this process that are open."""
+    """Returns the open devices of this process."""
     return [d for d in _open if d.is_open]
 
 
@@ -273,7 +272,7 @@ def _after_fork() -> None:
 
 def _at_exit() -> None:
     for device in open_devices():
-        device.close()  # threads may still call, and sgl's own devices end right behind this
+        device.close()  # threads may still call, and sgl's own devices end right after this
     settle()
 
 

@@ -1,4 +1,4 @@
-"""`Live`: a set of what is alive, for threads that add to it while others go through it."""
+"""`Live`: a set of weak references that threads can extend while others iterate."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 class Live(Generic[T]):
-    """Weak references to things, in the order in which they were added.
+    """Weak references to objects, in insertion order.
 
-    `weakref.WeakSet` raises where a thread adds to it while another one goes through it. Here going through starts with a copy,
-    which CPython makes in one step, and no lock is taken: things also end inside a collection, on any thread.
+    `weakref.WeakSet` raises if a thread adds an object while another one iterates. Here iteration starts with a copy, which
+    CPython makes in one step. No lock is taken, because objects also end inside a garbage collection, on any thread.
 
     Example:
         >>> class Thing:
@@ -31,7 +31,7 @@ class Live(Generic[T]):
         self._references: dict[weakref.ref[T], None] = {}
 
     def add(self, thing: T) -> None:
-        """Adds a thing that can be hashed, unless it is there."""
+        """Adds a hashable object, once."""
         references = self._references
         references[weakref.ref(thing, lambda gone: references.pop(gone, None))] = None
 

@@ -1,4 +1,4 @@
-"""The methods of a slangpy device, on a device of fusepy's."""
+"""The methods of slangpy's device that fusepy's device has too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import slangpy as spy
 
 
 class NativeMethods:
-    """Methods of a slangpy device that programs written for it call on a device; all recorded work is submitted first."""
+    """Methods of a slangpy device, for programs written for slangpy. All recorded work is submitted first."""
 
     @property
     def sgl(self) -> spy.Device:
@@ -16,23 +16,23 @@ class NativeMethods:
         raise NotImplementedError
 
     def create_buffer(self, *args: Any, **kwargs: Any) -> Any:
-        """A raw buffer, as slangpy makes it."""
+        """Creates a raw buffer with slangpy."""
         return self.sgl.create_buffer(*args, **kwargs)
 
     def create_texture(self, *args: Any, **kwargs: Any) -> Any:
-        """A texture, as slangpy makes it; `usage` says whether kernels may read it, write it, or both."""
+        """Creates a texture with slangpy; `usage` says whether kernels may read it, write it, or both."""
         return self.sgl.create_texture(*args, **kwargs)
 
     def create_sampler(self, *args: Any, **kwargs: Any) -> Any:
-        """A sampler, as slangpy makes it."""
+        """Creates a sampler with slangpy."""
         return self.sgl.create_sampler(*args, **kwargs)
 
     def create_command_encoder(self, *args: Any, **kwargs: Any) -> Any:
-        """A command encoder, for `Function.append_to`."""
+        """Creates a command encoder, for `Function.append_to`."""
         return self.sgl.create_command_encoder(*args, **kwargs)
 
     def submit_command_buffer(self, *args: Any, **kwargs: Any) -> Any:
-        """Submits what a command encoder has finished, behind all calls made so far."""
+        """Submits a finished command buffer, after all calls made so far."""
         return self.sgl.submit_command_buffer(*args, **kwargs)
 
     def wait_for_idle(self) -> None:

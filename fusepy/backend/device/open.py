@@ -1,4 +1,4 @@
-"""Choosing and opening a device; the default one."""
+"""Selection and opening of devices, and the default device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PREFERENCE = ("cuda", "vulkan", "metal", "d3d12", "cpu")
 
 
 class _Quiet(spy.LoggerOutput):
-    """sgl's log, dropped: what matters comes back as errors."""
+    """sgl's log, dropped: everything of importance is raised as an error."""
 
     def write(self, level: spy.LogLevel, name: str, msg: str) -> None:
         pass
@@ -48,7 +48,7 @@ def init_device(
         deferred: lets consecutive calls share a command buffer; False submits each call at once.
 
     Raises:
-        DeviceError: if none opens; says what each attempt said.
+        DeviceError: if none opens; the error lists the reason of each attempt.
 
     Example:
         >>> init_device("vulkan").is_open
@@ -67,14 +67,14 @@ def init_device(
         try:
             opened, options = _open(name, adapter, include_paths, debug)
             wrong = selfcheck(opened)
-        except (RuntimeError, spy.SlangCompileError) as error:  # sgl knows no finer class
+        except (RuntimeError, spy.SlangCompileError) as error:  # sgl has no finer class
             failures.append(f"{name}: {str(error).splitlines()[0] if str(error) else 'no reason given'}")
             continue
         if wrong is not None:
             failures.append(f"{name}: {wrong}")
             continue
         if wanted is None and name == "vulkan" and spy.Feature.software_device in opened.features:
-            fallback = opened, options  # software: only if no hardware device follows
+            fallback = opened, options  # software: used only if no hardware device opens
             continue
         shares = name == "cuda" and _torch_context() is not None
         return Device(opened, include_paths=folders, deferred=deferred, shares_cuda=shares, options=options)
@@ -88,7 +88,7 @@ def create_device(
     enable_debug_layers: bool = False,
     include_paths: Sequence[str | os.PathLike[str]] = (),
 ) -> Device:
-    """`init_device` as slangpy spells it.
+    """Opens a device with slangpy's parameter names; see `init_device`.
 
     Raises:
         DeviceError: if none opens.
@@ -101,7 +101,7 @@ def create_device(
 
 
 def default_device() -> Device:
-    """The device that `load` uses; opened on first use, and again if it was closed."""
+    """Returns the device that `load` uses. It is opened on first use, and again after it was closed."""
     global _default
     if _default is None or not _default.is_open:
         _default = init_device()
@@ -109,7 +109,7 @@ def default_device() -> Device:
 
 
 def as_device(device: Any) -> Device:
-    """A fusepy device for a fusepy or slangpy one.
+    """Returns a fusepy device for a fusepy or slangpy one.
 
     Raises:
         ArgumentError: for anything else.
@@ -125,7 +125,7 @@ def as_device(device: Any) -> Device:
             return own
         found = _wrapped.get(id(device))
         if found is None or not found.is_open or found.raw is not device:
-            found = _wrapped[id(device)] = Device(device, deferred=False)  # somebody else submits to it as well
+            found = _wrapped[id(device)] = Device(device, deferred=False)  # others submit to it as well
         return found
     raise ArgumentError("not a device", saw=repr(device), hint="pass what fusepy.init_device() or slangpy.Device() returns")
 
@@ -143,7 +143,7 @@ def _type_name(wanted: str | spy.DeviceType) -> str:
 def _open(
     name: str, adapter: int | str | None, include_paths: Sequence[str | os.PathLike[str]], debug: bool
 ) -> tuple[spy.Device, Hashable]:
-    """A native device, new or idle, and the options by which it is found when it is idle."""
+    """Opens a native device or takes an idle one. Also returns the options under which it is kept when idle."""
     kind = spy.DeviceType[name]
     if kind == spy.DeviceType.cuda and not _has_cuda_driver():
         raise RuntimeError("there is no CUDA driver on this machine")
@@ -162,7 +162,7 @@ def _open(
     options = (name, tuple(luid or ()), tuple(folders), debug, context and tuple(h.value for h in context))
     idle = take(options)
     if idle is not None:
-        idle.set_cuda_context_current()  # this may be another thread than the one that opened it
+        idle.set_cuda_context_current()  # this thread may not be the one that opened it
         return idle, options
     opened = spy.Device(
         type=kind,
@@ -171,18 +171,18 @@ def _open(
         enable_hot_reload=False,
         adapter_luid=luid,
         existing_device_handles=context,
-        compiler_options={"include_paths": [*include_paths, spy.SHADER_PATH]},  # slangpy makes tensors with its own module
+        compiler_options={"include_paths": [*include_paths, spy.SHADER_PATH]},  # slangpy's tensors need its own module
     )
     return opened, options
 
 
 def _torch_context() -> list[spy.NativeHandle] | None:
-    """The CUDA context that torch has made, if it has: a device opened in it shares memory with torch."""
+    """Returns torch's CUDA context if there is one: a device opened in it shares memory with torch."""
     return spy.get_cuda_current_context_native_handles() if make_context_current() else None
 
 
 def _has_cuda_driver() -> bool:
-    """Whether the CUDA driver can be loaded; slang-rhi looks for it too, and writes to stderr where it is incomplete."""
+    """True if the CUDA driver can be loaded. slang-rhi looks for it too, and writes to stderr if it is incomplete."""
     name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
         return hasattr(ctypes.CDLL(name), "cuGetErrorString")
@@ -191,7 +191,7 @@ def _has_cuda_driver() -> bool:
 
 
 def _silence() -> None:
-    """Drops sgl's log; must happen before a device is created."""
+    """Drops sgl's log. It must run before a device is created."""
     logger = spy.Logger.get()
     logger.remove_all_outputs()
     logger.add_output(_quiet)

@@ -1,12 +1,12 @@
-"""Device memory: one pool per device that sub-allocates large buffers by raw pointer.
+"""Device memory: one pool per device that divides large buffers and gives out addresses.
 
-A fresh buffer costs 90-170 µs on the Vulkan driver of an H100, and a kernel that takes raw pointers needs no buffer of its own:
-so the pool creates a few large buffers (slabs), and a block is ``Buffer.device_address + offset``.
+A new buffer costs 90-170 µs on the Vulkan driver of an H100, and a kernel that takes raw pointers needs no buffer of its own. So
+the pool creates a few large buffers (slabs), and a block is ``Buffer.device_address + offset``.
 
-**Why a freed block can be handed out at once.** All work goes to one queue, and a barrier stands between dependent dispatches.
-The next owner's kernels therefore start after the last owner's have ended, though the host frees the block long before they run.
-Only memory that goes back to the driver has to wait for the queue (`Pool.trim`), and memory that the host writes by itself:
-`allocate_idle` finds blocks whose last use is over, by the time on the queue's clock at which they were found dropped.
+**Why a freed block can be reused at once.** All work goes to one queue, and a barrier stands between dependent dispatches. So the
+kernels of the next owner start after those of the last owner have ended, although the host frees the block long before. Only two
+cases must wait for the queue: memory that returns to the driver (`Pool.trim`), and memory that the host writes itself.
+`allocate_idle` returns blocks whose last use is over: the queue's clock tells, from the time at which they were dropped.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ MAX_BUFFER_BYTES = 2**32 - 1  # The drivers refuse a buffer of 2**32 bytes (Vulk
 _Usage = spy.BufferUsage
 BUFFER_USAGE = _Usage.shader_resource | _Usage.unordered_access | _Usage.copy_source | _Usage.copy_destination
 _ALL_ONES = 2**64 - 1
-SPARE_BYTES = 128 << 20  # what `allocate_idle` takes at most while free blocks of the size are still read
+SPARE_BYTES = 128 << 20  # the most that `allocate_idle` takes while free blocks of the size are in use
 
 
 class Pool:
-    """Hands out blocks of device memory, and takes them back when they are dropped; safe to use from several threads.
+    """An allocator of device memory. Dropped blocks return to it. Several threads may use it.
 
     Args:
-        device: where the memory lies.
+        device: the device of the memory.
         slab_bytes: the size of a large buffer; blocks above a quarter of it get a buffer of their own (a dedicated one).
-        limit_bytes: the most that is taken from the driver; None leaves it to the driver.
-        cache_bytes: the most free dedicated memory that is kept when another dedicated buffer is created; so what is reserved
-            for dedicated blocks never exceeds their peak by more than this.
-        before_release: called, with the pool's lock held, before memory goes back to the driver; it must submit what is recorded
-            and wait until the queue is idle. The default, ``device.wait``, is enough where all that is recorded is submitted too.
-        lock: the pool's lock. Where `before_release` takes a lock that other threads hold while they allocate, pass that one: two
+        limit_bytes: the maximum taken from the driver; None leaves it to the driver.
+        cache_bytes: the maximum of free dedicated memory kept when another dedicated buffer is created. The memory reserved
+            for dedicated blocks exceeds their peak by at most this.
+        before_release: called, with the pool's lock held, before memory returns to the driver. It must submit all recorded work
+            and wait until the queue is idle. The default, ``device.wait``, is enough if all recorded work is submitted.
+        lock: the pool's lock. If `before_release` takes a lock that other threads hold while they allocate, pass that lock: two
             locks taken in both orders would deadlock.
-        clock: of the queue, for `allocate_idle`.
+        clock: the clock of the queue, for `allocate_idle`.
 
     Example:
         >>> pool = Pool(spy.Device(type=spy.DeviceType.cpu, enable_hot_reload=False))
@@ -70,27 +70,27 @@ class Pool:
         self._limit = limit_bytes
         self._cache_bytes = cache_bytes
         self._before_release = before_release or device.wait
-        # Re-entrant, because a collection that starts inside `allocate` may run a finaliser that allocates.
+        # re-entrant, because a garbage collection inside `allocate` may run a finaliser that allocates
         self._lock = lock or threading.RLock()
         self._free: dict[int, list[Span]] = {}
         self._freed: list[Span] = []
         self._slabs: list[Slab] = []
         self._live = self._peak = self._reserved = 0
         self._clock = clock
-        self._spare = 0  # what `allocate_idle` has taken though there were free blocks
+        self._spare = 0  # bytes that `allocate_idle` took although there were free blocks
 
     def allocate(self, nbytes: int) -> Block:
-        """A block of at least `nbytes` bytes, uninitialised.
+        """Returns a block of at least `nbytes` bytes, uninitialised.
 
         Raises:
-            OutOfDeviceMemory: the driver or `limit_bytes` refuses, also after all free memory was given back.
-            ShapeError: `nbytes` is negative.
+            OutOfDeviceMemory: if the driver or `limit_bytes` refuses, also after all free memory was returned.
+            ShapeError: if `nbytes` is negative.
         """
         capacity = size_class(nbytes)
         freed = self._freed
         with self._lock:
             span = freed.pop() if freed else None
-            # A block of the size that was dropped last changes no count: 0.5 µs with the drop, 0.75 µs without this shortcut.
+            # a block of the size that was dropped last changes no count: 0.5 µs with the drop, 0.75 µs without this shortcut
             if span is None or span.capacity != capacity:
                 if span is not None:
                     freed.append(span)
@@ -98,9 +98,9 @@ class Pool:
         return Block(span, nbytes, freed)
 
     def allocate_idle(self, nbytes: int) -> Block | None:
-        """A block that no work uses any more, for the host to write without waiting.
+        """Returns a block that no work uses any more: the host can write it without waiting.
 
-        ``None`` where all free ones of the size are still in use and `SPARE_BYTES` are taken, or others submit work too: then
+        Returns None if all free blocks of the size are in use and `SPARE_BYTES` are taken, or if others submit work too. Then use
         `allocate` and wait.
 
         Raises:
@@ -115,14 +115,14 @@ class Pool:
                 return None
             self._collect()
             spans = self._free.get(capacity)
-            if spans and clock.finished(spans[0].used):  # the one that was found dropped first
+            if spans and clock.finished(spans[0].used):  # the block that was dropped first
                 span = spans.pop(0)
             elif spans and self._spare + capacity > SPARE_BYTES:
                 return None
             else:
                 self._spare += capacity * bool(spans)
                 span = self._grow(capacity, nbytes)
-                if not clock.finished(span.used):  # carved from memory that was in use before
+                if not clock.finished(span.used):  # this memory was in use before
                     self._free[capacity].append(span)
                     return None
             self._live += capacity
@@ -135,7 +135,7 @@ class Pool:
             self._collect()
             spans = self._free.get(capacity)
         span = spans.pop() if spans else self._grow(capacity, nbytes)
-        # An upper bound until `_collect`, so that the finaliser of a block need not count: `+=` on two threads loses updates.
+        # An upper bound until `_collect`, so that a block's finaliser need not count: `+=` on two threads loses updates.
         self._live += capacity
         if self._live > self._peak:
             self._collect()
@@ -144,33 +144,33 @@ class Pool:
 
     @property
     def live_bytes(self) -> int:
-        """The capacities of the blocks in use, in bytes."""
+        """The total capacity of the blocks in use, in bytes."""
         with self._lock:
             self._collect()
             return self._live
 
     @property
     def peak_bytes(self) -> int:
-        """The most that `live_bytes` was since the pool was made or `reset_peak` was called."""
+        """The maximum of `live_bytes` since the pool was made or `reset_peak` was called."""
         return self._peak
 
     @property
     def reserved_bytes(self) -> int:
-        """What the pool holds from the driver, in bytes."""
+        """The memory that the pool holds from the driver, in bytes."""
         return self._reserved
 
     def reset_peak(self) -> None:
-        """Starts a new measurement of `peak_bytes`, at what is in use now."""
+        """Starts a new measurement of `peak_bytes`."""
         with self._lock:
             self._peak = self.live_bytes
 
     def trim(self) -> int:
-        """Gives all wholly free buffers back to the driver, after waiting for the queue; returns how many bytes that was."""
+        """Waits for the queue and returns all free buffers to the driver. The result is their size in bytes."""
         with self._lock:
             return self._release(self._idle())
 
     def close(self, cause: str = "it was closed") -> None:
-        """Gives up all memory but what blocks still hold, which goes with the last block; later growth is a `DeviceLostError`."""
+        """Releases all memory but that of live blocks, which is released with them. Later allocations raise `DeviceLostError`."""
         with self._lock:
             self._collect()
             self._free.clear()
@@ -178,7 +178,7 @@ class Pool:
             self._device = cast("Any", Lost(cause))
 
     def _collect(self) -> None:
-        """Moves the spans of dropped blocks to the free lists, and settles the count of live bytes."""
+        """Moves the spans of dropped blocks to the free lists, and updates the count of live bytes."""
         freed = self._freed
         now = self._clock.now() if self._clock is not None else 0
         while freed:
@@ -202,7 +202,7 @@ class Pool:
         return next((slab for slab in self._slabs if slab.end - slab.cursor >= capacity), None)
 
     def _create(self, sizes: Collection[int], nbytes: int, *, dedicated: bool) -> Slab:
-        """A buffer of the first of `sizes` that can be had, if need be after giving back all that is free."""
+        """Creates a buffer of the first of `sizes` that the driver grants, if necessary after all free memory was returned."""
         refusal = ""
         for attempt in range(2):
             for size in sizes:
@@ -213,7 +213,7 @@ class Pool:
                     self._reserved += buffer.size
                     return slab
             if attempt == 0:
-                gc.collect()  # Blocks may hang in reference cycles; this costs tens of ms, but what comes next is an error.
+                gc.collect()  # Blocks may hang in reference cycles. This takes tens of ms, but the alternative is an error.
                 self._release(self._idle())
         raise OutOfDeviceMemory(
             f"cannot allocate {nbytes:,} bytes of device memory: {refusal}",
@@ -224,21 +224,21 @@ class Pool:
         )
 
     def _request(self, size: int) -> tuple[spy.Buffer | None, str]:
-        """A buffer from the driver, or the reason why there is none."""
+        """Returns a buffer from the driver, or the reason why there is none."""
         if size > MAX_BUFFER_BYTES:
             return None, "it is more than one buffer holds"
         if self._limit is not None and self._reserved + size > self._limit:
             return None, "it is over the limit of the pool"
-        self._device.set_cuda_context_current()  # this may be another thread than the last
+        self._device.set_cuda_context_current()  # this thread may not be the one of the last call
         try:
             buffer = self._device.create_buffer(size=size, usage=BUFFER_USAGE)  # pyright: ignore[reportUnknownMemberType]
         except (RuntimeError, MemoryError) as error:
             return None, f"the driver refused: {str(error).partition(chr(10))[0]}"
-        # A driver without memory to spare may also return a buffer that has no address.
+        # a driver without free memory may also return a buffer that has no address
         return (None, "the driver gave no address") if buffer.device_address in (0, _ALL_ONES) else (buffer, "")
 
     def _idle(self) -> set[Slab]:
-        """The slabs in which no block is in use."""
+        """Returns the slabs without a block in use."""
         self._collect()
         free: dict[Slab, int] = {}
         for spans in self._free.values():
@@ -251,7 +251,7 @@ class Pool:
             self._free[capacity] = [span for span in spans if span.slab not in slabs]
 
     def _rewind(self) -> None:
-        """Carves wholly free slabs anew, so that a program whose block sizes drift does not grow."""
+        """Resets wholly free slabs, so that a program whose block sizes drift does not grow."""
         idle = {slab for slab in self._idle() if not slab.dedicated}
         self._forget_spans(idle)
         for slab in idle:
@@ -260,7 +260,7 @@ class Pool:
             self._spare = 0
 
     def _bound_cache(self) -> None:
-        """Gives back free dedicated buffers, the sizes that came first before others, until at most `cache_bytes` are kept."""
+        """Releases free dedicated buffers, the oldest sizes first, until at most `cache_bytes` remain."""
         cached = [span.slab for spans in self._free.values() for span in spans if span.slab.dedicated]
         excess = sum(slab.buffer.size for slab in cached) - self._cache_bytes
         victims: set[Slab] = set()
@@ -274,7 +274,7 @@ class Pool:
         if not slabs:
             return 0
         self._before_release()
-        slabs &= self._idle()  # The hook may have run code that took some of them back into use.
+        slabs &= self._idle()  # the hook may have run code that uses some of them again
         self._forget_spans(slabs)
         self._slabs = [slab for slab in self._slabs if slab not in slabs]
         nbytes = sum(slab.buffer.size for slab in slabs)
@@ -282,6 +282,6 @@ class Pool:
         self._reserved -= nbytes
         for slab in slabs:
             del slab.buffer
-        # sgl deletes dropped buffers when it next looks at the queue: without this second wait 1 GiB stayed resident on lavapipe.
+        # sgl deletes dropped buffers at its next look at the queue: without this second wait 1 GiB stayed resident on lavapipe
         self._device.wait()
         return nbytes

@@ -1,11 +1,10 @@
-"""Tries a device type in a process of its own: opens it, runs one real kernel and checks the numbers.
+"""Probes of device types, each in its own process: the child opens a device, runs one real kernel and checks the numbers.
 
-A broken graphics driver often ends the process instead of raising, so nothing that only asks "is there a device?" may open one
-itself. ``python -m fusepy.backend.device.probe vulkan`` is the child and prints one line of JSON; `probe` starts it and reads
-that line.
+A broken graphics driver often ends the process instead of raising, so code that only looks for devices must not open one itself.
+``python -m fusepy.backend.device.probe vulkan`` is the child and prints one line of JSON; `probe` starts it and reads that line.
 """
 
-# slangpy's stubs leave their arrays and paths without parameters.
+# slangpy's stubs omit the type parameters of arrays and paths
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import slangpy as spy
 
-# Device types worth trying on each platform, in the order in which `init_device` prefers them; "cpu" is last and counts as a
+# Device types worth trying on each platform, in the order in which `init_device` prefers them. "cpu" is last and counts as a
 # fallback only (it lacks atomics, textures and waves).
 _TYPES = {
     "linux": ("cuda", "vulkan", "cpu"),
@@ -36,7 +35,7 @@ TYPES: tuple[str, ...] = _TYPES.get(sys.platform, ("vulkan", "cpu"))
 
 @dataclass
 class Probe:
-    """What one device type answered; `stage` is the last step begun, and `error` is None exactly when all of them went well."""
+    """The report of one device type. `stage` is the last step begun; `error` is None if and only if all steps succeeded."""
 
     type: str
     stage: str = "start"
@@ -50,28 +49,28 @@ class Probe:
 
     @property
     def ok(self) -> bool:
-        """True when a kernel ran and its result was right."""
+        """True if a kernel ran and its result was right."""
         return self.error is None and self.stage == "done"
 
     @property
     def broken_install(self) -> bool:
-        """True when the trouble is the Python installation, which no driver would cure."""
+        """True if the Python installation is at fault and not the driver."""
         return self.stage in ("start", "import")
 
 
 def probe(type: str, timeout: float = 60.0) -> Probe:
-    """Tries one device type in a child process, and never raises for what happens there.
+    """Tries one device type in a child process. Failures of the child are reported, not raised.
 
     Args:
         type: a slangpy device type: "vulkan", "cuda", "metal", "d3d12" or "cpu".
-        timeout: seconds until a silent driver is given up.
+        timeout: seconds to wait for a silent driver.
     """
     command = [sys.executable, "-m", "fusepy.backend.device.probe", type]
     try:
         child = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", timeout=timeout)
     except subprocess.TimeoutExpired:
         return Probe(type, "hung", f"no answer within {timeout:g} s")
-    # Drivers print to stdout too, before and after our lines.
+    # drivers print to stdout too, before and after our lines
     reports = [line for line in child.stdout.splitlines() if line.startswith('{"type":')]
     found = Probe(**json.loads(reports[-1])) if reports else Probe(type)
     if found.error is None and not found.ok:
@@ -80,19 +79,19 @@ def probe(type: str, timeout: float = 60.0) -> Probe:
 
 
 def probe_all(types: Iterable[str] = TYPES) -> list[Probe]:
-    """Tries several device types at the same time, each in its own process, and answers in the order asked."""
+    """Tries several device types at the same time, each in its own process. The results have the order of `types`."""
     with ThreadPoolExecutor(max_workers=8) as pool:
         return list(pool.map(probe, types))
 
 
 def best(probes: Iterable[Probe]) -> Probe | None:
-    """The working device that serves best: hardware before software, and never the cpu fallback."""
+    """Returns the best working device: hardware before software, and never the cpu fallback."""
     usable = [p for p in probes if p.ok and p.type != "cpu"]
     return min(usable, key=lambda p: p.software, default=None)
 
 
 def _last_words(child: subprocess.CompletedProcess[str]) -> str:
-    """Why a child ended without a verdict: the signal that killed it, or the last line that it wrote."""
+    """Returns the reason why a child ended without a report: the signal that killed it, or the last line that it wrote."""
     if child.returncode < 0:
         names = {int(s): s.name for s in signal.Signals}
         return f"the process was ended by {names.get(-child.returncode, f'signal {-child.returncode}')}"
@@ -101,7 +100,7 @@ def _last_words(child: subprocess.CompletedProcess[str]) -> str:
 
 
 def _attempt(report: Probe, log: list[str]) -> None:
-    """The child's work; each step is printed before it begins, so that a crash tells where it happened."""
+    """Runs the child's steps. Each step is printed before it begins, so that a crash shows its place."""
     _enter(report, "import")
     import slangpy as spy
 
@@ -126,7 +125,7 @@ def _attempt(report: Probe, log: list[str]) -> None:
 
 
 def _silence(log: list[str]) -> None:
-    """Sends slangpy's log into a list; it would otherwise mix into stdout, and its words are the best reason there is."""
+    """Redirects slangpy's log into a list. It would mix into stdout, and it has the best error messages."""
     import slangpy as spy
 
     class Collect(spy.LoggerOutput):
@@ -140,7 +139,7 @@ def _silence(log: list[str]) -> None:
 
 
 def _words(error: Exception, log: list[str]) -> str:
-    """One line for people: the log where there is one, else the exception without source positions."""
+    """Returns one line for users: the log if there is one, else the exception without source positions."""
     text = "\n".join(log) or str(error)
     lines = [line.strip() for line in text.splitlines()]
     return "; ".join(line for line in lines if line and not line.startswith("/") and line != "RHI messages:")
@@ -152,7 +151,7 @@ def _enter(report: Probe, stage: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the child: prints a line of JSON at each stage, the last one final; exit code 0 when the kernel's result was right."""
+    """Runs the child, which prints a line of JSON at each stage. The exit code is 0 if the kernel's result was right."""
     parser = argparse.ArgumentParser(prog="python -m fusepy.backend.device.probe", description="Tries one device type.")
     parser.add_argument("type", choices=sorted({type for types in _TYPES.values() for type in types}))
     report, log = Probe(parser.parse_args(argv).type), list[str]()

@@ -1,13 +1,14 @@
-"""Recording and submitting dispatches: consecutive calls share a command buffer.
+"""The queue of a device: consecutive calls share a command buffer.
 
-A submission costs 7-10 µs on the host, a dispatch in an open encoder 2-5 µs, so calls are recorded into one encoder that is
-submitted when it holds `LIMIT` dispatches, when somebody reads or waits, or when the background thread
-finds it unchanged after `DELAY_S`.
-Order is always as written. Between two dispatches there is a global barrier: sgl emits none for memory that is reached by
-pointers, and without one dependent dispatches in one encoder are wrong on real Vulkan devices (20 of 20 runs).
+A submission costs 7-10 µs on the host, a dispatch in an open encoder 2-5 µs. Calls are therefore recorded into one encoder. It is
+submitted when it holds `LIMIT` dispatches, when somebody reads or waits, or when the background thread finds it unchanged after
+`DELAY_S`.
 
-Once raw memory of a device has been handed out (a buffer, an address, DLPack), somebody else may read it at any time;
-from then on every call is submitted at once (`share`), the kernels of one program together.
+Program order is kept. Between two dispatches there is a global barrier: sgl emits none for memory that is accessed by pointers,
+and without one dependent dispatches in one encoder are wrong on real Vulkan devices (20 of 20 runs).
+
+Once raw memory of a device was exported (a buffer, an address, DLPack), others may read it at any time. From then on every call
+is submitted at once (`share`), the kernels of one program together.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from fusepy.backend.lost import Lost, lost_error
 from fusepy.backend.slang.stage import COMPUTE
 
 LIMIT = 32
-REMEMBERED = 1024  # submissions; whether one before them is finished, the oldest of them tells
-IDLE_LOOKS = 20  # before it sleeps: waking it costs a call that waits for its result 10-20 µs, where every one did
-DELAY_S = 0.5e-3  # the background thread looks this often; what it finds unchanged since its last look, it submits
+REMEMBERED = 1024  # submissions; work before the oldest of them is finished if that one is
+IDLE_LOOKS = 20  # looks before it sleeps: waking it adds 10-20 µs to a call that waits for its result
+DELAY_S = 0.5e-3  # the period of the background thread; it submits an encoder that is unchanged since its last look
 
 
 class _Here(threading.local):
-    """What each thread knows by itself: of an identifier the next thread may be the owner, once this one has ended."""
+    """State of one thread, in a thread-local object: a new thread may have the identifier of one that ended."""
 
-    queue: object = None  # the mark of the queue that made its CUDA context current last
+    queue: object = None  # the mark of the queue that last made its CUDA context current
 
 
 _here = _Here()
@@ -50,15 +51,15 @@ class Queue:
         self._count = 0
         self._cuda = device.info.type == spy.DeviceType.cuda
         self._mark = object()
-        _here.queue = None  # whoever opened the device has left its context current here
+        _here.queue = None  # the code that opened the device has left its context current on this thread
         self._limit = LIMIT if deferred else 1
         self._last: int | None = None
         self._submitted = 0
-        self._ids: deque[int] = deque(maxlen=REMEMBERED)  # of the last submissions, in order
-        self.alone = deferred  # whether nobody else submits to this queue, so that `_last` is the last submission
+        self._ids: deque[int] = deque(maxlen=REMEMBERED)  # identifiers of the last submissions, in order
+        self.alone = deferred  # true if nobody else submits to this queue, so that `_last` is the last submission
         self._wake = threading.Event()
         self._asleep = False
-        self._idle = 0  # looks in a row that found nothing recorded
+        self._idle = 0  # consecutive looks that found nothing recorded
         self._seen: Any = None  # the encoder that the background thread saw at its last look
         self.lost: str | None = None  # why nothing can be recorded any more
         if deferred:
@@ -72,11 +73,11 @@ class Queue:
         beside: bool = False,
         more: bool = False,
     ) -> None:
-        """Records one dispatch after all earlier ones; parameters were written to `root` just before.
+        """Records one dispatch after all earlier ones. Its parameters are in `root` already.
 
         Args:
-            beside: whether it may run beside the last one, so that no barrier is needed.
-            more: whether further ones of the same program follow, so that it is not submitted alone where calls are at once.
+            beside: true if it may run concurrently with the last one: no barrier is needed.
+            more: true if dispatches of the same program follow: it is not submitted alone.
         """
         if self._cuda:
             self.enter()
@@ -91,7 +92,7 @@ class Queue:
         compute.bind_pipeline(pipeline, root)
         compute.dispatch_compute(groups)
         if self._cuda:
-            self._pass = compute  # a CUDA stream runs in order: one pass holds all dispatches, 1 µs less for each
+            self._pass = compute  # A CUDA stream runs in order: one pass holds all dispatches, which saves 1 µs for each.
         else:
             compute.end()
         self._count += 1
@@ -101,20 +102,20 @@ class Queue:
     keeps: bool = False
 
     def keep(self, *things: object) -> None:
-        """What recorded work uses may go at once, as `keeps` says: all later work on this queue runs behind it."""
+        """Does nothing: memory of recorded work may be freed at once, because all later work on this queue runs after it."""
 
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
-        """Records a copy between buffers, after all earlier work and before all later."""
+        """Records a copy between buffers, after all earlier work and before all later work."""
         self.enter()
         encoder = self._encoder or self._open()
         if self._pass is not None:
             self._pass.end()
             self._pass = None
-        encoder.global_barrier()  # what wrote the source was reached by a pointer, which sgl cannot see
+        encoder.global_barrier()  # the source was written through a pointer, which sgl cannot see
         encoder.copy_buffer(target, to, source, at, nbytes)
 
     def flush(self) -> int | None:
-        """Submits what is recorded; returns the id of the last submission, where it can be known.
+        """Submits the recorded work. Returns the identifier of the last submission if it is known.
 
         Raises:
             DeviceLostError: if the queue is closed.
@@ -122,12 +123,12 @@ class Queue:
         with self._lock:
             self._check()
             if self._cuda:
-                self._enter()  # for what the caller does with the device next
+                self._enter()  # for the caller's next use of the device
             self._submit()
             return self._last if self.alone else None
 
     def copy_out(self, to: spy.Buffer, source: spy.Buffer, offset: int, nbytes: int) -> int:
-        """Copies bytes to the start of `to` behind all that is recorded, submits both together and returns their id."""
+        """Records a copy of bytes to the start of `to`, submits it with all recorded work, and returns the identifier."""
         with self._lock:
             self.copy(to, 0, source, offset, nbytes)
             self._submit()
@@ -158,31 +159,31 @@ class Queue:
             self._ids.append(last)
 
     def now(self) -> int:
-        """The time of what was recorded last: the count of submissions that it is in."""
+        """Returns the time of the last recorded work: the number of the submission that contains it."""
         return self._submitted + (self._encoder is not None)
 
     def finished(self, time: int) -> bool:
-        """Whether all that was recorded until this time is finished."""
+        """True if all work recorded until `time` is finished."""
         if time == 0 or time > self._submitted:
             return time == 0
         ids = self._ids
         return self._device.is_submit_finished(ids[max(time - self._submitted + len(ids) - 1, 0)])
 
     def enter(self) -> None:
-        """Makes the device's CUDA context that of this thread, unless it is: the driver aborts without one."""
+        """Makes the device's CUDA context current on this thread, unless it is: the driver aborts without one."""
         if self._cuda and _here.queue is not self._mark:
             self._enter()
 
     def _enter(self) -> None:
-        """Makes the device's CUDA context current in this thread; sgl does not.
+        """Makes the device's CUDA context current on this thread; sgl does not.
 
-        Whoever else computes in CUDA may have made another one current, so each command buffer begins and ends with this.
+        Other CUDA code may have made another context current, so each command buffer begins and ends with this call.
         """
         self._device.set_cuda_context_current()
         _here.queue = self._mark
 
     def share(self) -> None:
-        """Submits at once from now on: memory of this device is visible to others."""
+        """Submits every call at once from now on: others can see memory of this device."""
         with self._lock:
             self._check()
             self._limit = 1
@@ -190,11 +191,11 @@ class Queue:
             self._submit()
 
     def expect_others(self) -> None:
-        """From now on others may submit to this queue as well: waiting for our own last submission is no longer enough."""
+        """Notes that others may submit to this queue as well: waiting for our own last submission is not enough from now on."""
         self.alone = False
 
     def close(self, cause: str = "it was closed") -> None:
-        """Submits what is left and lets the background thread go; every later use raises `DeviceLostError`."""
+        """Submits the remaining work and stops the background thread. Every later use raises `DeviceLostError`."""
         with self._lock:
             if self.lost is None:
                 try:
@@ -210,9 +211,9 @@ class Queue:
             raise lost_error(self.lost)
 
     def look(self) -> bool:
-        """For the background thread: submits what was there at its last look already; False if nothing is recorded.
+        """Submits the encoder if it is unchanged since the last look. Returns False if nothing is recorded.
 
-        In a stream of calls each look finds another encoder, and leaves the submitting to the thread that calls.
+        The background thread calls it. In a stream of calls each look finds another encoder, and the calling thread submits.
         """
         with self._lock:
             if self.lost is not None:  # `close` has woken the thread: it must not sleep again
@@ -232,7 +233,7 @@ class Queue:
 
 
 def _flusher(queue: weakref.ref[Queue], wake: threading.Event) -> None:
-    """Submits what nobody else has submitted for `DELAY_S`; sleeps while nothing is recorded."""
+    """Submits work that was not submitted for `DELAY_S`. Sleeps while nothing is recorded."""
     while True:
         current = queue()
         if current is None or current.lost is not None:

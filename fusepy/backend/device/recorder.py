@@ -1,7 +1,7 @@
-"""Recording calls into a command encoder of the user's instead of running them.
+"""Recording of calls into a command encoder of the user, instead of running them.
 
-What recorded work uses must stay alive until it is submitted, which nobody tells us: sgl's encoders and command buffers neither
-take references nor attributes. It is therefore kept as long as the encoder object itself is.
+Memory that recorded work uses must stay alive until the work is submitted, and fusepy is not told when. sgl's encoders and
+command buffers take neither references nor attributes. The memory is therefore kept as long as the encoder object.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ ENCODERS = (spy.CommandEncoder, spy.ComputePassEncoder, spy.RenderPassEncoder, s
 
 
 class Recording(Protocol):
-    """A device, as far as recording into an encoder needs it."""
+    """The parts of a device that recording into an encoder needs."""
 
     queue: Queue
     recorded: list[Entry]
 
     @property
     def raw(self) -> spy.Device:
-        """The sgl device, without submitting anything."""
+        """The sgl device. Recorded work is not submitted."""
         ...
 
 
 def is_encoder(value: Any) -> bool:
-    """Whether `value` is something that commands are recorded into."""
+    """True if `value` is an encoder or a pass."""
     return isinstance(value, ENCODERS)
 
 
@@ -61,7 +61,7 @@ def check_encoder(value: Any, what: str, device: Recording | None = None) -> Non
 
 
 def misplaced(value: Any, what: str) -> ArgumentError:
-    """The error for an encoder among the arguments of a call."""
+    """Returns the error for an encoder among the arguments of a call."""
     return ArgumentError(
         f"{what}() got a {type(value).__name__}", hint=f"a call runs at once; to record it, write {what}.append_to(encoder, …)"
     )
@@ -69,11 +69,11 @@ def misplaced(value: Any, what: str) -> ArgumentError:
 
 @runtime_checkable
 class Located(Protocol):
-    """What lies in memory with addresses: tensors."""
+    """An object in memory with addresses: a tensor."""
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """The addresses of its first byte and of the one behind its last; several where it lies in several places."""
+        """Returns start and end addresses, one pair for each of its pieces of memory."""
         ...
 
 
@@ -94,7 +94,7 @@ class EncoderSink(Sink):
         beside: bool = False,
         more: bool = False,
     ) -> None:
-        """Records one dispatch, with barriers against whatever stands before and comes after."""
+        """Records one dispatch, with barriers before and after it."""
         self.kept += (pipeline, root)
         self._encoder.global_barrier()
         compute = COMPUTE.begin(self._encoder)
@@ -104,7 +104,7 @@ class EncoderSink(Sink):
         self._encoder.global_barrier()
 
     def keep(self, *things: object) -> None:
-        """Holds what recorded work uses."""
+        """Keeps objects alive that recorded work uses."""
         self.kept += things
 
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
@@ -114,16 +114,17 @@ class EncoderSink(Sink):
         self._encoder.copy_buffer(target, to, source, at, nbytes)
 
     def flush(self) -> None:
-        """Nothing: the user submits."""
+        """Does nothing: the user submits."""
 
     def finish(self) -> None:
-        """Nothing: all is recorded already."""
+        """Does nothing: everything is recorded already."""
 
 
 class PassSink(EncoderSink):
-    """A sink for a compute pass that the user has open, in which there can be no barrier.
+    """A sink for a compute pass that the user has opened. There can be no barrier in it.
 
-    A call is recorded once it is known to be one dispatch, and to touch no memory that other calls of the pass write.
+    A call is recorded once two things are known: it is one dispatch, and it does not touch memory that other calls of the pass
+    write.
     """
 
     def __init__(self, encoder: Any, name: str, others: Sequence[Sequence[Any]]):
@@ -141,20 +142,20 @@ class PassSink(EncoderSink):
         beside: bool = False,
         more: bool = False,
     ) -> None:
-        """Takes a dispatch down."""
+        """Notes a dispatch, for `finish`."""
         if self._dispatches:
             raise self._error("runs more than one kernel, with barriers between them")
         self._dispatches.append((pipeline, root, tuple(groups)))
 
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
-        """Refuses a copy, for which a pass has no place."""
+        """Refuses a copy: a pass cannot contain one."""
         raise self._error("copies memory on the device")
 
     def finish(self) -> None:
-        """Records what was taken down.
+        """Records the dispatch.
 
         Raises:
-            ArgumentError: if it reads what another call of the pass writes, or the other way round.
+            ArgumentError: if it reads memory that another call of the pass writes, or the other way round.
         """
         touched = Touched.of(self.kept)
         for other in self._others:
@@ -176,13 +177,13 @@ class PassSink(EncoderSink):
 
 
 class Written(tuple[Any, ...]):
-    """What a call writes, among what is kept for it; all else is only read."""
+    """The memory that a call writes, among the objects kept for it. All other kept memory is only read."""
 
     __slots__ = ()
 
 
 class Touched:
-    """The memory that one call reads and writes by pointers, as ranges of addresses; of bound resources sgl keeps track."""
+    """The memory that one call reads and writes through pointers, as ranges of addresses. sgl tracks bound resources itself."""
 
     def __init__(self, read: list[tuple[int, int]], written: list[tuple[int, int]]):
         self._read = read
@@ -190,12 +191,12 @@ class Touched:
 
     @staticmethod
     def of(kept: Sequence[Any]) -> Touched:
-        """What is touched by a call that this was kept for."""
+        """Returns the memory of a call for which these objects were kept."""
         written = [range for one in kept if isinstance(one, Written) for range in _ranges(one)]
         return Touched(_ranges([one for one in kept if not isinstance(one, Written)]), written)
 
     def meets(self, other: Touched) -> bool:
-        """Whether one writes what the other reads or writes."""
+        """True if one writes memory that the other reads or writes."""
         return _meet(self._written, other._written + other._read) or _meet(self._read, other._written)
 
 
@@ -204,7 +205,7 @@ def _meet(some: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) ->
 
 
 def _ranges(value: Any) -> list[tuple[int, int]]:
-    """The addresses of all tensors and buffers in something kept."""
+    """Returns the addresses of all tensors and buffers in a kept object."""
     if isinstance(value, Located):
         return value.spans
     if isinstance(value, spy.Buffer):
@@ -218,9 +219,9 @@ def _ranges(value: Any) -> list[tuple[int, int]]:
 
 @contextmanager
 def recording_into(device: Recording, encoder: Any, name: str) -> Generator[EncoderSink, None, None]:
-    """The sink that records a call of a function `name` into `encoder`; the device's lock must be held.
+    """Yields the sink that records a call of a function `name` into `encoder`. The device's lock must be held.
 
-    What it keeps of memory that is written is kept as `Written`.
+    Memory that the call writes is to be kept as `Written`.
 
     Raises:
         ArgumentError: if the encoder is finished, or a pass that cannot take the call.
@@ -228,7 +229,7 @@ def recording_into(device: Recording, encoder: Any, name: str) -> Generator[Enco
     check_encoder(encoder, name, device)
     queue = device.queue
     queue.expect_others()
-    queue.flush()  # what was called before must be on the queue before the user submits this
+    queue.flush()  # earlier calls must be on the queue before the user submits this encoder
     release(device.recorded)
     if isinstance(encoder, spy.CommandEncoder):
         try:
@@ -246,15 +247,15 @@ def recording_into(device: Recording, encoder: Any, name: str) -> Generator[Enco
 
 
 def _counts(entries: Sequence[Entry]) -> list[int]:
-    """The references to the encoder of each entry, as CPython counts them in this very expression."""
+    """Returns the number of references to each entry's encoder, counted in this very expression."""
     return [sys.getrefcount(entry[0]) for entry in entries]
 
 
-_ALONE = _counts([(object(), [])])[0]  # what is counted where one entry holds the only reference
+_ALONE = _counts([(object(), [])])[0]  # the count if the entry holds the only reference
 
 
 def release(recorded: list[Entry]) -> None:
-    """Forgets what was kept for encoders that nobody else holds any more."""
+    """Drops the objects kept for encoders that have no other reference."""
     entries = Counter(id(entry[0]) for entry in recorded)
     held = [count - _ALONE + 1 > entries[id(e[0])] for count, e in zip(_counts(recorded), recorded)]
     recorded[:] = [entry for entry, keep in zip(recorded, held) if keep]
@@ -264,7 +265,7 @@ _outliving: list[Entry] = []
 
 
 def outlive(recorded: list[Entry]) -> None:
-    """Takes over what was kept for encoders of a device that is closed, until nobody holds these any more."""
+    """Takes over the objects kept for encoders of a closed device, until the encoders have no other reference."""
     release(_outliving)
     while recorded:
         _outliving.append(recorded.pop())

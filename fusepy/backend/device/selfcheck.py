@@ -1,7 +1,7 @@
-"""One small kernel that shows whether a device can do what fusepy needs: compile Slang, follow raw pointers, give right numbers.
+"""The self-check of a device: one small kernel shows that it can compile Slang, follow raw pointers and give right numbers.
 
-`init_device` runs it on every device that it opens, so that a driver without a compiler (CUDA without NVRTC, say) is passed
-over at once instead of failing at the user's first call. It also brings Slang's core module to life, 11 ms that the first
+`init_device` runs it on every device that it opens. A driver without a compiler (CUDA without NVRTC, say) is passed over at once,
+instead of failing at the user's first call. The check also loads Slang's core module, which takes 11 ms and which the first
 kernel of a process would otherwise pay.
 """
 
@@ -32,13 +32,13 @@ def _silent(stage: str) -> None:
 
 
 def selfcheck(device: spy.Device, enter: Callable[[str], None] = _silent) -> str | None:
-    """Runs the kernel and returns what is wrong with its results, ``None`` if nothing.
+    """Runs the kernel and returns the error in its results, or None.
 
     Args:
-        enter: told each stage before it begins (``"compile"``, ``"run"``, ``"check"``), for the case that the process dies in it.
+        enter: called with each stage before it begins (``"compile"``, ``"run"``, ``"check"``), because the process may end in it.
 
     Raises:
-        RuntimeError, slangpy.SlangCompileError: whatever sgl raises on the way.
+        RuntimeError, slangpy.SlangCompileError: raised by sgl.
     """
     enter("compile")
     session = device.create_slang_session()

@@ -1,4 +1,4 @@
-"""`Sink`: where the launches of a call go."""
+"""`Sink`: the destination of a call's launches."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import slangpy as spy
 
 
 class Sink(Protocol):
-    """A queue that runs what it is given, or an encoder that somebody submits later; `fusepy.backend.execute` knows no other.
+    """The destination of launches: a queue that runs them, or an encoder that is submitted later.
+
+    `fusepy.backend.execute` uses nothing else.
 
     Attributes:
-        keeps: whether it runs later, so that memory must be handed to `keep`: on a queue all later work runs behind it anyway.
+        keeps: true if work runs later, so that its memory must be passed to `keep`. A queue needs none: it runs work in order.
     """
 
     keeps: bool
@@ -25,10 +27,10 @@ class Sink(Protocol):
         beside: bool = False,
         more: bool = False,
     ) -> None:
-        """Records one dispatch behind all earlier ones; if it may run `beside` the last one, without a barrier in between.
+        """Records one dispatch after all earlier ones; `beside` omits the barrier after the last one.
 
         Args:
-            more: whether further dispatches of the same program follow, so that this one need not be submitted.
+            more: true if dispatches of the same program follow: this one need not be submitted.
         """
         ...
 
@@ -37,9 +39,9 @@ class Sink(Protocol):
         ...
 
     def keep(self, *things: object) -> None:
-        """Holds what recorded work uses."""
+        """Keeps objects alive that recorded work uses."""
         ...
 
     def flush(self) -> Any:
-        """Submits what is recorded, where that is not up to the user."""
+        """Submits the recorded work, unless the user does that."""
         ...

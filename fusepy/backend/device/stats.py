@@ -1,4 +1,4 @@
-"""`stats` and `clear_cache`: what devices have done, and forgetting it."""
+"""`stats` and `clear_cache`: the counters of devices, and clearing their caches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Stats:
 
 
 def stats(device: Any = None) -> Stats:
-    """What a device has done so far; without one, all open devices together. Opens none.
+    """Returns the counters of a device, or the sum over all open devices. Opens none.
 
     Example:
         >>> stats().kernels_compiled >= 0
@@ -43,7 +43,7 @@ def stats(device: Any = None) -> Stats:
             counts = [getattr(opened.counters, name) for name in COUNTERS]
             pool = opened.pool
             counted.append([*counts, pool.live_bytes, pool.peak_bytes, pool.reserved_bytes])
-        except DeviceLostError:  # another thread has closed it just now
+        except DeviceLostError:  # another thread has just closed it
             if device is not None:
                 raise
     return Stats(*map(sum, zip(*counted)))

@@ -1,7 +1,7 @@
-"""Copies of memory between any strides, by one kernel that is written by hand: it needs the compiler and a sink only.
+"""Copies of memory between any strides, by one hand-written kernel. It needs only the compiler and a sink.
 
-An element is so many words, so there is no kernel for each type. Sizes and strides are parameters; a kernel is compiled for a
-size of words, a number of axes, and arithmetic of 32 or 64 bits. Axes that lie behind one another in both memories are one.
+An element is a number of words, so element types need no kernels of their own. Sizes and strides are parameters. A kernel is
+compiled for a word size, a number of axes, and 32- or 64-bit arithmetic. Axes that are contiguous in both memories are merged.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from fusepy.backend.device.target import Target
 from fusepy.backend.slang.compiler import Compiler, digest_name
 from fusepy.backend.slang.stage import COMPUTE
 
-Axis = tuple[int, int, int]  # extent, bytes from one to the next in the source, and in the target
+Axis = tuple[int, int, int]  # extent, stride in bytes in the source, and in the target
 _WORDS = {16: "uint4", 8: "uint2", 4: "uint", 2: "uint16_t", 1: "uint8_t"}
 _LANES = 8  # of the vectors in which a software driver runs the threads of a group
 _THREADS = 256
 _GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis
-_PER_GROUP = 8192  # words that are worth a group of a software driver
+_PER_GROUP = 8192  # words per group of a software driver
 _SHORT = 16  # a last axis below this is copied by one thread
-_LIMIT = 1 << 30  # words beyond which 32 bits may not hold an index, or a step behind the last one
+_LIMIT = 1 << 30  # the most words for 32-bit indices; a step beyond the last word must fit too
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Side:
     """One of the two memories.
 
     Attributes:
-        address: of the first element.
-        low: the lowest address of all elements, which is another one where an axis runs backwards.
+        address: the address of the first element.
+        low: the lowest address of all elements; it differs if an axis runs backwards.
         strides: bytes from one element to the next along each axis.
     """
 
@@ -46,7 +46,7 @@ class Side:
 
 
 def merged(shape: Sequence[int], nbytes: int, source: Sequence[int], target: Sequence[int]) -> list[Axis]:
-    """The axes of a copy in bytes, the last one runs through the bytes of an element; as few as possible.
+    """Returns the axes of a copy in bytes, as few as possible. The last axis runs through the bytes of an element.
 
     Example:
         >>> merged((2, 3), 4, (12, 4), (12, 4)), merged((2, 3), 4, (24, 8), (12, 4))
@@ -65,7 +65,7 @@ def merged(shape: Sequence[int], nbytes: int, source: Sequence[int], target: Seq
 
 
 def in_words(axes: Sequence[Axis], addresses: Sequence[int]) -> tuple[int, list[Axis]]:
-    """The size of the largest word that everything is made of, and the axes in such words.
+    """Returns the size of the largest word that divides everything, and the axes in such words.
 
     Example:
         >>> in_words([(6, 8, 4), (4, 1, 1)], (64, 96))
@@ -79,7 +79,7 @@ def in_words(axes: Sequence[Axis], addresses: Sequence[int]) -> tuple[int, list[
 
 
 class StridedCopies:
-    """The copies of one device, with the kernels that they have needed so far."""
+    """The copies of one device, with their compiled kernels."""
 
     def __init__(self, sgl: spy.Device, compiler: Compiler, target: Target, counters: Counters):
         self._sgl = sgl
@@ -89,9 +89,9 @@ class StridedCopies:
         self._kernels: dict[tuple[int, int, bool], _Kernel] = {}
 
     def record(self, sink: Sink, shape: Sequence[int], nbytes: int, source: Side, target: Side) -> None:
-        """Records a copy of all elements, of `nbytes` each; the device's lock is held.
+        """Records a copy of all elements, of `nbytes` each. The device's lock is held.
 
-        There is one element at least, and the two memories have none in common.
+        There is at least one element, and the two memories do not overlap.
 
         Raises:
             CompileError: if Slang or the driver rejects the kernel.
@@ -114,22 +114,24 @@ class StridedCopies:
         self._counters.dispatches += 1
 
     def clear(self) -> None:
-        """Gives up the kernels."""
+        """Drops the kernels."""
         self._kernels.clear()
 
 
 def _for_lanes(axes: list[Axis]) -> list[Axis]:
-    """The axes so that the last is short, for one thread, and the lanes of a group run along the one before it."""
+    """Orders the axes for a software driver: the last is short, for one thread; the lanes of a group share the one before."""
     outer = axes if axes[-1][0] >= _SHORT or len(axes) == 1 else axes[:-1]
     last = (1, 0, 0) if outer is axes else axes[-1]
-    if outer[-1][0] < _LANES:  # its lanes would idle; the order of axes is nobody's
+    if outer[-1][0] < _LANES:  # its lanes would idle, and any order of axes is correct
         longest = max(range(len(outer)), key=lambda i: outer[i][0])
         outer = [*outer[:longest], *outer[longest + 1 :], outer[longest]]
     return [*outer, last]
 
 
 def _walk(axes: Sequence[Axis]) -> tuple[int, list[int]]:
-    """How many groups copy rows, and what they are told: rows for each, words of a row for each, parts of a row, all rows."""
+    """Returns the number of groups that copy rows, and their parameters: rows each, words of a row each, parts of a row, all
+    rows.
+    """
     *outer, (extent, _, _), (short, _, _) = axes
     rows, wanted = math.prod(n for n, _, _ in outer), max(_PER_GROUP // short, _LANES)
     parts = -(-extent // wanted)
@@ -138,17 +140,17 @@ def _walk(axes: Sequence[Axis]) -> tuple[int, list[int]]:
 
 
 class _Kernel:
-    """The compiled kernel for words of `size` bytes along `rank` axes, with `wide` arithmetic or that of 32 bits."""
+    """The compiled kernel for words of `size` bytes along `rank` axes, with 64-bit (`wide`) or 32-bit arithmetic."""
 
     def __init__(self, sgl: spy.Device, compiler: Compiler, target: Target, size: int, rank: int, wide: bool):
         in_entry = target.entry_point_block
         text = (_walking if target.kind == "software" else _flat)(_WORDS[size], rank, wide, in_entry)
         name = digest_name("copy", text)
-        sgl.set_cuda_context_current()  # this may be another thread than the last
+        sgl.set_cuda_context_current()  # this thread may not be the one of the last call
         program = compiler.compile(name, text, (), (), "copy_strided").program
         self._pipeline = COMPUTE.pipeline(sgl, program)
         self._root = sgl.create_root_shader_object(program)
-        cursor = spy.ShaderCursor(self._root)  # which does not keep the root alive
+        cursor = spy.ShaderCursor(self._root)  # a cursor does not keep the root alive
         self._block = (cursor.find_entry_point(0) if in_entry else cursor)["block"]
         numbers = 2 + 3 * rank + (4 if target.kind == "software" else 1)
         self._format = f"<QQ{numbers}{'q' if wide else 'i'}"
@@ -158,11 +160,11 @@ class _Kernel:
         else:
             layout = program.reflection["block"].type_layout
         assert layout.size >= struct.calcsize(self._format), (layout.size, self._format)
-        self._packed = bytearray(layout.size)  # in which the rest is padding
+        self._packed = bytearray(layout.size)  # the rest of it is padding
         self._data = np.frombuffer(self._packed, np.uint8)
 
     def launch(self, sink: Sink, source: int, target: int, numbers: Sequence[int], groups: int) -> None:
-        """Records the copy; the device's lock is held."""
+        """Records the copy. The device's lock is held."""
         struct.pack_into(self._format, self._packed, 0, source, target, *numbers)
         self._block.set_data(self._data)
         grid = [groups, 1, 1] if groups <= _GROUPS_PER_ROW else [_GROUPS_PER_ROW, -(-groups // _GROUPS_PER_ROW), 1]
@@ -170,7 +172,7 @@ class _Kernel:
 
 
 def _frame(word: str, rank: int, wide: bool, in_entry: bool, parts: str, threads: int, body: Sequence[str]) -> str:
-    """The text of a kernel."""
+    """Returns the text of a kernel."""
     index = "int64_t" if wide else "int"
     names = ["from", "to", *(f"{what}{axis}" for axis in range(rank) for what in "est"), *parts.split()]
     lines = ["struct Block", "{", f"    {word}* source;", f"    {word}* target;", *(f"    {index} {n};" for n in names), "};"]
@@ -189,7 +191,7 @@ def _frame(word: str, rank: int, wide: bool, in_entry: bool, parts: str, threads
 
 
 def _steps(rest: str, axes: range, index: str) -> list[str]:
-    """Lines that take a count apart into places along axes, the last one fastest, and add these to `a` and `b`."""
+    """Returns lines that split a count into indices along axes, the last one fastest, and add their offsets to `a` and `b`."""
     lines: list[str] = []
     for axis in reversed(axes):
         place = rest if axis == axes[0] else f"{rest} % block.e{axis}"
@@ -199,7 +201,7 @@ def _steps(rest: str, axes: range, index: str) -> list[str]:
 
 
 def _flat(word: str, rank: int, wide: bool, in_entry: bool) -> str:
-    """For a GPU: a thread for each word."""
+    """Returns the kernel for a GPU: one thread for each word."""
     index = "int64_t" if wide else "int"
     body = [f"{index} rest = at * {_THREADS} + {index}(lane);", "if (rest >= block.count) return;"]
     body += [*_steps("rest", range(rank), index), "block.target[b] = block.source[a];"]
@@ -207,7 +209,7 @@ def _flat(word: str, rank: int, wide: bool, in_entry: bool) -> str:
 
 
 def _walking(word: str, rank: int, wide: bool, in_entry: bool) -> str:
-    """For a driver on the CPU: a group walks along rows, so that only a new row costs divisions."""
+    """Returns the kernel for a driver on the CPU: a group walks along rows, so that only a new row costs divisions."""
     index, x, short = "int64_t" if wide else "int", rank - 2, rank - 1
     one = [
         f"{index} c = a + x * block.s{x}, d = b + x * block.t{x};",

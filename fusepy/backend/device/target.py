@@ -1,4 +1,4 @@
-"""`Target`: what decides about kernels of a device."""
+"""`Target`: the properties of a device that decide about its kernels."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import slangpy as spy
 
 @dataclass(frozen=True)
 class Target:
-    """What the emitter must know of a device: the ``kind`` for `tuning.choose`, where the parameter block goes, and whether
-    kernels become SPIR-V.
+    """The properties of a device for the emitter.
 
-    On CUDA a module-scope uniform costs an upload per launch (14.3 against 7.5 µs a call), on Vulkan an entry-point uniform is
-    a push constant of at most 128 bytes.
+    They are the ``kind`` for `tuning.choose`, the place of the parameter block, and whether kernels become SPIR-V. On CUDA a
+    module-scope uniform costs an upload per launch (14.3 against 7.5 µs a call); on Vulkan an entry-point uniform is a push
+    constant of at most 128 bytes.
     """
 
     kind: str
@@ -25,9 +25,9 @@ class Target:
 
 
 def is_host_addressable(device: spy.Device) -> bool:
-    """Whether a device address of `device` is a pointer that the host may follow.
+    """True if a device address of `device` is a pointer that the host may dereference.
 
-    Told by the device's type and adapter name, never by trying: a wrong guess ends the process.
+    The device's type and adapter name decide; nothing is tried, because a wrong guess ends the process.
 
     Example:
         >>> is_host_addressable(spy.Device(type=spy.DeviceType.cpu, enable_hot_reload=False))

@@ -31,29 +31,29 @@ from fusepy.backend.device.waiting import wait_for_submission
 from fusepy.backend.lost import Lost
 from fusepy.errors import OutOfDeviceMemory, ShapeError, UnsupportedArgumentError
 
-# 4 pieces of 1 MiB stay in the cache while they are in flight: 4.0 ms for 64 MiB up, 7.5 ms with 4 pieces of 256 KiB or 16 MiB.
+# 4 pieces of 1 MiB stay in the cache while they are in flight: 4.0 ms for 64 MiB up, 7.5 ms with pieces of 256 KiB or 16 MiB
 PIECE_BYTES = 1 << 20
 RING_SLOTS = 4
 SMALL_UPLOAD = 16 << 10
-MOST_STAGED = 64 << 20  # while the device is busy with earlier work
-# `Buffer.to_numpy` copies a whole buffer, 20 µs for 1 MiB: small readbacks, scalar results first of all, use smaller ones.
+MOST_STAGED = 64 << 20  # bytes of staging buffers while the device is busy with earlier work
+# `Buffer.to_numpy` copies a whole buffer, 20 µs for 1 MiB: small downloads, above all scalar results, use smaller buffers.
 SMALL_READBACKS = (256, 16 << 10, 128 << 10)
 
 Bytes = NDArray[np.uint8]
 
 
 class Transfer:
-    """The uploads and downloads of one device; safe to use from several threads.
+    """The uploads and downloads of one device. Several threads may use it.
 
     Args:
-        device: where the buffers lie.
-        flush: called before each copy; it must submit what is recorded so far. It may return the ID of the last submission on the
-            graphics queue, which saves 13 µs on a host-addressable device; None makes the copy find out with an empty submission.
-        copy: records a copy of bytes, given the target, the source, the offset in it and the count, behind all that is recorded,
-            submits both together and returns the ID; without it `read` takes a submission of its own.
+        device: the device of the buffers.
+        flush: called before each copy; it must submit all recorded work. It may return the ID of the last submission on the
+            graphics queue, which saves 13 µs on a host-addressable device. After None the copy makes an empty submission.
+        copy: called with target, source, offset in the source, and byte count; it records a copy after all recorded work,
+            submits both together and returns the ID. Without it `read` makes a submission of its own.
         host_addressable: overrides `is_host_addressable`; False forces the staged way, which works everywhere.
 
-    All copies come after what was submitted before, and an upload comes before what is submitted after it.
+    All copies run after earlier submissions, and an upload runs before later submissions.
 
     Example:
         >>> device = spy.Device(type=spy.DeviceType.cpu, enable_hot_reload=False)
@@ -81,19 +81,19 @@ class Transfer:
         self._uploads: deque[tuple[spy.Buffer, int]] = deque()
         self._small: deque[tuple[spy.Buffer, int]] = deque()
         self._readbacks: dict[tuple[int, int], spy.Buffer] = {}
-        self.waits: deque[None] = deque()  # one for each thread that waits for the device right now
+        self.waits: deque[None] = deque()  # one for each thread that waits for the device now
 
     def upload(self, buffer: spy.Buffer, offset: int, array: NDArray[Any], *, idle: bool = False) -> None:
-        """Copies the elements of `array`, in C order, to byte `offset` of `buffer`; `array` may be changed as soon as it returns.
+        """Copies the elements of `array`, in C order, to byte `offset` of `buffer`. The caller may change `array` afterwards.
 
-        Where it is staged, it waits for earlier work only if `MOST_STAGED` bytes are on their way.
+        The staged way waits for earlier work only if `MOST_STAGED` bytes are in flight.
 
         Args:
-            idle: no work uses the memory any more, submitted or recorded: the host may write it at once.
+            idle: true if no work uses the memory any more, submitted or recorded: the host may write it at once.
 
         Raises:
-            ShapeError: the bytes do not fit the buffer.
-            UnsupportedArgumentError: the array holds Python objects.
+            ShapeError: if the bytes do not fit the buffer.
+            UnsupportedArgumentError: if the array holds Python objects.
         """
         _check(buffer, offset, array.nbytes, array.dtype)
         if array.nbytes == 0:
@@ -108,18 +108,18 @@ class Transfer:
         finished = self._device.is_submit_finished
         ring = self._small if data.size <= SMALL_UPLOAD else self._uploads
         with self._lock:
-            # while this submission is not finished, the device is behind: busy with earlier work
+            # while this submission is not finished, the device is busy with earlier work
             ahead = next((i for i in (earlier, *(i for _, i in list(ring)[-1:])) if i is not None and not finished(i)), None)
             for start in range(0, data.size, PIECE_BYTES):
                 piece = data[start : start + PIECE_BYTES]
                 staging = self._staging(ring, ahead is not None and not finished(ahead))
-                taken = piece if piece.flags.writeable else _view(piece.ctypes.data, piece)  # it only reads, and refuses such
+                taken = piece if piece.flags.writeable else _view(piece.ctypes.data, piece)  # it refuses read-only arrays
                 staging.copy_from_numpy(taken)  # pyright: ignore[reportUnknownMemberType]
                 submission = _submit_copy(self._device, buffer, offset + start, staging, 0, piece.size)
                 ring.append((staging, submission))
 
     def download(self, buffer: spy.Buffer, offset: int, nbytes: int) -> Bytes:
-        """The `nbytes` bytes from byte `offset` of `buffer` on, as a new uint8 array; `ShapeError` where it lacks them."""
+        """Returns `nbytes` bytes from byte `offset` of `buffer` on, as a new uint8 array. Raises `ShapeError` beyond its end."""
         _check(buffer, offset, nbytes)
         array = np.empty(nbytes, np.uint8)
         if self.host_addressable and nbytes:
@@ -133,7 +133,7 @@ class Transfer:
         """Sets `nbytes` bytes from byte `offset` of `buffer` on to zero; `idle` as in `upload`.
 
         Raises:
-            ShapeError: the range does not lie in the buffer.
+            ShapeError: if the range exceeds the buffer.
         """
         _check(buffer, offset, nbytes)
         if nbytes == 0:
@@ -146,7 +146,7 @@ class Transfer:
             self.upload(buffer, offset, np.zeros(nbytes, np.uint8))
 
     def read(self, buffer: spy.Buffer, offset: int, nbytes: int, *, short: bool = False) -> bytes:
-        """A few bytes (at most 256 in the quick way) from byte `offset` of `buffer` on: for numbers, not for arrays."""
+        """Returns a few bytes from byte `offset` of `buffer` on, for single numbers. The fast way takes at most 256 bytes."""
         if self.host_addressable:
             self.settle(short=short)
             return ctypes.string_at(buffer.device_address + offset, nbytes)
@@ -161,8 +161,8 @@ class Transfer:
         """Fills `array`, in C order, with the bytes from byte `offset` of `buffer` on.
 
         Raises:
-            ShapeError: the array's bytes do not lie in the buffer, or the array is read-only.
-            UnsupportedArgumentError: the array holds Python objects.
+            ShapeError: if the array exceeds the buffer, or is read-only.
+            UnsupportedArgumentError: if the array holds Python objects.
         """
         _check(buffer, offset, array.nbytes, array.dtype)
         if not array.flags.writeable:
@@ -180,30 +180,30 @@ class Transfer:
             np.copyto(array, whole)
 
     def settle(self, *, short: bool = False) -> None:
-        """Waits until all that was submitted before is finished."""
+        """Waits until all earlier submissions are finished."""
         submission = self._flush()
         if submission is None:
             device = self._device
-            # An empty submission ends after all others: 9-13 µs with its wait. `wait_for_idle` costs 6-15 µs and holds the GIL.
+            # An empty submission ends after all others: 9-13 µs with its wait. `wait_for_idle` takes 6-15 µs and holds the GIL.
             submission = device.submit_command_buffer(device.create_command_encoder().finish())
         self._wait(submission, short=short)
 
     def close(self, cause: str = "it was closed") -> None:
-        """Lets go of the device; every later use raises `DeviceLostError`, also by a thread that is in the midst of a copy."""
+        """Releases the device. Every later use raises `DeviceLostError`, also on a thread inside a copy."""
         self._device = cast("Any", Lost(cause))
 
     def _wait(self, submission: int, *, short: bool = False) -> None:
         waits = self.waits
-        waits.append(None)  # before the device is looked up, so that whoever finds no waits knows that none will begin
+        waits.append(None)  # before the look-up of the device: an observer that finds no waits knows that none will begin
         try:
             wait_for_submission(self._device, submission, short=short)
         finally:
             waits.pop()
 
     def _staging(self, ring: deque[tuple[spy.Buffer, int]], behind: bool) -> spy.Buffer:
-        """An upload buffer that no copy reads any more.
+        """Returns an upload buffer that no copy reads any more.
 
-        Past `RING_SLOTS` a new one only where the device is `behind`, and while the ring holds less than `MOST_STAGED` bytes.
+        Beyond `RING_SLOTS` it makes one only if the device is `behind` and the ring holds less than `MOST_STAGED` bytes.
         """
         size = SMALL_UPLOAD if ring is self._small else PIECE_BYTES
         full = len(ring) >= MOST_STAGED // size
@@ -253,8 +253,8 @@ class Transfer:
 
 def _submit_copy(device: spy.Device, to: spy.Buffer, to_offset: int, source: spy.Buffer, source_offset: int, nbytes: int) -> int:
     encoder = device.create_command_encoder()
-    # Kernels reach the buffers through raw pointers, which sgl's state tracking does not see: without these barriers a copy may
-    # overtake an earlier kernel, and a later kernel may read what was there before the copy.
+    # Kernels access the buffers through raw pointers, which sgl's state tracking does not see. Without these barriers a copy may
+    # overtake an earlier kernel, and a later kernel may read the old contents.
     encoder.global_barrier()
     encoder.copy_buffer(to, to_offset, source, source_offset, nbytes)
     encoder.global_barrier()
@@ -264,7 +264,7 @@ def _submit_copy(device: spy.Device, to: spy.Buffer, to_offset: int, source: spy
 def _copy_by_pointer(address: int, array: NDArray[Any], *, up: bool) -> None:
     # Both `memmove` and `copyto` release the GIL.
     if array.flags.c_contiguous:
-        host = array.__array_interface__["data"][0]  # `ctypes.data` makes an object in Python first
+        host = array.__array_interface__["data"][0]  # `ctypes.data` creates a Python object first
         ctypes.memmove(address if up else host, host if up else address, array.nbytes)
         return
     memory = _view(address, array)
@@ -272,18 +272,18 @@ def _copy_by_pointer(address: int, array: NDArray[Any], *, up: bool) -> None:
 
 
 def _view(address: int, like: NDArray[Any]) -> NDArray[Any]:
-    """The memory at `address` as a C-ordered array like `like`; owns nothing."""
+    """Returns the memory at `address` as a C-ordered array like `like`. It owns nothing."""
     memory: Any = (ctypes.c_ubyte * like.nbytes).from_address(address)
     return np.ndarray(like.shape, like.dtype, buffer=memory)
 
 
 def _flat_bytes(array: NDArray[Any]) -> Bytes:
-    """The bytes of a C-contiguous array, without a copy; 0-d arrays and structs too."""
+    """Returns the bytes of a C-contiguous array, also of 0-d arrays and structs, without a copy."""
     return array.reshape(-1).view(np.uint8)  # pyright: ignore[reportUnknownMemberType]
 
 
 def _check(buffer: spy.Buffer, offset: int, nbytes: int, dtype: np.dtype[Any] | None = None) -> None:
-    # Nothing below this checks: a copy by pointer that misses the buffer overwrites the process's own memory.
+    # Nothing below checks this: a copy by pointer outside the buffer overwrites memory of the process.
     if offset < 0 or nbytes < 0 or offset + nbytes > buffer.size:
         raise ShapeError(
             "a copy does not lie within its buffer",

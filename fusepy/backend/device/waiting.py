@@ -1,4 +1,4 @@
-"""Waiting until a device has done what was submitted to it, without holding the interpreter; whether a thread has a lock."""
+"""Waiting for a device without holding the GIL, and a test of whether this thread holds a lock."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import slangpy as spy
 
 
 def wait_for_submission(device: spy.Device, submission: int, *, short: bool = False) -> None:
-    """Waits until a submission is finished, and stays responsive: other threads run, and Ctrl-C interrupts.
+    """Waits until a submission is finished. Meanwhile other threads run, and Ctrl-C interrupts.
 
-    ``Device.wait_for_submit`` holds the GIL. Between polls the core is offered to whoever else wants it, first of all to the
-    threads of a software driver: a call that returns a number takes 26 µs that way and 43 without, on 2 cores with other work.
-    After 200 µs it sleeps between polls, for 1/16 of the time waited so far, at most 1 ms.
+    ``Device.wait_for_submit`` holds the GIL. Between polls the core is offered to other threads, above all to those of a software
+    driver: a call that returns a number takes 26 µs that way and 43 without, on 2 cores with other work. After 200 µs it sleeps
+    between polls, for 1/16 of the time waited so far, at most 1 ms.
 
     Args:
-        short: the caller has seen such work end within microseconds. Then the driver waits, which leaves both cores to a software
-            driver's threads: 40 µs for a call that returns a number where polling took 58.
+        short: true if such work ended within microseconds before. Then the driver waits, which leaves both cores to a software
+            driver's threads: a call that returns a number takes 40 µs, and 58 with polling.
     """
     finished = device.is_submit_finished
     if finished(submission):
@@ -36,7 +36,7 @@ def wait_for_submission(device: spy.Device, submission: int, *, short: bool = Fa
 
 
 def holds(lock: threading.RLock) -> bool:
-    """Whether this thread has the lock already."""
+    """True if this thread holds the lock."""
     try:
         threading.Condition(lock).notify(0)
     except RuntimeError:  # "un-acquired lock"
