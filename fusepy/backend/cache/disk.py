@@ -1,9 +1,9 @@
-"""The disk cache: one file per entry, safe between processes, and healing.
+"""The disk cache: one file per entry, shared by processes.
 
-A damaged or foreign file is a miss that heals; see `backend.cache.files`.
+A damaged or foreign file is a cache miss and is replaced; see `backend.cache.files`.
 
 Processes need no lock: a file is written under a temporary name in the same folder and renamed, so a reader sees a whole file or
-none. It is not synced, because what a power failure leaves behind fails its digest.
+none. It is not synced, because a file that is incomplete after a power failure does not match its digest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fusepy.backend.cache.files import ENTRY, Entry, Files
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """The `hits` and `misses` of one `DiskCache`, and the `entries` in its folder with their size in `bytes`."""
+    """The `hits` and `misses` of one `DiskCache`, and the number of `entries` in its folder with their size in `bytes`."""
 
     hits: int
     misses: int
@@ -33,27 +33,27 @@ class CacheStats:
 
 
 def default_folder() -> Path:
-    """Where entries go unless the program says otherwise.
+    """Returns the default folder of the cache.
 
-    ``FUSEPY_CACHE_DIR``, else ``fusepy`` below ``XDG_CACHE_HOME``, else ``~/.cache/fusepy``. A relative ``XDG_CACHE_HOME`` is
-    ignored, as the XDG base directory specification asks.
+    It is ``FUSEPY_CACHE_DIR``, else ``fusepy`` below ``XDG_CACHE_HOME``, else ``~/.cache/fusepy``. A relative ``XDG_CACHE_HOME``
+    is ignored, as the XDG base directory specification requires.
     """
     if chosen := os.environ.get("FUSEPY_CACHE_DIR"):
         return Path(chosen).absolute()
     bases = (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache"))
-    # A user ID without a home folder, as containers have them, gets a path that cannot be created, hence the one warning.
+    # In a container a user ID may have no home folder. Its path cannot be created, which gives one warning.
     return Path(next(filter(os.path.isabs, bases), "/nonexistent"), "fusepy")
 
 
 class DiskCache:
-    """Keeps compiled kernels between processes; safe to use from several threads and several processes.
+    """A store of compiled kernels between processes. Several threads and several processes may use it.
 
     Args:
-        folder: where the files lie, created with mode 0700; None makes a cache that is off.
-        max_bytes: the bound on the folder. It is applied once, before the first entry is written, by removing the entries that
-            were not used for the longest time; what this process adds afterwards may exceed it until the next process comes.
+        folder: the folder of the files, created with mode 0700; None turns the cache off.
+        max_bytes: the maximum size of the folder. Before the first write the least recently used entries are removed, once.
+            Entries that this process then adds may exceed it until the next process starts.
 
-    A folder that cannot be written gives one `CacheWarning` per process and turns writing off; nothing raises.
+    If the folder cannot be written, there is one `CacheWarning` per process and writing is turned off. Nothing raises.
 
     Example:
         >>> import tempfile
@@ -76,23 +76,23 @@ class DiskCache:
 
     @classmethod
     def from_environment(cls) -> DiskCache:
-        """The cache in `default_folder`, or one that is off where ``FUSEPY_CACHE=0`` says so."""
+        """Returns the cache in `default_folder`, or one that is off if ``FUSEPY_CACHE=0``."""
         return cls(None if os.environ.get("FUSEPY_CACHE") == "0" else default_folder())
 
     @property
     def folder(self) -> Path | None:
-        """Where the files lie; None where the cache is off."""
+        """The folder of the files, or None if the cache is off."""
         return self._files and self._files.folder
 
     @property
     def stats(self) -> CacheStats:
-        """Counts of this object, and of what lies in the folder now."""
+        """The counts of this object, and of the folder's present contents."""
         self._writer.drain()
         sizes = [size for _, size, _ in self._files.scan(ENTRY)] if self._files else []
         return CacheStats(self._hits, self._misses, len(sizes), sum(sizes))
 
     def get(self, key: bytes | str) -> Entry | None:
-        """The entry of `key`, also while its `put_async` is in flight; None if there is no good one."""
+        """Returns the entry of `key`, also while its `put_async` is in flight, or None if there is no valid one."""
         key = _encoded(key)
         with self._lock:
             entry = self._in_flight.get(key)
@@ -104,21 +104,21 @@ class DiskCache:
         return entry
 
     def put(self, key: bytes | str, header: dict[str, Any], payload: Mapping[str, bytes]) -> None:
-        """Writes an entry, over the one that `key` may have, and returns when it is in its place.
+        """Writes an entry, replaces an older one, and returns when it is stored.
 
         Raises:
-            TypeError, ValueError: `header` is not JSON data.
+            TypeError, ValueError: if `header` is not JSON data.
         """
         self.put_async(key, header, payload)
         self.flush()
 
     def put_async(self, key: bytes | str, header: dict[str, Any], payload: Mapping[str, bytes]) -> None:
-        """As `put`, but a thread writes: 4-35 µs where a `put` of 100 KB takes 160. The arguments may be changed at once.
+        """Writes an entry on a thread, which takes 4-35 µs; a `put` of 100 KB takes 160. The arguments may be changed at once.
 
         Raises:
-            TypeError, ValueError: `header` is not JSON data.
+            TypeError, ValueError: if `header` is not JSON data.
         """
-        # Through JSON and back, so that an entry in flight equals the one that will be read from the file.
+        # a round trip through JSON: an entry in flight equals the one that will be read from the file
         header = json.loads(json.dumps(header))
         if self._writable():
             key = _encoded(key)
@@ -128,16 +128,16 @@ class DiskCache:
             self._writer.submit(lambda: self._store(key, entry))
 
     def put_later(self, key: bytes | str, make: Callable[[], Entry | None]) -> None:
-        """Writes the entry that `make` returns, if any, on a thread that calls it: `get` finds the entry once it is written."""
+        """Calls `make` on a thread and writes the entry that it returns, if any. `get` finds the entry once it is written."""
         if self._writable():
             self._writer.submit(lambda: self._store(_encoded(key), made) if (made := make()) is not None else None)
 
     def has(self, key: bytes | str) -> bool:
-        """Whether there is a file in the place of this entry, good or not."""
+        """True if there is a file for this entry, valid or not."""
         return self._files is not None and self._files.has(_encoded(key))
 
     def remove(self, key: bytes | str) -> None:
-        """Removes an entry that turned out to be of no use, so that it is written anew."""
+        """Removes an entry that is not usable, so that it is written again."""
         if self._files is not None:
             self._files.remove(_encoded(key))
 
@@ -145,20 +145,21 @@ class DiskCache:
         if self._files is None or not self._files.writable():
             return False
         if not self._at_exit:
-            # What is in flight at exit is still written. Registered here and not in the constructor, because exit functions run
-            # last to first: those that remove what a function given to `put_later` reads were registered before the first `put`.
+            # Entries in flight at exit are still written. This is registered here and not in the constructor, because exit
+            # functions run last to first: those that remove files for a function given to `put_later` were registered before the
+            # first `put`.
             self._at_exit = True
             atexit.register(_flush_if_alive, weakref.ref(self))
         return True
 
     def flush(self) -> None:
-        """Waits until nothing is in flight."""
+        """Waits until no entry is in flight."""
         self._writer.drain()
         if self._files:
             self._files.report()
 
     def clear(self) -> None:
-        """Removes all entries from the folder; files of others in it stay."""
+        """Removes all entries from the folder. Other files in it stay."""
         self._writer.drain()
         if self._files:
             self._files.clear()
@@ -172,7 +173,7 @@ class DiskCache:
 
 
 class _Writer:
-    """Runs jobs in order on a thread that lives only while there are some."""
+    """A thread that runs jobs in order, and that lives only while there are jobs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -184,13 +185,13 @@ class _Writer:
             self._jobs.append(job)
             if self._thread is not None and self._thread.is_alive():
                 return
-            # A daemon, because the interpreter joins other threads before it runs what is registered with atexit.
+            # a daemon, because the interpreter joins other threads before it runs atexit functions
             thread = threading.Thread(target=self._run, name="fusepy-cache", daemon=True)
             try:
                 thread.start()
                 self._thread = thread
                 return
-            except RuntimeError:  # No thread can be started while the interpreter shuts down.
+            except RuntimeError:  # no thread can be started while the interpreter shuts down
                 pass
         self._run()
 
@@ -198,7 +199,7 @@ class _Writer:
         """Waits until all jobs submitted so far are done."""
         if (thread := self._thread) is not None:
             thread.join()
-        self._run()  # What a thread has left behind that an error in a job or a fork has ended.
+        self._run()  # jobs remain if an error or a fork has ended the thread
 
     def _run(self) -> None:
         while True:
@@ -212,7 +213,7 @@ class _Writer:
 
 
 def _flush_if_alive(cache: weakref.ref[DiskCache]) -> None:
-    if (alive := cache()) is not None:  # A cache that is gone had nothing in flight: jobs keep theirs alive.
+    if (alive := cache()) is not None:  # a cache that is gone had nothing in flight, because jobs refer to theirs
         alive.flush()
 
 

@@ -1,14 +1,13 @@
-"""The files of the disk cache: how an entry lies in one, and the folder that holds them.
+"""The files of the disk cache: the format of an entry, and the folder.
 
 The file of an entry is named by the hex SHA-256 of its key. Its layout, little-endian and without padding::
 
     magic "FUSEPYC\\0" | SHA-256 of the rest | u32 version | u64 key size | u64 JSON size | u64 payload size
     full key echo | JSON {"header": ..., "blobs": [[name, size], ...]} | the blobs, one after the other
 
-A file that is cut short, changed, of another version or of another key is a miss, and so is whatever else lies in its place (a
-folder, a pipe, a device, a link to itself): it is removed, and the next `write` puts it anew. An entry that cannot be read for
-now, because too many files are open for instance, is a miss and stays. There is no pickle: reading a
-foreign file runs nothing.
+A file that is cut short, changed, of another version or of another key is a miss. So is anything else in its place (a folder, a
+pipe, a device, a link to itself). It is removed, and the next `write` stores the entry again. An entry that cannot be read at the
+moment, for instance because too many files are open, is a miss and stays. There is no pickle: reading a file runs no code.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ _NUMBERS = struct.Struct("<IQQQ")
 _DIGEST_BYTES = 32
 ENTRY = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = re.compile(r"\.fusepy-.*")
-_TOUCH_AFTER_S = 86400.0  # A hit renews the file's time at most once a day, so that reads stay reads.
-_STALE_AFTER_S = 3600.0  # A temporary file this old belongs to a process that died while it wrote.
-_FOREIGN = (  # what opening says of a folder, a link to itself, a socket or a lost device, a file of somebody else
+_TOUCH_AFTER_S = 86400.0  # a hit renews the file's time at most once a day, so that most reads write nothing
+_STALE_AFTER_S = 3600.0  # a temporary file of this age belongs to a process that died while it wrote
+_FOREIGN = (  # errors for a folder, a link to itself, a socket or a lost device, and a file of another user
     *(errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP),
     *(errno.EACCES, errno.EPERM),
 )
@@ -49,14 +48,14 @@ _warned = False
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is stored under a key: `header` is JSON data, `payload` maps names to bytes."""
+    """The data of a key: `header` is JSON data, `payload` maps names to bytes."""
 
     header: dict[str, Any]
     payload: Mapping[str, bytes]
 
 
 class Files:
-    """The files of one folder. No method raises OSError: the first one that a write meets is kept, and ends the writing."""
+    """The files of one folder. No method raises OSError: the first error of a write is kept and stops all writing."""
 
     def __init__(self, folder: Path, max_bytes: int):
         self.folder = folder
@@ -65,7 +64,7 @@ class Files:
         self._tried = self._evicted = False
 
     def writable(self) -> bool:
-        """Whether there is a folder to write in; the first call creates it and tries it out, so that it is what warns."""
+        """True if there is a folder to write in. The first call creates the folder and tests it, and may warn."""
         if not self._tried:
             self._tried = True
             try:
@@ -80,11 +79,11 @@ class Files:
             warn_once(self.folder, str(self._failure))
 
     def scan(self, name: re.Pattern[str]) -> list[tuple[float, int, Path]]:
-        """The time of last use, the size and the path of each file that is called so, the oldest first."""
+        """Returns time of last use, size and path of each file whose name matches, the oldest first."""
         found: list[tuple[float, int, Path]] = []
         with suppress(OSError), os.scandir(self.folder) as items:
             for item in items:
-                with suppress(FileNotFoundError):  # Other processes remove files while we look.
+                with suppress(FileNotFoundError):  # other processes remove files at the same time
                     seen = item.stat(follow_symlinks=False)
                     found.append((seen.st_mtime, seen.st_size, Path(item.path)))
         return sorted(file for file in found if name.fullmatch(file[2].name))
@@ -92,7 +91,7 @@ class Files:
     def read(self, key: bytes) -> Entry | None:
         path = self._path(key)
         try:
-            # what is no file of ours must not be waited for (a pipe), nor read without end (a device)
+            # a foreign pipe must not block the read, and a foreign device must not be read without end
             with open(path, "rb", opener=lambda path, flags: os.open(path, flags | getattr(os, "O_NONBLOCK", 0))) as file:
                 found = os.fstat(file.fileno())
                 ours = stat.S_ISREG(found.st_mode) and found.st_size <= self.max_bytes
@@ -101,10 +100,10 @@ class Files:
         except OSError as error:
             if error.errno in _FOREIGN:
                 _remove(path)
-            return None  # any other failure is of the moment, such as too many open files, and says nothing of the entry
+            return None  # any other failure, such as too many open files, is temporary
         entry = _unpack(data, key)
         if entry is None:
-            _remove(path)  # If another process has healed it in the meantime, that costs one more compilation.
+            _remove(path)  # if another process has replaced it meanwhile, that costs one more compilation
         elif time.time() - used > _TOUCH_AFTER_S:
             with suppress(OSError):
                 os.utime(path)
@@ -136,7 +135,7 @@ class Files:
             self._failure = error
 
     def _temporary(self, parts: list[bytes]) -> Path:
-        """Writes a file under a name of its own. The folder is created if need be: it may also be removed while we run."""
+        """Writes a file under a unique name. Creates the folder if necessary: it may be removed while we run."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, path = tempfile.mkstemp(dir=self.folder, prefix=".fusepy-")
         try:
@@ -154,7 +153,7 @@ class Files:
     def _evict(self) -> None:
         entries = self.scan(ENTRY)
         total = sum(size for _, size, _ in entries)
-        # Down to 3/4 of the bound, so that not every process has to evict.
+        # down to 3/4 of the maximum, so that not every process has to evict
         target = self.max_bytes if total <= self.max_bytes else self.max_bytes * 3 // 4
         for _, size, path in entries:
             if total > target:
@@ -169,7 +168,7 @@ class Files:
 
 
 def _remove(path: Path) -> None:
-    """Removes what lies there, a folder too: the names are ours."""
+    """Removes a file or folder in the place of an entry: these names are ours."""
     with suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -178,7 +177,7 @@ def _remove(path: Path) -> None:
 
 
 def _pack(key: bytes, entry: Entry) -> list[bytes]:
-    """The parts of an entry's file, in order."""
+    """Returns the parts of an entry's file, in order."""
     blobs = list(entry.payload.values())
     sizes = [[name, len(blob)] for name, blob in entry.payload.items()]
     text = json.dumps({"header": entry.header, "blobs": sizes}, separators=(",", ":")).encode()
@@ -190,7 +189,7 @@ def _pack(key: bytes, entry: Entry) -> list[bytes]:
 
 
 def _unpack(data: bytes, key: bytes) -> Entry | None:
-    """The entry in a file's bytes; None unless each of them is as `_pack` wrote it for this key."""
+    """Returns the entry in a file's bytes, or None unless they are as `_pack` wrote them for this key."""
     hashed = memoryview(data)[len(_MAGIC) + _DIGEST_BYTES :]
     if len(hashed) < _NUMBERS.size or not data.startswith(_MAGIC + hashlib.sha256(hashed).digest()):
         return None
@@ -207,17 +206,17 @@ def _unpack(data: bytes, key: bytes) -> Entry | None:
             start += size
         header: Any = described["header"]
         return Entry(cast("dict[str, Any]", header), payload) if isinstance(header, dict) else None
-    except (ValueError, LookupError, TypeError):  # Another layout that forgot to change its version.
+    except (ValueError, LookupError, TypeError):  # another layout whose version was not changed
         return None
 
 
 def sealed(data: dict[str, Any]) -> dict[str, Any]:
-    """A header that holds `data`, and by which `unsealed` knows it again."""
+    """Returns a header that holds `data` and a digest of it, for `unsealed`."""
     return {"data": data, "seal": _seal(data)}
 
 
 def unsealed(header: dict[str, Any]) -> Any:
-    """What `sealed` was given; ``None`` for any other header, so a reader can trust each part of what it gets."""
+    """Returns the data that `sealed` was given, or None for any other header. Readers can trust each part of it."""
     data: Any = header.get("data")
     if not isinstance(data, dict) or header.get("seal") != _seal(cast("dict[str, Any]", data)):
         return None

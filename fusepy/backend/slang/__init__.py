@@ -1,4 +1,4 @@
-"""Asking Slang: sessions, compilation, overloads, layouts, and the answers that are kept.
+"""Questions to Slang: sessions, compilation, overloads, layouts, and stored answers.
 
 Imports `errors`, `ir`, and in `backend`: `cache` and `sources`.
 """

@@ -1,8 +1,8 @@
-"""User code that compares matrices, where Slang's own code generation aborts the process.
+"""Comparisons of whole matrices in user code: Slang's own code generation aborts the process for some.
 
-Slang 2026 corrupts its heap when it writes SPIR-V for ``m < x`` of a float matrix, or for ``bool3x3(m)``. What fusepy emits
-compares rows; user code is another matter. Where its text has matrices and a comparison that is not plainly one of scalars,
-vectors or rows, the kernel is compiled once in a process of its own first, and refused if that dies. The verdict is kept on disk.
+Slang 2026 corrupts its heap when it writes SPIR-V for ``m < x`` of a float matrix, or for ``bool3x3(m)``. Kernels of fusepy
+compare rows, but user code may not. If a text has matrices and a comparison that may not be one of scalars, vectors or rows, the
+kernel is first compiled in another process, and refused if that process ends. The result is kept on disk.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fusepy.backend.sources.lacking import own_texts
 from fusepy.backend.sources.source import ModuleSource, bare
 from fusepy.errors import CompileError
 
-TIMEOUT = 120.0  # seconds for the other process; a kernel takes some
+TIMEOUT = 120.0  # seconds for the other process; it compiles a kernel
 _SCALAR = r"(?:bool|half|float|double|float(?:16|32|64)_t|u?int(?:8|16|32|64)?(?:_t)?)"
 _MATRIX = rf"(?:{_SCALAR}[1-4]x[1-4]|matrix\s*<[^<>]*>)"
 _HAS_MATRIX = re.compile(r"[1-4]x[1-4]\b|\bmatrix\b|##")
@@ -43,12 +43,12 @@ _ONE = re.compile(r"(?<![\w\s])\(\s*1\s*\)|!\s*1\b|\b(?:any|all|if|while)\s*\(\s
 
 
 def suspicion(text: str, called: Collection[str], about: str = "") -> str | None:
-    """The first statement that may compare a whole matrix, in the functions of a Slang text that a program calling these reaches.
+    """Returns the first statement that may compare a whole matrix, in the functions of a text that the `called` ones reach.
 
-    Names say little about types (aliases, `let`, macros): what is not plainly of scalars, vectors or rows counts.
+    Names say little about types (aliases, `let`, macros), so every comparison counts that may not be of scalars, vectors or rows.
 
     Args:
-        about: other texts of the program, which may have the matrices.
+        about: other texts of the program, where the matrices may be declared.
 
     Example:
         >>> suspicion("bool2x2 f(float2x2 m, float x) { return m < x; }", ["f"])
@@ -73,7 +73,7 @@ def suspicion(text: str, called: Collection[str], about: str = "") -> str | None
 
 
 def _simple(block: str, hidden: Collection[str]) -> re.Pattern[str]:
-    """What is plainly a scalar or a vector in a block: numbers, names declared as one and nothing else, rows of matrices."""
+    """Returns a pattern for scalars and vectors in a block: numbers, names declared as nothing else, rows of matrices."""
     counts = Counter(_DECLARED.findall(re.sub(r"\b(?:return|else|case)\b", ";", block)))
 
     def names(declared: re.Pattern[str]) -> str:
@@ -88,7 +88,7 @@ def _simple(block: str, hidden: Collection[str]) -> re.Pattern[str]:
 
 
 def _reduced(used: str) -> str:
-    """A statement, where simple values are 1, without the comparisons of these."""
+    """Removes comparisons of simple values, written as 1, from a statement."""
     while True:
         now = _BOOL_ROWS.sub("_rows", _ONE.sub("1", _TWO.sub(r"\1 1 ", used)))
         if now == used:
@@ -97,7 +97,7 @@ def _reduced(used: str) -> str:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """What stands at the top level of a text: declarations, and functions and types with their bodies."""
+    """Yields the top-level items of a text: declarations, and functions and types with their bodies."""
     start = depth = 0
     for found in re.finditer(r"[{};]", text):
         depth += {"{": 1, "}": -1, ";": 0}[found[0]]
@@ -108,7 +108,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _reached(blocks: Sequence[str], called: Collection[str]) -> list[str]:
-    """The blocks of the functions among `called` and of all that they name; types and namespaces always."""
+    """Returns the blocks of the functions that `called` reaches, and all types and namespaces."""
     words, left = set(called), list(blocks)
     found: list[str] = []
     while True:
@@ -121,7 +121,7 @@ def _reached(blocks: Sequence[str], called: Collection[str]) -> list[str]:
 
 
 def _heads(block: str) -> list[str]:
-    """What may be the name of the function that a block is, attributes with it; none for types and constants."""
+    """Returns the possible names of the function in a block, its attributes among them; nothing for types and constants."""
     head, body, _ = block.partition("{")
     return _FUNCTION.findall(head) if body else []
 
@@ -133,23 +133,23 @@ def check_comparisons(
     text: str,
     facts: Facts | None = None,
 ) -> None:
-    """Compiles a program in another process first, if compiling it may end this one.
+    """Compiles a program in another process first if the compilation may end this one.
 
     Args:
-        kind: what the device speaks; Slang writes CUDA in another way.
-        arguments: those of `Compiler.compile`, or of `Compiler.link_existing`.
-        text: where the program names what it calls.
-        facts: where verdicts are remembered.
+        kind: the API of the device; only Vulkan is affected.
+        arguments: the arguments of `Compiler.compile`, or of `Compiler.link_existing`.
+        text: the text that names the functions that the program calls.
+        facts: the store of earlier results.
 
     Raises:
-        CompileError: if compiling it ended the other process, or if there can be none.
+        CompileError: if the other process ended in the compilation, or could not be started.
     """
     if kind != spy.DeviceType.vulkan:
         return
     called = set(re.findall(r"\w+", text))
-    texts = [own for source in sources for _, own in own_texts(source)]  # what comes with libraries is known to compile
+    texts = [own for source in sources for _, own in own_texts(source)]  # texts of libraries are known to compile
     about = "\n".join((text, *texts, *(value for source in sources for _, value in source.defines)))
-    if len(texts) > 1:  # a function of one text may be called from another
+    if len(texts) > 1:  # texts may call each other's functions
         called.update(re.findall(r"\w+", "\n".join(texts)))
     found = next((s for own in texts if (s := suspicion(own, called, about)) is not None), None)
     if found is None:
@@ -165,7 +165,7 @@ def check_comparisons(
 
 
 def by_rows(statement: str, text: str) -> str:
-    """How to write a comparison of matrices, with its own names and operator where these can be told.
+    """Returns a hint that rewrites a comparison of matrices by rows, with its own names and operator if they are known.
 
     Example:
         >>> by_rows("return m >= x", "bool2x2 f(float2x2 m, float x) { return m >= x; }")
@@ -186,7 +186,7 @@ def by_rows(statement: str, text: str) -> str:
 
 
 def _survives(kind: spy.DeviceType, arguments: tuple[object, ...]) -> bool:
-    """Whether another process lives through the compilation; one that is refused in words does, this one will see them too."""
+    """True if another process survives the compilation. A compile error counts as survival: this process will report it."""
     what = "a kernel with matrices and comparisons cannot be tried in a process of its own, where Slang may crash"
     hint = "compare row by row, the first as a[0] < b[0], in a function without other comparisons"
     if not sys.executable:
@@ -205,7 +205,7 @@ def _survives(kind: spy.DeviceType, arguments: tuple[object, ...]) -> bool:
 
 
 def trial() -> None:
-    """What the other process does: compiles what stands in its standard input."""
+    """Runs in the other process: compiles the program in its standard input."""
     from fusepy.backend.slang.compiler import Compiler
 
     path, kind, arguments = pickle.load(sys.stdin.buffer)

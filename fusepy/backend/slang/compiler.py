@@ -1,7 +1,7 @@
 """`Compiler`: loads user modules and compiles kernels.
 
-A module that failed to load stays poisoned under its name, so names are made from contents, with a fresh one per attempt,
-and failures are remembered: the same source fails twice with the same text and without compiling.
+Slang does not retry a module that failed to load under the same name. Names are therefore made from contents, with a new name for
+each attempt, and failures are stored: the same source fails again with the same text, without a compilation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fusepy.backend.sources.source import ModuleSource, imports, line_directive
 from fusepy.errors import CompileError
 from fusepy.ir.whole import LIBRARIES
 
-Conformances = Sequence[tuple[str, str, int]]  # interface, type, id
+Conformances = Sequence[tuple[str, str, int]]  # interface, type, identifier
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Program:
     """A linked kernel, ready to become a pipeline.
 
     Attributes:
-        binaries: waits until its serialised modules are written.
-        optimised: whether Slang's optimiser of SPIR-V has run.
+        binaries: waits for its serialised modules and returns them.
+        optimised: true if Slang's SPIR-V optimiser ran.
         plain: compiles it again without that optimiser.
     """
 
@@ -46,11 +46,11 @@ class Program:
 
 
 class Compiler:
-    """Loads modules and compiles kernels for one device.
+    """A loader of modules and compiler of kernels for one device.
 
     Args:
         device: the sgl device.
-        lock: held while Slang works; sessions are not safe to share.
+        lock: held while Slang works, because threads must not share a session.
     """
 
     def __init__(self, device: spy.Device, lock: threading.RLock):
@@ -62,7 +62,7 @@ class Compiler:
         self._attempts = 0
 
     def module(self, source: ModuleSource) -> spy.SlangModule:
-        """The loaded module of `source`, for reflection; do not keep it beyond a question (sessions rotate).
+        """Returns the loaded module of `source`, for reflection. Do not keep it beyond a question: sessions rotate.
 
         Raises:
             CompileError: with Slang's diagnostics, which name the user's file and line.
@@ -80,7 +80,7 @@ class Compiler:
         conformances: Conformances = (),
         optimised: bool = True,
     ) -> Program:
-        """Compiles and links one generated kernel that imports `sources` and `shims`, generated too, by their names.
+        """Compiles and links one generated kernel. It imports `sources`, and the generated `shims`, by their names.
 
         Raises:
             CompileError: with Slang's diagnostics.
@@ -98,31 +98,31 @@ class Compiler:
         return Program(program, module.name, lambda: collect(session, names, sources), optimised, plain)
 
     def close(self, cause: str) -> None:
-        """Lets go of all that was loaded; every later use raises `DeviceLostError`."""
+        """Releases all loaded modules. Every later use raises `DeviceLostError`."""
         with self._lock:
             self._sessions.close(cause)
 
     def forget(self) -> None:
-        """Gives up what was loaded, which takes memory as long as its session is there, and what has failed."""
+        """Drops loaded modules, whose memory lives as long as their session, and stored failures."""
         with self._lock:
             self._sessions.forget()
             self._failed.clear()
 
     def remember(self, name: str, failure: CompileError) -> None:
-        """Makes `compile` refuse the kernel `name` in the same words: Slang has fewer for what it has compiled before."""
+        """Makes `compile` refuse the kernel `name` with this error: Slang's second message for a kernel is shorter."""
         self._failed[name] = failure
 
     def pipeline(
         self, what: str, program: Program, sources: Sequence[ModuleSource], text: str = ""
     ) -> tuple[spy.ComputePipeline, Program]:
-        """The pipeline of a program, which is when Slang makes code of what was compiled; and the program that it was made of.
+        """Returns the pipeline of a program, and the program that it was made of. Slang generates code here.
 
-        spirv-opt writes constants of four parts for `x / x` of vectors of two or three components, whatever hides that both
-        sides are one value. A driver may refuse these: then the program is compiled again without spirv-opt.
+        spirv-opt writes constants of four parts for `x / x` of vectors of two or three components, even if the code hides that
+        both operands are equal. Some drivers refuse these; the program is then compiled again without spirv-opt.
 
         Raises:
-            CompileError: where it calls functions of doubles that the target does not have.
-            RuntimeError: of the graphics layer, where Slang finds a fault only here, or the driver refuses the code.
+            CompileError: if it calls functions of doubles that the target does not have.
+            RuntimeError: from the graphics layer, if Slang finds an error only here, or the driver refuses the code.
         """
         try:
             with self._examined(what, sources, text):
@@ -135,7 +135,7 @@ class Compiler:
 
     @contextmanager
     def _examined(self, what: str, sources: Sequence[ModuleSource], text: str) -> Generator[None]:
-        """Around the creation of a pipeline: looks at the code, where it may call functions of doubles that the target lacks."""
+        """Surrounds the creation of a pipeline. Checks the code if it may call functions of doubles that the target lacks."""
         if not self._sessions.examines(sources, text):
             yield
             return
@@ -143,7 +143,7 @@ class Compiler:
             try:
                 try:
                     yield
-                finally:  # a driver may refuse the code, in words of its own
+                finally:  # a driver may refuse the code with an unclear message
                     for made in self._sessions.code.glob(CODE[self._kind]):
                         check(what, made, sources)
             finally:
@@ -160,13 +160,13 @@ class Compiler:
         imports: Sequence[tuple[Import, bytes | None]] = (),
         optimised: bool = True,
     ) -> Program:
-        """Links a kernel from serialised modules, skipping Slang's front end.
+        """Links a kernel from serialised modules, without Slang's front end.
 
         Args:
-            imports: what the modules import, serialised too; without its bytes where `in_place` says that it is there.
+            imports: the serialised imports of the modules; without bytes if they are loaded already (see `in_place`).
 
         Raises:
-            CompileError: if Slang does not take them; the caller compiles from source then.
+            CompileError: if Slang refuses them; the caller then compiles from source.
         """
         with self._lock:
             session = self._sessions.loading(sources, unpack(self._sessions.loaded, imports), optimised)
@@ -180,13 +180,13 @@ class Compiler:
             return Program(_link(session.sgl, module, entry_point, conformances), name, lambda: None, optimised)
 
     def in_place(self, imports: Sequence[Import]) -> bool:
-        """Whether what a kernel imports was loaded before."""
+        """True if the imports of a kernel were loaded before."""
         return folder_of(self._sessions.loaded, imports).is_dir()
 
     def link_existing(
         self, source: ModuleSource, entry_point: str, text: str = "", conformances: Conformances = (), optimised: bool = True
     ) -> Program:
-        """Links an entry point that the user has written, with a generated module `text` of constants.
+        """Links an entry point of a user's module, with a generated module `text` of constants.
 
         Raises:
             CompileError: with Slang's diagnostics.
@@ -200,13 +200,13 @@ class Compiler:
         return Program(program, entry_point, lambda: None, optimised, plain)
 
     def linked(self, source: ModuleSource) -> spy.ShaderProgram:
-        """A module linked with all that it imports, without an entry point: its layout lists every global."""
+        """Links a module with all its imports, without an entry point. Its layout lists every global."""
         with self._lock:
             session = self._sessions.compiling([source])
             return session.sgl.link_program([self._load(session, source)], [])
 
     def probe(self, text: str, sources: Sequence[ModuleSource]) -> str | None:
-        """Compiles `text` for its diagnostics only; ``None`` where there is nothing to complain about."""
+        """Compiles `text` for its diagnostics only. Returns None if there are none."""
         with self._lock:
             session = self._ready(sources)
             self._attempts += 1
@@ -217,7 +217,7 @@ class Compiler:
             return None
 
     def beside(self, text: str, source: ModuleSource) -> spy.SlangModule:
-        """A generated module that imports `source`, for reflection.
+        """Returns a generated module that imports `source`, for reflection.
 
         Raises:
             CompileError: with Slang's diagnostics.
@@ -228,7 +228,7 @@ class Compiler:
             return self._attempt(session, f"beside_{self._attempts}", text, "what was generated to ask Slang")
 
     def _ready(self, sources: Sequence[ModuleSource], text: str = "", optimised: bool = True) -> Session:
-        """The session that compiles one more kernel, of this `text`, with these modules loaded."""
+        """Returns the session that compiles one more kernel, of this `text`, with these modules loaded."""
         session = self._sessions.compiling(sources, text, optimised)
         session.kernels += 1
         for source in sources:
@@ -251,7 +251,7 @@ class Compiler:
                         f"the module imports {' and '.join(LIBRARIES)}, whose types have the same names: import one of them"
                     )
                 self._failed[source.closure] = error
-                session.modules.clear()  # whatever was half loaded stays with the session, which is left behind
+                session.modules.clear()  # half-loaded modules stay in the abandoned session
                 self._sessions.leave(session)
                 raise
             session.modules[source.name] = found
@@ -264,7 +264,7 @@ class Compiler:
         except spy.SlangCompileError as error:
             words = clean(str(error))
             raise CompileError(f"Slang cannot compile {what}\n{words}", hint=advice(words, session.searched)) from error
-        except (RuntimeError, ValueError, TypeError) as error:  # sgl's own, which may leave a session that fails for ever
+        except (RuntimeError, ValueError, TypeError) as error:  # raised by sgl; the session may fail for ever afterwards
             self._sessions.leave(session)
             saw = str(error).partition("\n")[0][:200]
             raise CompileError(
@@ -295,5 +295,5 @@ def _link(
 
 
 def digest_name(prefix: str, text: str) -> str:
-    """A module name made from its text: one session cannot hold two sources of one name."""
+    """Returns a module name made from its text: one session cannot hold two sources under one name."""
     return f"{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"

@@ -1,4 +1,4 @@
-"""Slang's words about what it cannot compile, and what to do about them."""
+"""Slang's diagnostics: cleaning, and hints about their causes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _NARROW_MATRIX = re.compile(r"\bmatrix\s*<\s*u?int(?:8|16|64)_t\b|\bu?int(?:8|16
 
 
 def clean(words: str) -> str:
-    """Slang's diagnostics without the lines that say the same again."""
+    """Removes repeated lines from Slang's diagnostics."""
     return _NOISE.sub("", words).strip()
 
 
 def advice(words: str, searched: Sequence[object]) -> str:
-    """The hint for what Slang has said, where `searched` are the folders of imports and includes."""
+    """Returns the hint for Slang's diagnostics; `searched` are the folders of imports and includes."""
     if "cannot open file" in words or "include file not found" in words:
         return f"paths searched: {', '.join(map(str, searched))}; add others with init_device(include_paths=[…])"
     if "is not accessible from the current context" in words:
@@ -30,7 +30,9 @@ def advice(words: str, searched: Sequence[object]) -> str:
 
 
 def unbuilt(text: str, words: str) -> tuple[str, str]:
-    """What is wrong with a kernel that Slang compiles and the driver refuses, with the texts of its modules; and the hint."""
+    """Returns the error text for a kernel that Slang compiles and the driver refuses, from the texts of its modules; and the
+    hint.
+    """
     if "matrices with 1 column or row" in words:
         return "the driver cannot build", "use vectors in the place of matrices of one row or column"
     if _NARROW_MATRIX.search(text):

@@ -1,8 +1,8 @@
-"""Entry points on CUDA, where Slang takes two kinds of them otherwise than elsewhere.
+"""Entry points on CUDA: Slang treats two kinds of them differently there.
 
-A function that has ``[numthreads]`` and no ``[shader]`` is an entry point on every target but CUDA. One that is named ``main`` is
-renamed on CUDA, and sgl, which asks for it by name, does not find it. Both are made good in copies of the module that only raw
-dispatches use: Slang for CUDA ends the process where an entry point is called by another function.
+A function with ``[numthreads]`` and without ``[shader]`` is an entry point on every target but CUDA. An entry point named
+``main`` is renamed on CUDA, and sgl does not find it by its name. Both are corrected in copies of the module that only raw
+dispatches use: on CUDA the process ends if another function calls an entry point.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _BETWEEN = r"(?:\s|//[^\n]*\n|/\*.*?\*/)*"
 _ATTRIBUTES = re.compile(rf'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|(?P<group>(?:\[[^\[\]]*\]{_BETWEEN})+)', re.S)
 _NUMTHREADS = re.compile(r"\[\s*numthreads\b")
 _SHADER = re.compile(r'\[\s*shader\s*\(\s*"compute"\s*\)\s*\]')
-_OTHERWISE = re.compile(r"\[\s*(?:shader|outputtopology|\w*cuda\w*|\w*torch\w*)\b", re.I)  # it says itself what it is
+_OTHERWISE = re.compile(r"\[\s*(?:shader|outputtopology|\w*cuda\w*|\w*torch\w*)\b", re.I)  # marked already
 RENAMED = "fz_main"
 
 
 def marked(text: str) -> str:
-    """`text` with the attribute of a compute shader in front of each ``[numthreads]`` that lacks it; lines stay where they are.
+    """Returns `text` with a compute shader's attribute before each ``[numthreads]`` that lacks one. Line numbers do not change.
 
     Example:
         >>> text = "[numthreads(8, 1, 1)] void f(uint i : SV_DispatchThreadID) {}"
@@ -36,12 +36,12 @@ def marked(text: str) -> str:
 
 
 def with_entry_points(source: ModuleSource) -> ModuleSource:
-    """A module with the entry points that `source` has on other targets than CUDA."""
+    """Returns a module for CUDA with the entry points that `source` has on other targets."""
     return _copy(source, marked(source.text))
 
 
 def without_entry_points(source: ModuleSource) -> ModuleSource:
-    """A module in which the entry points of `source` are functions that others can call."""
+    """Returns a module in which the entry points of `source` are functions that other functions can call."""
     return _copy(source, _SHADER.sub(lambda m: " " * len(m[0]), source.text))
 
 
@@ -59,7 +59,9 @@ def _mark(match: re.Match[str]) -> str:
 
 
 def renamed(module: spy.SlangModule, source: ModuleSource, numthreads: Sequence[int], exports: Sequence[str]) -> str:
-    """A Slang module whose entry point `RENAMED` has the parameters of ``main`` in `source`, loaded as `module`, and calls it.
+    """Returns a Slang module whose entry point `RENAMED` has the parameters of ``main`` in `source`, and calls it.
+
+    `module` is the loaded `source`.
 
     Raises:
         CompileError: if ``main`` is in a file that the source includes.
@@ -79,7 +81,7 @@ def renamed(module: spy.SlangModule, source: ModuleSource, numthreads: Sequence[
 
 
 def _parameters(text: str) -> str:
-    """The parameters of ``main`` as they are written, with their semantics, which reflection does not tell."""
+    """Returns the parameters of ``main`` as written, with their semantics, which reflection does not report."""
     plain = bare(text)
     match = re.search(r"\bvoid\s+main\s*\(", plain)
     if match is None:

@@ -1,4 +1,4 @@
-"""Members and layouts of structs, and the globals of a program, as Slang's reflection has them: plain data that JSON can hold."""
+"""Members and layouts of structs, and the globals of a program, from Slang's reflection, as plain data for JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _K = spy.TypeReflection.Kind
 
 
 def members_of(type: Type, layout: spy.ProgramLayout) -> list[Any] | None:
-    """Names of the members of a struct, with their types; ``None`` for what is no struct."""
+    """Returns names and types of the members of a struct, or None for other types."""
     struct = found(layout.find_type_by_name(type.name))
     if struct is None or kind_of(struct) != _K.struct or type.optional is not None:
         return None
@@ -26,7 +26,7 @@ def members_of(type: Type, layout: spy.ProgramLayout) -> list[Any] | None:
 
 
 def layout_of(type: Type, layout: spy.ProgramLayout) -> list[Any] | None:
-    """Size, stride, alignment, members and scalar of a struct or enum; ``None`` for what is neither.
+    """Returns size, stride, alignment, members and scalar of a struct or enum, or None for other types.
 
     Raises:
         UnsupportedArgumentError: for a struct with a member that cannot live in memory.
@@ -54,7 +54,7 @@ def layout_of(type: Type, layout: spy.ProgramLayout) -> list[Any] | None:
 
 
 def _pair_layout(layout: spy.ProgramLayout, value: Type) -> list[Any] | None:
-    """A ``DifferentialPair``, of which reflection tells nothing: the value, and behind it its derivative."""
+    """Returns the layout of a ``DifferentialPair``, which reflection does not report: the value, then its derivative."""
     derived = found(layout.find_type_by_name(f"{value.name}.Differential"))
     first, name = found(layout.find_type_by_name(value.name)), derived and type_name(derived, layout)
     if derived is None or first is None or name is None:
@@ -67,7 +67,7 @@ def _pair_layout(layout: spy.ProgramLayout, value: Type) -> list[Any] | None:
 
 
 def _member(owner: Type, position: int, field: spy.VariableLayoutReflection, layout: spy.ProgramLayout) -> tuple[str, str | None]:
-    """Name and type of a member; those of ``Optional`` have neither in reflection."""
+    """Returns name and type of a member. Reflection reports neither for the members of ``Optional``."""
     variable = found(field.variable)
     if variable is None:
         return (
@@ -79,14 +79,14 @@ def _member(owner: Type, position: int, field: spy.VariableLayoutReflection, lay
 
 
 def globals_of(program: spy.ShaderProgram) -> dict[str, bool]:
-    """The globals of a linked program; for each whether a kernel can write to it."""
+    """Returns the globals of a linked program, each with true if a kernel can write to it."""
     parameters = program.layout.parameters
     listed = [parameters[i] for i in range(len(parameters))]
     return {p.name: _can_write(p.type_layout) for p in listed}
 
 
 def _can_write(layout: spy.TypeLayoutReflection) -> bool:
-    """Whether memory can be written through a parameter: a writable resource, or a pointer."""
+    """True if memory can be written through a parameter: a writable resource, or a pointer."""
     if layout.kind == _K.resource:
         read = (spy.TypeReflection.ResourceAccess.read, spy.TypeReflection.ResourceAccess.none)
         return layout.type.resource_access not in read

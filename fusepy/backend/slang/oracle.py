@@ -1,7 +1,7 @@
-"""`SlangOracle`: answers questions about modules by asking Slang.
+"""`SlangOracle`: answers to questions about modules, from Slang.
 
-Answers are remembered by module content, in memory and on disk (`Facts`), so a warm start asks nothing and loads nothing.
-Reflection objects never leave a question: sessions rotate under them.
+Answers are stored by module content, in memory and on disk (`Facts`), so a warm start asks nothing and loads nothing. Reflection
+objects are not kept after a question, because sessions rotate.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _K = spy.TypeReflection.Kind
 
 
 class SlangOracle:
-    """Answers about the modules of one graph, which `sources` names by their aliases."""
+    """Answers about the modules of one graph. `sources` has the modules by their aliases."""
 
     def __init__(self, compiler: Compiler, sources: Mapping[str, ModuleSource], facts: Mapping[str, Facts]):
         self._compiler = compiler
@@ -43,7 +43,7 @@ class SlangOracle:
         self.settled: dict[object, Any] | None = {}
 
     def add(self, alias: str, source: ModuleSource, facts: Facts) -> None:
-        """Makes one more module known, as a trace meets it."""
+        """Adds a module, when a trace uses it for the first time."""
         self._sources[alias] = source
         self._facts[alias] = facts
 
@@ -98,7 +98,7 @@ class SlangOracle:
         return self._facts[module].get("libraries", "", lambda: seen(self._module(module).layout))
 
     def array_type(self, module: str, name: str) -> Type | None:
-        """The whole array that `module` calls `name`, ``Tensor<float,2>``; ``None`` if that is something else."""
+        """Returns the array type that `module` calls `name`, such as ``Tensor<float,2>``, or None for other types."""
 
         def ask() -> str | None:
             layout = self._module(module).layout
@@ -113,12 +113,12 @@ class SlangOracle:
         def ask(module: str) -> bool:
             layout = self._module(module).layout
             super_ = found(layout.find_type_by_name(interface.name))
-            if type.kind is Kind.WHOLE:  # converts to nothing else, so what Slang has taken it for is an interface that it has
+            if type.kind is Kind.WHOLE:  # an array converts to nothing else, so this type is an interface that it implements
                 return super_ is not None and kind_of(super_) == _K.interface
             sub = found(layout.find_type_by_name(type.name))
             if sub is None or super_ is None:
                 return False
-            if "<" in type.name and kind_of(super_) == _K.interface:  # `is_sub_type` of these ends the process now and then
+            if "<" in type.name and kind_of(super_) == _K.interface:  # `is_sub_type` of these sometimes ends the process
                 source = self._sources[module]
                 text = f"import {source.name};\nvoid probe({type} a) {{ {interface} b = a; }}\n"
                 return self._compiler.probe(text, [source]) is None
@@ -134,11 +134,11 @@ class SlangOracle:
         return None
 
     def globals(self, module: str) -> dict[str, bool]:
-        """The globals of a module and of all that it imports; for each whether a kernel can write to it."""
+        """Returns the globals of a module and of all its imports, each with true if a kernel can write to it."""
         return self._facts[module].get("globals", "", lambda: globals_of(self._compiler.linked(self._sources[module])))
 
     def writes(self, module: str, function: str) -> bool:
-        """Whether a function can reach a global that can be written, as far as the text of its modules tells."""
+        """True if a function can reach a writable global, according to the text of its modules."""
         source = self._sources[module]
 
         def ask() -> bool:
@@ -151,7 +151,7 @@ class SlangOracle:
         return price(function, self._sources[module])
 
     def entry_points(self, module: str) -> dict[str, list[int]]:
-        """The entry points of a module that run as kernels, with their thread groups."""
+        """Returns the entry points of a module that run as kernels, with their group sizes."""
 
         def ask() -> dict[str, list[int]]:
             source = self._sources[module]
@@ -160,7 +160,7 @@ class SlangOracle:
         return self._facts[module].get("entries", "", ask)
 
     def default(self, module: str, function: str, signature: Signature, name: str) -> float | bool | None:
-        """The default of a parameter where it is a plain number; see `default_number`."""
+        """Returns the default of a parameter if it is a plain number; see `default_number`."""
         source = self._sources[module]
         names = [p.name for p in signature.params if p.name != THIS]
         last = split_path(function)[1].split("<")[0]
@@ -175,46 +175,46 @@ class SlangOracle:
     # ---- names --------------------------------------------------------------------------------------------------
 
     def symbols(self, module: str) -> Symbols:
-        """Names declared in a module, for messages and ``dir()``."""
+        """Returns the names declared in a module, for messages and ``dir()``."""
         return self._facts[module].get("symbols", "", lambda: symbols_of(self._module(module), self._sources[module].text))
 
     def has_function(self, module: str, function: str) -> bool:
-        """Whether `module` sees a function, method or constructor of this name."""
+        """True if a function, method or constructor of this name is visible in `module`."""
         return bool(self._facts[module].get("declared", function, lambda: self._declared(module, function)))
 
     def type_name(self, module: str, name: str) -> str | None:
-        """The canonical name of a type that `module` sees, ``None`` if it sees none: what an alias stands for."""
+        """Returns the canonical name of a type visible in `module`, or None. Aliases are resolved."""
 
         def ask() -> str | None:
             type = found(self._module(module).layout.find_type_by_name(name))
             if type is None:
                 return None
             full = Type.parse(type.full_name).name
-            return name if full.split("<")[0] == name else full  # a generic type by its bare name stays that
+            return name if full.split("<")[0] == name else full  # the bare name of a generic type stays as it is
 
         return self._facts[module].get("types", name, ask)
 
     def is_namespace(self, module: str, name: str) -> bool:
-        """Whether `name` is a namespace of `module`; reflection does not list them, the compiler knows."""
+        """True if `name` is a namespace of `module`. Reflection does not list namespaces, so the compiler is asked."""
         source = self._sources[module]
         text = "".join(f"import {n};\n" for n in (source.name, *source.imported())) + f"using namespace {name};\n"
         return self._facts[module].get("namespaces", name, lambda: self._compiler.probe(text, [source]) is None)
 
     def imports(self, module: str, names: Sequence[str]) -> tuple[str, ...]:
-        """What a kernel imports to call these functions and use these types: the module, and of its imports what is needed."""
+        """Returns the modules that a kernel imports to use these names: the module, and some of its imports."""
         source = self._sources[module]
         others = source.imported()
         needed = [self._facts[module].get("imports", n, lambda n=n: self._import_of(source, others, n)) for n in names if others]
         return tuple(dict.fromkeys([source.name, *filter(None, needed)]))
 
     def _import_of(self, source: ModuleSource, others: Sequence[str], name: str) -> str | None:
-        """The import that makes a name visible beside a module; ``None`` where its own does, or none can.
+        """Returns the import that makes a name visible beside a module. None if the module does so itself, or if no import does.
 
-        Reflection finds what is imported through others as well; only the compiler knows what may be named.
+        Reflection also finds indirect imports. Only the compiler knows which names can be used.
         """
         callee = Callee.find(self._compiler.module(source).layout, name)
         if name.startswith("operator"):
-            return None  # it comes with its types
+            return None  # its types make it visible
         if callee is not None and callee.owner is not None:
             name = callee.scope
         declared = f"{name} a" if callee is None or callee.owner is not None or callee.constructs else name
@@ -237,7 +237,7 @@ class SlangOracle:
         callee = self._find(module, function)
         if callee is None:
             return []
-        # what is left beside the user's own are Slang's functions of that name, which the user's hide
+        # the remaining overloads are Slang's functions of that name, hidden by the user's
         return callee.declared(self._module(module).layout, own_overloads(self._module(module), function))
 
     def _resolve(self, module: str, function: str, types: Sequence[Type]) -> list[Any] | None:
@@ -246,7 +246,7 @@ class SlangOracle:
         return None if callee is None else callee.resolve(layout, types, partial(self._pick, module))
 
     def _pick(self, module: str, candidates: str, types: Sequence[Type]) -> RawAnswer | None:
-        """What Slang takes among functions of one name that are declared beside a module."""
+        """Returns Slang's choice among functions of one name that are declared beside a module."""
         source = self._sources[module]
         layout = self._compiler.beside(f"import {source.name};\n{candidates}\n", source).layout
         callee = Callee.find(layout, PICK)

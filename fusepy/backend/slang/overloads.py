@@ -1,8 +1,8 @@
-"""Functions, constructors and methods of one name, as Slang's reflection knows them.
+"""Overloads of a function, constructor or method, from Slang's reflection.
 
-Reflection answers for functions, constructors and static methods. Of several non-static methods of one name it specialises
-none (measured: it always returns ``None``), so these are asked one by one; where several accept and none is exact, Slang
-chooses between functions of the same parameters that are generated for it.
+Reflection resolves functions, constructors and static methods. It does not specialise overloaded non-static methods (measured: it
+always returns ``None``), so each overload is resolved by itself. If several match and none is exact, Slang chooses between
+generated functions with the same parameters.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _KNOWN_KINDS = (ENUM, _K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.
 PICK = "fz_pick"
 _T = TypeVar("_T")
 
-RawParam = list[Any]  # name, type or None, direction: what JSON can hold
+RawParam = list[Any]  # name, type or None, direction: plain data for JSON
 RawAnswer = list[Any]  # parameters, result
 Pick = Callable[[str, Sequence[Type]], "RawAnswer | None"]
 
 
 def found(value: _T) -> _T | None:
-    """What a look-up returned. The stubs promise an object, but a name that Slang does not know gives ``None``."""
+    """Returns the result of a look-up. The stubs promise an object, but Slang returns None for an unknown name."""
     return value
 
 
 @dataclass(frozen=True)
 class Callee:
-    """What a name calls: `name` is the last part of its path, `owner` the type whose method it is, if any."""
+    """The target of a call. `name` is the last part of its path, `owner` the type whose method it is, if any."""
 
     name: str
     function: spy.FunctionReflection
@@ -48,12 +48,12 @@ class Callee:
 
     @staticmethod
     def find(layout: spy.ProgramLayout, name: str) -> Callee | None:
-        """A function or method by name, or the constructor of the type of that name."""
+        """Returns the function or method of this name, or the constructor of the type of this name."""
         check_function_name(name)
         scope, last = split_path(name)
         owner = found(layout.find_type_by_name(scope)) if scope else None
         function = found(layout.find_function_by_name(name))
-        if function is None and owner is not None:  # a generic type by its bare name
+        if function is None and owner is not None:  # the bare name of a generic type
             function = found(layout.find_function_by_name_in_type(owner, last))
         if function is not None:
             return Callee(last, function, owner, scope)
@@ -64,11 +64,11 @@ class Callee:
         return None if init is None else Callee(last, init, None, constructs=True)
 
     def overloads(self) -> list[spy.FunctionReflection]:
-        """Each by itself. A keyword such as ``sample``, or a constructor that is generic, is found as a set of nothing."""
+        """Returns the single overloads. A keyword such as ``sample``, or a generic constructor, has none."""
         listed = [self.function]
         if self.function.is_overloaded:
             listed = [f for f in (self.function.overloads[i] for i in range(len(self.function.overloads))) if found(f)]
-        if self.owner is not None and kind_of(self.owner) == _K.interface:  # its static methods have no body to call
+        if self.owner is not None and kind_of(self.owner) == _K.interface:  # static methods of an interface have no body
             listed = [f for f in listed if self.takes_this(f)]
         return listed
 
@@ -76,11 +76,11 @@ class Callee:
         return self.owner is not None and not function.has_modifier(spy.ModifierID.static)
 
     def this(self, function: spy.FunctionReflection, type: str | None) -> RawParam:
-        """The object that a method is called on, as its first parameter; one that may change it writes it back."""
+        """Returns the object of a method call as its first parameter. A method that may change the object writes it back."""
         return [THIS, type, INOUT if function.has_modifier(spy.ModifierID.mutating) else IN]
 
     def declared(self, layout: spy.ProgramLayout, own: Sequence[spy.FunctionReflection] = ()) -> list[RawAnswer]:
-        """Parameters and result of each overload, as written; of `own` ones only, where these are not all."""
+        """Returns parameters and result of each overload, as declared. `own` limits them to the module's own."""
         listed: list[RawAnswer] = []
         overloads = self.overloads()
         for function in own if own and len(own) < len(overloads) else overloads:
@@ -88,16 +88,16 @@ class Callee:
             if self.takes_this(function):
                 assert self.owner is not None
                 name = type_name(self.owner, layout)
-                # a generic type by its bare name, or an interface: only the object can tell
+                # the bare name of a generic type, or an interface: only the object decides
                 params.insert(0, self.this(function, name if name == Type.parse(self.scope).name else None))
             listed.append([params, declared_type(function.return_type, layout)])
         return listed
 
     def resolve(self, layout: spy.ProgramLayout, asked: Sequence[Type], pick: Pick) -> RawAnswer | None:
-        """What Slang picks for arguments of these types."""
+        """Returns the overload that Slang picks for arguments of these types."""
         types = [t for t in (found(layout.find_type_by_name(spelled(a))) for a in asked) if t is not None]
         overloads = self.overloads()
-        if len(types) != len(asked) or not overloads:  # asking an empty set ends the process
+        if len(types) != len(asked) or not overloads:  # an empty set ends the process
             return None
         methods = [f for f in overloads if self.takes_this(f)]
         if not methods:
@@ -108,7 +108,7 @@ class Callee:
     def _static(
         self, layout: spy.ProgramLayout, overloads: Sequence[spy.FunctionReflection], types: Sequence[spy.TypeReflection]
     ) -> RawAnswer | None:
-        """A static method that shares its name with non-static ones."""
+        """Resolves a static method that shares its name with non-static ones."""
         special = [found(f.specialize_with_arg_types(types)) for f in overloads if not self.takes_this(f)]
         answers = [a for f in special if f is not None and (a := answer(f, layout, len(types))) is not None]
         return answers[0] if len(answers) == 1 else None
@@ -125,7 +125,7 @@ class Callee:
         if not types:
             return None
         given, owner = Type.parse(types[0].full_name), Type.parse(self.owner.full_name)
-        if given is not owner:  # an interface, or a generic type by its bare name: the object's own method is meant
+        if given is not owner:  # an interface, or the bare name of a generic type: the object's own method is meant
             generic = owner.name.split("<")[0] == self.scope == given.name.split("<")[0]
             if not generic and not conforms(layout, types[0], self.owner):
                 return None
@@ -144,7 +144,7 @@ class Callee:
 
 
 def pick_one(answers: Sequence[RawAnswer], asked: Sequence[Type], pick: Pick) -> RawAnswer | None:
-    """Which of several methods Slang takes, found out with free functions that have their parameters."""
+    """Returns the method that Slang picks among several. Slang resolves free functions with the same parameters."""
     lines = [
         f"public void {PICK}({', '.join(f'{spelled(Type.parse(p[1]))} a{i}' for i, p in enumerate(a[0]))}) {{}}" for a in answers
     ]
@@ -156,7 +156,7 @@ def pick_one(answers: Sequence[RawAnswer], asked: Sequence[Type], pick: Pick) ->
 
 
 def answer(special: spy.FunctionReflection, layout: spy.ProgramLayout, count: int) -> RawAnswer | None:
-    """A specialised function as an answer; ``None`` where something is still generic: Slang could not infer it."""
+    """Returns a specialised function as an answer, or None if a type is still generic: Slang could not infer it."""
     params = [param(p, layout, interfaces=True) for p in parameters(special)]
     result = declared_type(special.return_type, layout)
     return None if result is None or any(p[1] is None for p in params[:count]) else [params, result]
@@ -167,8 +167,8 @@ def parameters(function: spy.FunctionReflection) -> list[spy.VariableReflection]
 
 
 def param(variable: spy.VariableReflection, layout: spy.ProgramLayout, interfaces: bool = False) -> RawParam:
-    """Name, type and direction of a parameter. An interface is a type in an answer only: declared, it is open like a generic."""
-    # `inout` reports itself as out as well, so it is asked first
+    """Returns name, type and direction of a parameter. An interface is a type only in an answer; in a declaration it is open."""
+    # `inout` also reports itself as `out`, so it is tested first
     direction = INOUT if variable.has_modifier(spy.ModifierID.inout) else OUT if variable.has_modifier(spy.ModifierID.out) else IN
     if interfaces and kind_of(variable.type) == _K.interface:
         return [variable.name, Type.parse(variable.type.full_name).name, direction]
@@ -176,22 +176,22 @@ def param(variable: spy.VariableReflection, layout: spy.ProgramLayout, interface
 
 
 def declared_type(type: spy.TypeReflection | None, layout: spy.ProgramLayout) -> str | None:
-    """A type's canonical name; ``None`` where it is generic or an interface and only a call can tell."""
+    """Returns the canonical name of a type, or None for a generic type or interface, which only a call decides."""
     if type is None:
         return VOID.name
     return type_name(type, layout)
 
 
 def kind_of(type: spy.TypeReflection) -> object:
-    """What a type is made of."""
+    """Returns the kind of a type."""
     try:
         return type.kind
-    except ValueError:  # the bindings know all kinds but this one
+    except ValueError:  # the only kind that the bindings do not know
         return ENUM
 
 
 def conforms(layout: spy.ProgramLayout, type: spy.TypeReflection, interface: spy.TypeReflection) -> bool:
-    """Whether a type is, or implements, an interface. Asked about other types than interfaces, Slang ends the process."""
+    """True if a type is an interface or implements it. The process ends if Slang is asked about other types than interfaces."""
     if type.full_name == interface.full_name:
         return True
     return kind_of(interface) == _K.interface and layout.is_sub_type(type, interface)
@@ -207,7 +207,7 @@ def type_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | None
         return None
     try:
         name = Type.parse(type.full_name)
-    except InvalidNameError:  # an extent that is still a generic parameter: float[N]
+    except InvalidNameError:  # an extent that is a generic parameter: float[N]
         return None
     if kind in (_K.resource, _K.sampler_state):
         return _resource_name(type, name)
@@ -215,15 +215,15 @@ def type_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | None
     while bottom.element is not None:
         bottom = bottom.element
     if kind in (_K.vector, _K.matrix) and name.scalar is None:
-        return None  # vector<T, N> of a generic
+        return None  # vector<T, N> of a generic type
     if bottom.kind is Kind.NAMED and kind in (_K.vector, _K.matrix):
         return None
-    open = bottom.kind is Kind.NAMED and (bottom is not name or "<" in name.name)  # Gen<T> or T[4] may be of a generic
+    open = bottom.kind is Kind.NAMED and (bottom is not name or "<" in name.name)  # Gen<T> or T[4] may belong to a generic type
     return None if open and found(layout.find_type_by_name(bottom.name)) is None else name.name
 
 
 def _resource_name(type: spy.TypeReflection, name: Type) -> str | None:
-    """The name of a texture, buffer or sampler, unless what it holds is generic; nothing offers itself as another resource."""
+    """Returns the name of a texture, buffer or sampler, or None if its element is generic. Resources do not convert."""
     if name.element is None:
         return name.name
     held = found(type.resource_result_type)

@@ -1,8 +1,7 @@
-"""Serialised modules: where Slang has put those of a kernel, and of all that the kernel's modules import.
+"""Serialised modules: the files where Slang stores a kernel's modules and their imports.
 
-Slang parses an import again for each process that loads a kernel unless it finds the module serialised: 5 s for slangpy's own,
-whose 13 MB load in 0.3 s. Imports have entries of their own in the disk cache, one for all kernels, keyed by their contents and
-by what these import.
+Each process parses an import again unless it finds the module serialised: 5 s for slangpy's own module, whose 13 MB load in 0.3
+s. Imports have disk cache entries of their own, shared by all kernels. Their keys cover their contents and their imports.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from fusepy.backend.cache.files import Entry, sealed
 from fusepy.backend.slang.session import Session
 from fusepy.backend.sources.source import ModuleSource
 
-_MODULE = "module"  # what the payload of an import's entry is called
+_MODULE = "module"  # name of the payload in an import's entry
 _SUFFIX = ".slang-module"
 
 
 @dataclass(frozen=True)
 class Import:
-    """A module that a kernel's modules import.
+    """An import of a kernel's modules.
 
     Attributes:
-        folder: the number of the include folder where it was found; their order decides between files of one name.
-        file: its path in there, as Slang looks for it.
-        key: of its entry in the disk cache.
+        folder: the number of the include folder that contains it; the order of folders decides between files of one name.
+        file: its path in the folder, as Slang looks for it.
+        key: the key of its entry in the disk cache.
     """
 
     folder: int
@@ -42,16 +41,16 @@ class Import:
 
 @dataclass(frozen=True)
 class Binaries:
-    """Serialised modules: those of a kernel by file name; `imports` has where Slang put others and which files these are."""
+    """The serialised modules of a kernel by file name; `imports` has those of its imports, with their paths and sources."""
 
     modules: dict[str, bytes]
     imports: list[tuple[int, str, Path, Path]]
 
 
 def collect(session: Session, modules: Sequence[str], sources: Sequence[ModuleSource]) -> Binaries | None:
-    """The serialised modules behind a kernel, once sgl's background writer has put them down; ``None`` if it does not.
+    """Returns the serialised modules of a kernel, or None. Waits for sgl's background writer.
 
-    sgl puts the module of ``name.slang``, found in the third include folder, into ``digest of the options/2/name.slang-module``.
+    sgl writes the module of ``name.slang``, found in the third include folder, to ``digest of the options/2/name.slang-module``.
     """
     assert session.binaries is not None
     wanted = [f"{name}{_SUFFIX}" for name in modules]
@@ -60,14 +59,14 @@ def collect(session: Session, modules: Sequence[str], sources: Sequence[ModuleSo
         if len(found) == len(wanted):
             content = {name: path.read_bytes() for name, path in found.items()}
             return Binaries(content, _imported(session, found[wanted[0]].parents[1], sources))
-        if not session.binaries.parent.exists():  # its device is gone
+        if not session.binaries.parent.exists():  # its device is closed
             break
         time.sleep(0.01)
     return None
 
 
 def _imported(session: Session, written: Path, sources: Sequence[ModuleSource]) -> list[tuple[int, str, Path, Path]]:
-    """What `sources` import of all that a session has written: number of the include folder, path in it, module, source."""
+    """Returns the imports of `sources` that a session has written: number of the include folder, path in it, module, source."""
     files = {path for source in sources for path, _ in source.files}
     found: list[tuple[int, str, Path, Path]] = []
     for number, folder in enumerate(session.searched, 1):
@@ -82,7 +81,7 @@ def _imported(session: Session, written: Path, sources: Sequence[ModuleSource]) 
 def _keyed(
     identity: str, imports: Sequence[tuple[int, str, Path, Path]], sources: Sequence[ModuleSource]
 ) -> list[tuple[Import, Path]]:
-    """The imports with the keys of their entries; none where a file is no longer what was compiled."""
+    """Returns the imports with the keys of their entries, or none if a file has changed since the compilation."""
     options = {name: value for source in sources for name, value in source.options}
     defines = {name: value for source in sources for name, value in source.defines}
     dirs = [folder for source in sources for folder in source.include_dirs]
@@ -108,7 +107,7 @@ def entry_of(
     binaries: Callable[[], Binaries | None],
     sources: Sequence[ModuleSource],
 ) -> Entry | None:
-    """What the disk cache is to hold of a kernel; puts there what its modules import, unless another kernel has done so."""
+    """Returns a kernel's entry for the disk cache. Also stores the imports of its modules, unless another kernel did."""
     made = binaries()
     if made is None:
         return None
@@ -122,10 +121,10 @@ def entry_of(
 def imports_from(
     cache: DiskCache, in_place: Callable[[Sequence[Import]], bool], header: dict[str, Any]
 ) -> list[tuple[Import, bytes | None]] | None:
-    """What the modules of a kernel with this header import; ``None`` where some is gone: with the kernel it is then written anew.
+    """Returns the imports of a kernel with this header. None if one is missing: the kernel is then compiled and stored again.
 
     Args:
-        in_place: whether these can be loaded without their bytes.
+        in_place: returns true if these can be loaded without their bytes.
     """
     imports = [Import(*described) for described in header["imports"]]
     if in_place(imports):
@@ -135,12 +134,12 @@ def imports_from(
 
 
 def folder_of(root: Path, imports: Sequence[Import]) -> Path:
-    """Where these lie for sessions to load, in one folder for each include folder: relative imports find their neighbours."""
+    """Returns the folder of these modules, with one folder for each include folder, so that relative imports work."""
     return root / hashlib.sha256(repr(list(imports)).encode()).hexdigest()[:20]
 
 
 def unpack(root: Path, imports: Sequence[tuple[Import, bytes | None]]) -> list[Path]:
-    """Puts serialised modules where a session can load them, unless they are there; returns the folders to search, in order."""
+    """Writes serialised modules for sessions to load, unless they exist. Returns the folders to search, in order."""
     folder = folder_of(root, [part for part, _ in imports])
     if imports and not folder.is_dir():
         whole = Path(tempfile.mkdtemp(dir=root))

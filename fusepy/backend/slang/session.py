@@ -1,10 +1,10 @@
 """Slang sessions, in bounded memory.
 
-A live kernel costs 1.4-1.7 MB, and 0.9 MB of it stays in its session after the kernel is gone. Sessions are therefore
-rotated: after `KERNELS_PER_SESSION` kernels a new one takes over, and the old one dies with its last kernel.
+A live kernel costs 1.4-1.7 MB, and 0.9 MB of it stays in its session after the kernel is gone. Sessions are therefore rotated:
+after `KERNELS_PER_SESSION` kernels a new session takes over, and the old one ends with its last kernel.
 
-Slang lists the members of a type once per session, when it is first asked for one, and does not see extensions of it that are
-loaded later. Modules that extend types are therefore asked in sessions of their own.
+Slang lists the members of a type once per session, when it is first asked for one, and does not see extensions that are loaded
+later. Modules that extend types therefore get sessions of their own.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError
 
 KERNELS_PER_SESSION = 64
-SESSIONS = 16  # that are open at a time; the one that was used least recently makes way
+SESSIONS = 16  # open at a time; the least recently used one is closed
 
-# include folders, defines, compiler options, and digests of what extends types
+# include folders, defines, compiler options, and digests of texts that extend types
 SessionKey = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str, object], ...], tuple[str, ...]]
 
 
 class Session:
-    """One Slang session with what was loaded into it."""
+    """One Slang session, with the modules loaded into it."""
 
     def __init__(self, device: spy.Device, key: SessionKey, scratch: Path, binaries: Path | None):
-        """Args: `binaries`, the folder where Slang puts the modules that it has parsed, and finds them again."""
+        """Opens a session. `binaries` is the folder where Slang stores parsed modules and finds them again."""
         dirs, defines, options, _ = key
         described = {"include_paths": [scratch, *dirs], "defines": dict(defines), **dict(options)}
         try:
@@ -43,7 +43,7 @@ class Session:
                 compiler_options=described,  # pyright: ignore[reportArgumentType]  # a TypedDict that is built by key
                 cache_path=binaries,
             )
-        except TypeError:  # raised by the bindings for a key or value that is no compiler option
+        except TypeError:  # raised by the bindings for an unknown compiler option
             raise ArgumentError(
                 "the compiler options are not understood",
                 saw=", ".join(f"{k}={v!r}" for k, v in options),
@@ -56,7 +56,7 @@ class Session:
 
     @property
     def searched(self) -> Sequence[Path | str]:
-        """The folders where it looks for imports and includes, its own apart."""
+        """The folders where it looks for imports and includes, except its own."""
         return list(self.sgl.desc.compiler_options.include_paths)[1:]
 
     def load(self, name: str, text: str) -> spy.SlangModule:
@@ -68,8 +68,8 @@ class Sessions:
 
     Attributes:
         device: the sgl device, while it is open.
-        loaded: the folder where serialised modules are put for sessions to load.
-        code: the folder where Slang puts what it has made of programs that are examined.
+        loaded: the folder of serialised modules that sessions load.
+        code: the folder where Slang writes the code of programs that are examined.
     """
 
     def __init__(self, device: spy.Device):
@@ -79,19 +79,19 @@ class Sessions:
         self._scratch, self._binaries, self.loaded, self.code = (root / n for n in ("source", "binary", "loaded", "code"))
         for folder in (self._scratch, self._binaries, self.loaded, self.code):
             folder.mkdir()
-        self._files: dict[str, str] = {}  # what Slang has read for imports, which no session reads again
+        self._files: dict[str, str] = {}  # texts of imports, read once per process
         self._changes = 0
-        # what a target lacks is looked for in what Slang has made
+        # the check for missing functions reads Slang's output
         self._shown = (("dump_intermediates", True), ("dump_intermediates_prefix", f"{self.code}/"))
         self._kind = device.info.type
         self._remove = weakref.finalize(self, _remove, root, os.getpid())
 
     def examines(self, sources: Sequence[ModuleSource], text: str = "") -> bool:
-        """Whether the code of programs with these modules and a generated one of this `text` is put into `code`."""
+        """True if the code of programs with these modules and this generated `text` is written into `code`."""
         return suspect(self._kind, sources, text)
 
     def compiling(self, sources: Sequence[ModuleSource], text: str = "", optimised: bool = True) -> Session:
-        """The session that compiles these modules from source, and a generated one of this `text`.
+        """Returns the session that compiles these modules from source, and a generated one of this `text`.
 
         Raises:
             CompileError: if two of them want different things of one session.
@@ -102,7 +102,7 @@ class Sessions:
         return self._rotated((dirs, defines, options, extends), sources, True)
 
     def loading(self, sources: Sequence[ModuleSource], imports: Sequence[Path] = (), optimised: bool = True) -> Session:
-        """The session that loads serialised modules of these from `loaded`, and what they import from `imports`; it writes none.
+        """Returns the session that loads these modules from `loaded`, and their imports from `imports`. It writes no modules.
 
         Raises:
             CompileError: if two of them want different things of one session.
@@ -111,23 +111,23 @@ class Sessions:
         return self._rotated(((str(self.loaded), *map(str, imports), *dirs), defines, options, extends), sources, False)
 
     def close(self, cause: str) -> None:
-        """Lets all sessions go, and removes the files; asking for one is a `DeviceLostError` from now on."""
+        """Closes all sessions and removes the files. Every later use raises `DeviceLostError`."""
         self._open.clear()
         self.device = cast("Any", Lost(cause))
         self._remove()
 
     def forget(self) -> None:
-        """Gives up all sessions: each goes with the last kernel that was made in it."""
+        """Drops all sessions. Each ends with the last kernel that was made in it."""
         self._open.clear()
 
     def leave(self, session: Session) -> None:
-        """Gives up a session: nothing is compiled in it any more."""
+        """Drops a session: nothing is compiled in it any more."""
         self._open = {k: s for k, s in self._open.items() if s is not session}
 
     def _rotated(self, key: SessionKey, sources: Sequence[ModuleSource], writes: bool) -> Session:
         files = [pair for s in sources for pair in s.files]
         if any(self._files.get(path, digest) != digest for path, digest in files):
-            # what is serialised of a file that has changed since must never be taken for what it is now
+            # a serialised module of a changed file must never be loaded
             self._open.clear()
             self._files.clear()
             self._changes += 1
@@ -142,7 +142,7 @@ class Sessions:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    """Removes a process's scratch folder; a child that a fork has made leaves its parent's alone."""
+    """Removes a process's scratch folder. The child of a fork does not touch its parent's."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -161,7 +161,7 @@ def _session_key(sources: Sequence[ModuleSource], optimised: bool) -> SessionKey
                         saw=f"{table[name]} and {value}",
                         hint="load both modules with the same defines and options",
                     )
-    if not optimised:  # spirv-opt does not run; Slang's own optimisations do
+    if not optimised:  # turns off spirv-opt; Slang's own optimisations still run
         options["optimization"] = spy.SlangOptimizationLevel.none
     extends = sorted({digest for source in sources for digest in source.extends})
     return tuple(dirs), tuple(sorted(defines.items())), tuple(sorted(options.items())), tuple(extends)

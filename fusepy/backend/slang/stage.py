@@ -1,6 +1,6 @@
-"""The stage of a kernel: how its entry point is marked, which places its threads read, its pipeline, and the pass that runs it.
+"""The stage of a kernel: the form of its entry point, the thread positions that it reads, its pipeline, and its pass.
 
-Compute is the one stage there is. Another one is a class with the methods of this one; docs/extending.md says who asks them.
+Compute is the only stage. Another stage is a class with the same methods; docs/extending.md lists their callers.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from collections.abc import Sequence
 import slangpy as spy
 
 THREAD_INDEX = "uint fz_lane : SV_GroupIndex"  # the number of a thread in its group
-THREAD_ID = "uint3 fz_lane : SV_GroupThreadID"  # its place in the group
-_WIDTHS = {32: "", 16: r"\b(?:half|float16_t)", 64: r"\b(?:double|float64_t)"}  # not every device has the last two
+THREAD_ID = "uint3 fz_lane : SV_GroupThreadID"  # the position of a thread in its group
+_WIDTHS = {32: "", 16: r"\b(?:half|float16_t)", 64: r"\b(?:double|float64_t)"}  # not every device has 16 and 64 bits
 
 
 class _Compute:
-    """Compute shaders."""
+    """The compute stage."""
 
     attribute = '[shader("compute")]'
 
     def attributes(self, threads: Sequence[int]) -> list[str]:
-        """The attributes of an entry point in groups of so many threads along x, y and z."""
+        """Returns the attributes of an entry point with this group size along x, y and z."""
         return [self.attribute, f"[numthreads({', '.join(map(str, threads))})]"]
 
     def head(self, name: str, lane: str, parameters: str = "") -> str:
-        """The declaration of an entry point. It reads the place of its group, ``fz_group``, and of the thread in it: `lane`."""
+        """Returns the declaration of an entry point. It reads the group's position, ``fz_group``, and the thread's: `lane`."""
         return f"void {name}(uint3 fz_group : SV_GroupID, {lane}{parameters})"
 
     def exact(self, text: str) -> list[str]:
-        """The first statements of an entry point in SPIR-V, for a kernel of this `text`: NaN, infinities and signed zeros count.
+        """Returns the first statements of an entry point in SPIR-V, which keep NaN, infinities and signed zeros.
 
-        SPIR-V lets drivers ignore them where this is not said. NVIDIA's make a maximum without NaN of ``c > a ? c : a``; they and
-        Mesa make 0 of ``0 * x``. It holds for all functions that the entry point calls.
+        Otherwise SPIR-V lets drivers ignore them: NVIDIA's make a maximum without NaN of ``c > a ? c : a``; they and Mesa make 0
+        of ``0 * x``. The statements also cover all functions that the entry point calls.
         """
         widths = [n for n, types in _WIDTHS.items() if re.search(types, text)]
         return [
@@ -42,7 +42,7 @@ class _Compute:
         ]
 
     def pipeline(self, device: spy.Device, program: spy.ShaderProgram) -> spy.ComputePipeline:
-        """The pipeline of a linked program."""
+        """Creates the pipeline of a linked program."""
         return device.create_compute_pipeline(program)
 
     # makes a pass that kernels are recorded into; sgl's own method, since each dispatch calls it

@@ -1,4 +1,4 @@
-"""The text of Slang modules: reading it, following its imports, and what can be told from it without Slang.
+"""The text of Slang modules: reading it, following its imports, and analysis without Slang.
 
 Imports `errors` and `ir`.
 """

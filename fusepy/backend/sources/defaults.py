@@ -1,7 +1,7 @@
 """Default arguments that a call skips: ``f(1.0, c=5.0)`` for ``f(float a, float b = 2, float c = 3)``.
 
-Slang fills in trailing defaults only and has no named arguments, and reflection does not tell what a default is. Where it is a
-plain number, the declaration in the source does; anything else has to be passed. Resolution takes no part in this.
+Slang fills in trailing defaults only and has no named arguments, and reflection does not report defaults. If a default is a plain
+number, the declaration in the source gives it; anything else must be passed. Overload resolution is not affected.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _OPENING, _CLOSING = "([{<", ")]}>"
 
 
 def default_number(texts: Iterable[str], function: str, parameters: Sequence[str], name: str) -> float | bool | None:
-    """The default of one parameter, if all declarations with these parameters agree on a plain number.
+    """Returns the default of one parameter, if all declarations with these parameters agree on a plain number.
 
     Args:
         texts: sources that may declare the function.
-        function: its last name; ``__init`` for a constructor.
+        function: the last part of its name; ``__init`` for a constructor.
 
     Example:
         >>> default_number(["float f(float a, float b = -2.5f /* two */, int c = 3) { return a; }"], "f", "abc", "b")
@@ -46,7 +46,7 @@ def _number(text: str) -> float | bool | None:
 
 
 def _parameter_lists(text: str, function: str) -> Iterator[list[str]]:
-    """The parameters of everything that is written like a declaration or call of this name."""
+    """Yields the parameters of all declarations and calls of this name."""
     for match in re.finditer(rf"\b{re.escape(function)}\s*(?:<[^;(){{}}]*>\s*)?\(", text):
         depth, start, parts = 0, match.end(), list[str]()
         for at in range(match.end(), len(text)):
@@ -61,7 +61,7 @@ def _parameter_lists(text: str, function: str) -> Iterator[list[str]]:
 
 
 def _split(parameter: str) -> tuple[str, str]:
-    """Name and default of ``float b[2] = {1, 2}``; the default is empty where there is none."""
+    """Returns name and default of ``float b[2] = {1, 2}``; the default may be empty."""
     head, _, default = parameter.partition("=")
     names = re.findall(r"[A-Za-z_]\w*", re.sub(r"\[[^\]]*\]", "", head))
     return (names[-1] if names else ""), default.strip()

@@ -1,4 +1,4 @@
-"""Which names of a function's body mean something outside of it: not locals, not parameters, and not members of values."""
+"""Free names of a function's body: names from outside, without locals, parameters and members of values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _QUALIFIERS = (
     r"(?:(?:const|static|in|out|inout|ref|borrow|uniform|groupshared|precise|nointerpolation|row_major|column_major)\s+)*"
 )
-# a type in front of a name; where a statement begins also generic types and pointers, which elsewhere compare and multiply
+# A type before a name. At the start of a statement it may be generic or a pointer; elsewhere `<` compares and `*` multiplies.
 _PLAIN = re.compile(_QUALIFIERS + r"([A-Za-z_][\w.:]*)(?:\s*\[[^\[\]]*\])*\s+([A-Za-z_]\w*)\s*(?=[=;,\[:)])")
 _ANY = re.compile(
     _QUALIFIERS
@@ -22,12 +22,12 @@ _HEADS = ("for", "if", "while", "catch", "switch")
 
 
 class _Scope:
-    """What one pair of brackets declares; `kind` is the bracket, or ``;`` for a statement without braces behind a head."""
+    """The declarations in one pair of brackets. `kind` is the bracket, or ``;`` for a statement without braces after a head."""
 
     def __init__(self, kind: str, names: Iterable[str] = ()):
         self.kind = kind
         self.names = set(names)
-        self.waiting: list[str] = []  # declared, and not yet to be seen: an initial value does not mean what it initialises
+        self.waiting: list[str] = []  # declared but not visible yet: an initial value does not see its own variable
         self.listing = False  # more declarators may follow
 
     def settle(self) -> None:
@@ -36,9 +36,9 @@ class _Scope:
 
 
 def free_names(body: str, hidden: Iterable[str] = (), scopes: Iterable[str] = ()) -> tuple[set[str], set[str]]:
-    """The names of a body that mean something outside, and those of members, which may be methods.
+    """Returns the free names of a body, and the names of members, which may be methods.
 
-    A local is one from its declaration to the end of its block. In doubt a name counts as free.
+    A local is visible from its declaration to the end of its block. In doubt a name counts as free.
 
     Args:
         hidden: parameters, and fields of the type that the function belongs to.
@@ -53,7 +53,7 @@ def free_names(body: str, hidden: Iterable[str] = (), scopes: Iterable[str] = ()
 
 
 def declared_in(body: str) -> Iterator[str]:
-    """The names that the statements of a type's braces declare, outside of its methods: its fields.
+    """Yields the names that a type's body declares outside of its methods: its fields.
 
     Example:
         >>> list(declared_in("float a, b = 2; int c[3]; float twice() { float d = a; return d; }"))
@@ -104,7 +104,7 @@ class _Walk:
         return self._free, self._members
 
     def _declaration(self, at: int, generic: bool) -> int | None:
-        """Takes a declaration that begins here, and gives where its name ends."""
+        """Reads a declaration that begins here. Returns the position after its name, or None."""
         match = (_ANY if generic else _PLAIN).match(self._body, at)
         if match is None or _NO_TYPE.match(match[1]):
             return None
@@ -130,7 +130,7 @@ class _Walk:
         scope.settle()
         if bracket == "}":
             self._leave()
-        elif scope.names:  # they are seen in the statement behind the head, too
+        elif scope.names:  # they are visible in the statement after the head, too
             self._stack.append(_Scope(";", scope.names))
 
     def _end(self) -> None:
@@ -140,7 +140,7 @@ class _Walk:
         self._leave()
 
     def _leave(self) -> None:
-        """Ends the statements that have just ended with their last part."""
+        """Ends the statements whose last part has just ended."""
         while self._stack[-1].kind == ";":
             self._stack.pop()
 

@@ -1,9 +1,9 @@
-"""User code that calls Slang's transcendental functions of doubles, which SPIR-V does not have; nor has CUDA a `log10`.
+"""Functions of doubles that a target lacks, in user code: SPIR-V has no transcendental ones, and CUDA no `log10`.
 
-Slang writes the instruction of 16 and 32 bits for them, drivers take it, and the results are garbage. Macros, aliases and
-generics hide such calls from a reader of text. So where a program with user code has doubles at all, Slang is told to leave its
-code in a folder, and the instructions in there decide. On CUDA and in C++ all but `log10` are right, which rounds a double to
-float; there programs whose text has that name are examined.
+Slang writes the instruction for 16 and 32 bits, drivers take it, and the results are wrong. Macros, aliases and generics hide
+such calls in the text. So if a program with user code has doubles at all, Slang writes its code into a folder, and the
+instructions in it decide. On CUDA and in C++ only `log10` is wrong, because it rounds a double to float; programs whose text has
+that name are examined.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.backend.sources.source import ModuleSource, bare, imports
 from fusepy.errors import CompileError
 
-# instructions of GLSL.std.450 that are for 16 and 32 bits, and the functions of Slang's that become one
+# instructions of GLSL.std.450 for 16 and 32 bits, and the Slang functions that become one
 INSTRUCTIONS: dict[int, tuple[str, ...]] = dict(
     [
         *[(11, ("radians",)), (12, ("degrees",)), (13, ("sin", "sincos", "sinpi")), (14, ("cos", "sincos", "cospi"))],
@@ -32,19 +32,19 @@ INSTRUCTIONS: dict[int, tuple[str, ...]] = dict(
 _NAMES = sorted({name for names in INSTRUCTIONS.values() for name in names})
 _CALL = re.compile(rf"\b({'|'.join(_NAMES)})\s*(?:<[^()]*>\s*)?\(")
 _NAME = re.compile(rf"\b({'|'.join(_NAMES)})\b")
-_PASTED = "##"  # the preprocessor's: makes any name of parts
+_PASTED = "##"  # token pasting can build any name
 _DOUBLE = re.compile(r"double|float64|[\d.]lf?\b", re.I)  # types, `asdouble`, and literals: 0.5lf, 0.5L
 _EXP2_NAME = re.compile(r"\b(?:exp2|ldexp)\b")
 _OF_FLOAT = re.compile(r"\s*\(\s*\(?\s*(?:float|half)\b")
 _FLOAT, _VECTOR, _EXTENSION, _CONVERT = 22, 23, 12, 115  # the SPIR-V instructions that matter
 _EXP2 = 29
-_LOG10 = re.compile(r"\(F64_log10\(")  # in C++ and CUDA: Slang's own, which takes a float
+_LOG10 = re.compile(r"\(F64_log10\(")  # in C++ and CUDA: Slang's own function, which takes a float
 _TEXTURE_BUFFER = re.compile(r"\b(?:tbuffer|TextureBuffer)\b")
 CODE = {spy.DeviceType.vulkan: "*.spv", spy.DeviceType.cuda: "*.cu", spy.DeviceType.cpu: "*.cpp"}
 
 
 def check_buffers(source: ModuleSource) -> None:
-    """Raises `CompileError` for a module with texture buffers, which end the process where its programs are linked."""
+    """Raises `CompileError` for a module with texture buffers: linking its programs ends the process."""
     for label, text in own_texts(source):
         plain = bare(text, in_place=True)
         found = _TEXTURE_BUFFER.search(plain)
@@ -59,13 +59,13 @@ def check_buffers(source: ModuleSource) -> None:
 
 @functools.lru_cache(256)
 def _traits(source: ModuleSource) -> tuple[bool, bool]:
-    """Whether the user's texts and defines of a module have doubles, and whether they may name `log10`."""
+    """Returns two flags for the user's texts and defines of a module: they have doubles, and they may name `log10`."""
     texts = [*(bare(text, in_place=True) for _, text in own_texts(source)), *(value for _, value in source.defines)]
     return any(_DOUBLE.search(t) or _PASTED in t for t in texts), any("log10" in t or _PASTED in t for t in texts)
 
 
 def suspect(kind: spy.DeviceType, sources: Sequence[ModuleSource], text: str = "") -> bool:
-    """Whether a program of these modules, called by the generated `text`, may call functions of doubles that a target lacks."""
+    """True if a program of these modules, called by the generated `text`, may call functions of doubles that the target lacks."""
     if kind not in CODE or not sources:
         return False
     traits = [_traits(source) for source in sources]
@@ -74,10 +74,10 @@ def suspect(kind: spy.DeviceType, sources: Sequence[ModuleSource], text: str = "
 
 
 def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
-    """Looks at the code that Slang has made.
+    """Examines the code that Slang has written.
 
     Raises:
-        CompileError: with the function that a target lacks and the lines that call it.
+        CompileError: if it calls a function that the target lacks; the error names it and the calling lines.
     """
     imported = any("fusepy_double.slang" in imports(text)[0] for source in sources for _, text in own_texts(source))
     spirv = code.suffix == ".spv"
@@ -86,7 +86,7 @@ def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
     else:
         found = [28] if _LOG10.search(code.read_text(errors="replace")) else []
     if imported or not any(_has_exp2(source) for source in sources):
-        found = [n for n in found if n != _EXP2]  # the user's code, or fusepy's, converts the operand to float itself
+        found = [n for n in found if n != _EXP2]  # here the operand is a converted float already
     if not found:
         return
     names = list(INSTRUCTIONS[found[0]]) if spirv else ["log10"]
@@ -108,14 +108,14 @@ def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
 
 
 def _has_exp2(source: ModuleSource) -> bool:
-    """Whether a module may call `exp2` or `ldexp` of something that is not converted to float right there."""
+    """True if a module may call `exp2` or `ldexp` of an operand that is not converted to float in place."""
     texts = [*(bare(text, in_place=True) for _, text in own_texts(source)), *(value for _, value in source.defines)]
     behind = (part for text in texts for part in _EXP2_NAME.split(text)[1:])
     return any(_PASTED in text for text in texts) or any(not _OF_FLOAT.match(part) for part in behind)
 
 
 def _lines(sources: Sequence[ModuleSource], names: Collection[str]) -> list[str]:
-    """The user's lines that call one of the functions; where none does, those that name one, or that make names of parts."""
+    """Returns the user's lines that call one of the functions; else the lines that name one, or that build names."""
     texts = [(label, bare(text, in_place=True).split("\n")) for source in sources for label, text in own_texts(source)]
 
     def where(test: Callable[[str], bool]) -> list[str]:
@@ -126,13 +126,13 @@ def _lines(sources: Sequence[ModuleSource], names: Collection[str]) -> list[str]
 
 
 def lacking(words: Sequence[int]) -> list[int]:
-    """The instructions of `INSTRUCTIONS` with a result of doubles in a SPIR-V module, in order.
+    """Returns the instructions of `INSTRUCTIONS` with double results in a SPIR-V module, in order.
 
-    Slang's `exp2` of one double is that of a float between two conversions, which counts too.
+    Slang's `exp2` of a double converts to float and back; it counts too.
     """
     doubles, converted, narrow = set[int](), set[int](), set[int]()
     found: list[int] = []
-    at = 5  # behind the header
+    at = 5  # after the header
     while at < len(words):
         code, length = words[at] & 0xFFFF, words[at] >> 16
         if (code == _FLOAT and words[at + 2] == 64) or (code == _VECTOR and words[at + 2] in doubles):
@@ -150,7 +150,7 @@ def lacking(words: Sequence[int]) -> list[int]:
 
 
 def own_texts(source: ModuleSource) -> Iterator[tuple[str, str]]:
-    """The user's own texts of a module: its source and the files that it imports, those that come with libraries apart."""
+    """Yields the user's own texts of a module: its source and its imports, without those of libraries."""
     yield source.label, source.text
     folders = [Path(folder).resolve() for folder in INCLUDE_DIRS]
     for name, _ in source.files:

@@ -1,9 +1,8 @@
-"""The Slang modules that ship with fusepy and slangpy: where they lie, and which of their array types a type is.
+"""The Slang modules of fusepy and slangpy: their folders, and their array types.
 
-Both call theirs `Tensor`, and a user may do so too, so the name of a type says nothing. What tells is reflection: arrays of
-fusepy have a method that nothing else has, those of slangpy the methods of slangpy's own protocol. Whether they implement an
-interface is no question to ask: `is_sub_type` of a generic type ends the process now and then (it misses a context that its
-neighbours set up).
+Both libraries call theirs `Tensor`, and a user may do so too, so a type's name does not identify it. Reflection does: arrays of
+fusepy have a method that nothing else has, arrays of slangpy the methods of slangpy's protocol. Testing for an interface is not
+an option: `is_sub_type` of a generic type sometimes ends the process, because it misses a context that related calls set up.
 """
 
 from __future__ import annotations
@@ -19,28 +18,28 @@ from fusepy.ir.types import Type
 from fusepy.ir.whole import FAMILIES
 
 FOLDER = Path(__file__).resolve().parents[2] / "slang"
-INCLUDE_DIRS = (str(FOLDER), str(spy.SHADER_PATH))  # searched last, so that a user's own files come first
+INCLUDE_DIRS = (str(FOLDER), str(spy.SHADER_PATH))  # searched last, so that a user's files come first
 
 _METHODS = {"fusepy": ("_is_fusepy_array",), "slangpy": ("__slangpy_load", "__slangpy_store")}
 _NAMES = {name for names in FAMILIES.values() for name in names}
-_SEEN = {"fusepy": "FusepyLibrary", "slangpy": "ValueRef<float>"}  # a type of each that the other does not have
+_SEEN = {"fusepy": "FusepyLibrary", "slangpy": "ValueRef<float>"}  # a type of each library that the other does not have
 
 
 def is_array(type: spy.TypeReflection) -> bool:
-    """Whether the name of `type` allows that it is an array of a library; `array_name` knows."""
+    """True if `type` may be an array of a library, judged by its name; `array_name` knows."""
     return type.kind == spy.TypeReflection.Kind.struct and type.name in _NAMES
 
 
 def array_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | None:
-    """The name of an array type with its library in front, ``fusepy::Tensor<float,2>``; the plain name of any other struct.
+    """Returns the name of an array type with its library, ``fusepy::Tensor<float,2>``, or the plain name of another struct.
 
-    ``None`` where an argument of the type is still generic.
+    Returns None if an argument of the type is still generic.
     """
     try:
         plain = Type.parse(type.full_name)
     except InvalidNameError:  # an extent that is computed from parameters
         return None
-    if _found(layout.find_type_by_name(plain.name)) is None:  # an argument that the module does not know is a parameter
+    if _found(layout.find_type_by_name(plain.name)) is None:  # an argument that the module does not know is a generic parameter
         return None
     for library, methods in _METHODS.items():
         if any(_found(layout.find_function_by_name_in_type(type, name)) is not None for name in methods):
@@ -49,7 +48,7 @@ def array_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | Non
 
 
 def seen(layout: spy.ProgramLayout) -> Sequence[str]:
-    """The libraries whose arrays a module can name."""
+    """Returns the libraries whose arrays a module can name."""
     return [name for name, type in _SEEN.items() if _found(layout.find_type_by_name(type)) is not None]
 
 
@@ -57,5 +56,5 @@ _T = TypeVar("_T")
 
 
 def _found(value: _T) -> _T | None:
-    """What a look-up returned. The stubs promise an object, but a name that Slang does not know gives ``None``."""
+    """Returns the result of a look-up. The stubs promise an object, but Slang returns None for an unknown name."""
     return value

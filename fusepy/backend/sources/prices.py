@@ -1,7 +1,7 @@
-"""What a call of a Slang function takes, told from its text: bytes of memory traffic that take as long.
+"""Price of a call of a Slang function, estimated from its text, in bytes of memory traffic that take as long.
 
-An estimate, to tell a function that is cheaper to call again than to store from one that loops over a hundred taps. It follows
-calls, multiplies what is in loops, and is the same on every machine. docs/fusion.md shows what was measured.
+The estimate separates a function that is cheaper to call again than to store from one that loops over a hundred taps. It follows
+calls, multiplies the bodies of loops, and is the same on every machine. docs/fusion.md has the measurements.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from fusepy.backend.sources.reachable import functions, texts_of
 from fusepy.backend.sources.source import ModuleSource, bare
 from fusepy.ir.names import split_path
 
-OPERATION = 0.25  # an operator, or a function of Slang that is one or a few instructions
+OPERATION = 0.25  # an operator, or a Slang function of one or a few instructions
 DEAR = 2.0  # a transcendental function
-INDEX = 1.0  # an element of an array, which probably lies in a cache
+INDEX = 1.0  # an array element, probably in a cache
 SAMPLE = 8.0  # a filtered read of a texture
-UNKNOWN = 8.0  # a call of which no text is known
-STEPS = 32  # how often a loop of unknown bounds runs
-MOST = 1e6  # the price of what never ends, a recursion for instance
+UNKNOWN = 8.0  # a call of a function without known text
+STEPS = 32  # the number of iterations of a loop with unknown bounds
+MOST = 1e6  # the price of endless code, such as a recursion
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|[A-Za-z_]\w*|\d[\w.]*|\+\+|--|[-+*/%&|^<>=!]=|&&|\|\||<<|>>|->|::|\S')
 _DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*(?:\\\n[^\n]*)*", re.M)
@@ -46,9 +46,9 @@ _TYPE = re.compile(
 
 
 def price(function: str, source: ModuleSource) -> float | None:
-    """What one call of `function` takes, as declared in `source` or what it imports; ``None`` where no text of it is found.
+    """Returns the price of one call of `function`, declared in `source` or its imports, or None if it has no text.
 
-    Of several overloads it is the dearest.
+    The price of an overloaded function is that of its dearest overload.
 
     Example:
         >>> price("f", ModuleSource.make("m", "float f(float x) { for (int i = 0; i < 9; ++i) x += sin(x); return x; }"))
@@ -64,15 +64,15 @@ def _texts(source: ModuleSource) -> _Texts:
 
 
 class _Texts:
-    """The functions of a module and of what it imports."""
+    """The functions of a module and of its imports."""
 
     def __init__(self, source: ModuleSource):
         self.bodies: dict[str, list[list[str]]] = {}
         self._types: set[str] = set()
         self._constants: dict[str, str] = dict(source.defines)
-        self._values: dict[str, int | None] = {}  # of the constants that a loop has asked for
+        self._values: dict[str, int | None] = {}  # constants in the bounds of loops
         self._prices: dict[str, float] = {}
-        libraries = tuple(map(str, INCLUDE_DIRS))  # whose arrays are priced as memory
+        libraries = tuple(map(str, INCLUDE_DIRS))  # their arrays are priced as memory
         own = replace(source, files=tuple(f for f in source.files if not f[0].startswith(libraries)))
         for text in map(bare, texts_of([own])):
             for name, value in (*_DEFINE.findall(text), *_CONSTANT.findall(text)):
@@ -84,10 +84,10 @@ class _Texts:
                     self.bodies.setdefault(name, []).append(_TOKEN.findall(body))
 
     def price(self, name: str) -> float:
-        """The price of the dearest function of this name."""
+        """Returns the price of the dearest function of this name."""
         known = self._prices.get(name)
         if known is None:
-            self._prices[name] = MOST  # what it is while it calls itself
+            self._prices[name] = MOST  # its price inside a recursion
             known = self._prices[name] = max((self._block(body) for body in self.bodies[name]), default=UNKNOWN)
         return known
 
@@ -114,7 +114,7 @@ class _Texts:
         return total
 
     def _statement(self, tokens: list[str], at: int) -> tuple[float, int]:
-        """The price of the statement that begins at a token, and where the next one does."""
+        """Returns the price of the statement that begins at a token, and the start of the next one."""
         word = tokens[at]
         if word == "[":  # an attribute: [unroll]
             return 0.0, _closing(tokens, at) + 1
@@ -142,7 +142,7 @@ class _Texts:
         return self._expression(tokens[at:end]), end + 1
 
     def _expression(self, tokens: Sequence[str]) -> float:
-        """The price of what stands in one expression or declaration."""
+        """Returns the price of one expression or declaration."""
         total = 0.0
         for at, token in enumerate(tokens):
             after, before = tokens[at + 1 : at + 2], tokens[at - 1] if at else ""
@@ -157,7 +157,7 @@ class _Texts:
     # ---- loops --------------------------------------------------------------------------------------------------
 
     def _count(self, head: list[str]) -> int:
-        """How often a ``for`` runs whose bounds and step are numbers or constants."""
+        """Returns the number of iterations of a ``for`` whose bounds and step are numbers or constants."""
         parts = " ".join(head).split(" ; ") if " ; " in " ".join(head) else []
         if len(parts) != 3:
             return STEPS
@@ -173,8 +173,8 @@ class _Texts:
         return max(-(-span // abs(by)), 0)
 
     def _number(self, text: str) -> int | None:
-        """The value of an expression of whole numbers and constants."""
-        # a stack and no recursion: constants may be a long chain. Each is worked out once, and is None while that goes on
+        """Returns the value of an expression of integers and constants."""
+        # A stack instead of a recursion, because constants may form a long chain. The value of each is None while it is computed.
         stack = self._constants_in(text)
         while stack:
             name = stack[-1]
@@ -189,7 +189,7 @@ class _Texts:
         return [name for name in _NAME.findall(text) if name in self._constants]
 
     def _evaluated(self, text: str) -> int | None:
-        """The value of an expression whose constants are in `_values`."""
+        """Returns the value of an expression whose constants are in `_values`."""
         if any(self._values.get(name) is None for name in _NAME.findall(text)):
             return None
         spelled = _NAME.sub(lambda m: f"({self._values[m[0]]})", text)
@@ -200,7 +200,7 @@ class _Texts:
 
 
 def _whole(node: ast.expr) -> int | None:
-    """The value of a Python expression of whole numbers."""
+    """Returns the value of a Python expression of integers."""
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
@@ -217,7 +217,7 @@ def _whole(node: ast.expr) -> int | None:
 
 
 def _closing(tokens: Sequence[str], at: int) -> int:
-    """The token that closes the bracket at `at`; the last one where none does."""
+    """Returns the position of the token that closes the bracket at `at`, or of the last token."""
     depth = 0
     for i in range(at, len(tokens)):
         depth += (tokens[i] in ("(", "[", "{")) - (tokens[i] in (")", "]", "}"))

@@ -1,7 +1,8 @@
-"""Which names a kernel can reach through the functions that it calls, told from the text of its modules.
+"""Names that a kernel can reach through its calls, read from the text of its modules.
 
-Slang's reflection lists all globals of all modules, read or not, and sgl does not say which the compiled code uses. This
-serves one error message only (a global that is read and was never set): what it overlooks, a macro for instance, reads zero.
+Slang's reflection lists all globals of all modules, and sgl does not report which ones the compiled code uses. This module serves
+one error message only (a global that is read and was never set). A global that it misses, behind a macro for instance, reads
+zero.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ _SCOPE = re.compile(r"\b(?:struct|class|extension|interface|namespace|enum)\b\s*
 _TYPE = re.compile(r"\b(?:struct|class|interface)\s+(\w+)([^;{}()]*)\{")
 _INNER = re.compile(r"<[^<>]*>|\([^()]*\)")
 _GENERIC = re.compile(r"<[^()]*>\s*$")
-# what a mention of a type can call without naming it
+# functions that the use of a type can call without naming them
 _IMPLICIT = frozenset(["__init", "__subscript", "operator"])
 
 
 def reachable(text: str, modules: Iterable[str]) -> set[str]:
-    """All names in `text` and in every function or type of `modules` whose name is reached from there.
+    """Returns all names in `text` and in every function or type of `modules` that it reaches.
 
     Example:
         >>> sorted(reachable("void k() { f(); }", ["float f() { return g * 2; } float h() { return other; }"]) & {"g", "other"})
@@ -36,7 +37,7 @@ def reachable(text: str, modules: Iterable[str]) -> set[str]:
 
 
 def reached_from(starts: Iterable[str], modules: Iterable[str]) -> set[str]:
-    """All names in the functions and types of `modules` that are called `starts`, and in what these reach.
+    """Returns all names in the functions and types of `modules` called `starts`, and in everything that these reach.
 
     Example:
         >>> sorted(reached_from(["f"], ["float f(float k) { return g * k; } float g;"]) & {"g", "k", "f"})
@@ -62,7 +63,7 @@ def reached_from(starts: Iterable[str], modules: Iterable[str]) -> set[str]:
 
 
 def texts_of(sources: Sequence[ModuleSource]) -> list[str]:
-    """The texts of modules and of all that they import."""
+    """Returns the texts of modules and of all their imports."""
     files = dict.fromkeys(path for s in sources for path, _ in s.files)
     return [*(s.text for s in sources), *(t for t in map(_read, files) if t)]
 
@@ -70,13 +71,13 @@ def texts_of(sources: Sequence[ModuleSource]) -> list[str]:
 def _read(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:  # gone since it was compiled: the error message it would serve is left out
+    except OSError:  # removed since the compilation: the error message is then left out
         return ""
 
 
 @functools.lru_cache(maxsize=64)
 def _parsed(text: str) -> tuple[tuple[str, frozenset[str], frozenset[str]], ...]:
-    """Functions and types, with the names from outside and the members that their braces name."""
+    """Returns functions and types, with the outside names and the members that their bodies name."""
     text = bare(text)
     fields = dict(_fields(text))
     scopes = {s.rpartition("::")[2] for s in _SCOPE.findall(text)}
@@ -91,14 +92,14 @@ def _parsed(text: str) -> tuple[tuple[str, frozenset[str], frozenset[str]], ...]
 
 
 def _fields(text: str) -> Iterator[tuple[str, tuple[set[str], list[str]]]]:
-    """The types of a text, with their fields and the names behind their colons."""
+    """Yields the types of a text, with their fields and the names after their colons."""
     for match in _TYPE.finditer(text):
         end = _closing(text, match.end() - 1)
         yield match[1], (set(declared_in(text[match.end() : end])), _NAME.findall(match[2]))
 
 
 def _inherited(type: str, fields: Mapping[str, tuple[set[str], list[str]]]) -> set[str]:
-    """The fields of a type and of what it is derived from, which hide globals in its methods."""
+    """Returns the fields of a type and of its bases. They hide globals in its methods."""
     found: set[str] = set()
     pending, seen = [type], set[str]()
     while pending:
@@ -111,12 +112,12 @@ def _inherited(type: str, fields: Mapping[str, tuple[set[str], list[str]]]) -> s
 
 
 def functions(text: str) -> Iterator[tuple[str, str | None]]:
-    """Functions, methods and properties of a text without comments, with what is inside their braces; types have ``None``."""
+    """Yields functions, methods and properties of a text without comments, with their bodies; types have None."""
     return ((name, body) for name, _, body, _ in _declared(text))
 
 
 def _declared(text: str, owner: str = "") -> Iterator[tuple[str, str, str | None, str]]:
-    """The same with what is in front of the braces, and with the type or namespace around them."""
+    """Yields the same with the text before the braces, and with the type or namespace around them."""
     start = at = 0
     while (at := _next(text, at)) < len(text):
         if text[at] != "{":
@@ -135,7 +136,7 @@ def _declared(text: str, owner: str = "") -> Iterator[tuple[str, str, str | None
 
 
 def _named(head: str) -> list[str]:
-    """What a block is called by: the name of a function, or every name in front of a property."""
+    """Returns the names of a block: the name of a function, or every name before a property."""
     before, bracket, _ = head.partition("(")
     if "operator" in before:
         return ["operator"]
@@ -144,15 +145,15 @@ def _named(head: str) -> list[str]:
 
 
 def _parameters(head: str) -> set[str]:
-    """The names of a function's parameters, which hide globals inside of it."""
+    """Returns the names of a function's parameters, which hide globals inside of it."""
     listed, inner = head.partition("(")[2].rpartition(")")[0], ""
-    while listed != inner:  # commas of generic arguments part no parameters
+    while listed != inner:  # commas of generic arguments do not separate parameters
         listed, inner = _INNER.sub("", listed), listed
     return {names[-1] for part in listed.split(",") if len(names := _NAME.findall(re.split("[=:]", part)[0])) > 1}
 
 
 def _next(text: str, at: int) -> int:
-    """Where the next declaration ends or opens its braces."""
+    """Returns the position where the next declaration ends or opens its braces."""
     found = [i for i in (text.find(";", at), text.find("{", at)) if i >= 0]
     return min(found, default=len(text))
 

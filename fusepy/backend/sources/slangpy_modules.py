@@ -1,4 +1,4 @@
-"""Modules that slangpy has loaded, as sources of our own."""
+"""Modules that slangpy has loaded, as sources for fusepy."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import slangpy as spy
 
 from fusepy.errors import ArgumentError
 
-_DIGEST = re.compile(r"[0-9a-f]{40}")  # the path of a module that was loaded from a string, made of its name and text
+_DIGEST = re.compile(r"[0-9a-f]{40}")  # the path of a module loaded from a string, made of its name and text
 
-# texts of modules loaded from strings, by their names and digests: slangpy does not keep them
+# texts of modules loaded from strings, by name and digest, because slangpy does not keep them
 _TEXTS: dict[tuple[str, str], str] = {}
 
 
 def module_parts(module: Any, source: str | None = None) -> tuple[spy.Device, str, str, str, dict[str, Any]]:
-    """Device, name, text, path and options of a ``slangpy.Module`` or ``slangpy.SlangModule``.
+    """Returns device, name, text, path and options of a ``slangpy.Module`` or ``slangpy.SlangModule``.
 
     Args:
-        source: the text of a module that was loaded from a string. Later calls for that module do without.
+        source: the text of a module that was loaded from a string. Later calls for that module do not need it.
 
     Raises:
-        ArgumentError: for anything else, a module whose source is not to be had, or a text that is not the module's.
+        ArgumentError: for anything else, a module whose source is not available, or a text that is not the module's.
     """
     inner = _plain(module)
     options = inner.session.desc.compiler_options
@@ -48,7 +48,7 @@ def module_parts(module: Any, source: str | None = None) -> tuple[spy.Device, st
 
 
 def _plain(module: Any) -> spy.SlangModule:
-    """The module that was loaded: ``slangpy.Module`` composes it with others."""
+    """Returns the loaded module: a ``slangpy.Module`` links it with others."""
     inner = module if isinstance(module, spy.SlangModule) else getattr(module, "device_module", None)
     if not isinstance(inner, spy.SlangModule):
         raise ArgumentError(
@@ -63,7 +63,7 @@ def _plain(module: Any) -> spy.SlangModule:
 
 
 def _text(module: spy.SlangModule, given: str | None) -> str:
-    """The text of a module that was loaded from a string."""
+    """Returns the text of a module that was loaded from a string."""
     key = (module.name, str(module.path))
     if given is None and key in _TEXTS:
         return _TEXTS[key]
@@ -76,7 +76,7 @@ def _text(module: spy.SlangModule, given: str | None) -> str:
     session = module.session.device.create_slang_session(module.session.desc.compiler_options)
     try:
         same = str(session.load_module_from_source(module.name, given).path) == key[1]
-    except spy.SlangCompileError:  # so it is not what has been loaded
+    except spy.SlangCompileError:  # the text is not the module's
         same = False
     if not same:
         raise ArgumentError(

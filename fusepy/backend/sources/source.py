@@ -1,8 +1,8 @@
-"""A Slang source with everything that it imports: the identity of a module, for caching.
+"""A Slang source with all its imports: the identity of a module, for caching.
 
-The content key covers the text of every file that an import or include can reach, so an edited file is a new module. Slang's
-own dependency list is not visible through sgl; imports are therefore read from the text, and a source that hides one
-behind a macro is marked as not cacheable rather than guessed at.
+The content key covers the text of every file that an import or include can reach, so an edited file is a new module. sgl does not
+report Slang's own list of dependencies. Imports are therefore read from the text, and a source that hides one behind a macro is
+marked as not cacheable.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _MACRO_IMPORT = re.compile(r"^[ \t]*#[ \t]*define\b[^\n]*\b(?:import|__include)\
 
 @dataclass(frozen=True)
 class ModuleSource:
-    """One Slang module as fusepy compiles it.
+    """One Slang module for the compiler.
 
     Attributes:
         name: an identifier, unique by content: nothing in a session can be loaded twice under one name.
         alias: the user's name for it, e.g. the stem of the file.
-        text: its source. `path` is where it came from, for diagnostics and for resolving its imports; empty for a string.
+        text: its source. `path` is its file, for diagnostics and for resolving its imports; empty for a string.
         defines: preprocessor defines; `options` further compiler options; both as sorted pairs.
-        closure: hex digest over the text and all that it imports.
-        cacheable: whether the closure is known to be complete.
+        closure: hex digest of the text and all its imports.
+        cacheable: true if the closure is known to be complete.
         files: the files that it imports, with digests of their contents.
-        extends: digests of those texts among these, its own included, that extend types.
+        extends: digests of the texts that extend types, among its own and those of `files`.
     """
 
     alias: str
@@ -65,14 +65,14 @@ class ModuleSource:
         defines: Mapping[str, str | int | float] | None = None,
         options: Mapping[str, object] | None = None,
     ) -> ModuleSource:
-        """A source with its closure computed.
+        """Returns a source with its closure computed.
 
         Raises:
-            InvalidNameError: for a define that is no identifier, or with a line break in its value.
+            InvalidNameError: if a define is not an identifier, or has a line break in its value.
             ArgumentError: for a define or option that Slang does not have.
             CompileError: if a text is not Unicode.
         """
-        text = text.removeprefix("\ufeff")  # what some editors put first, for Slang to skip: a directive comes before it here
+        text = text.removeprefix("\ufeff")  # a byte order mark, which Slang skips only at the start: a directive comes before
         _check_text(text, path or alias)
         own = [str(Path(path).resolve().parent)] if path else []
         dirs = tuple(dict.fromkeys([*own, *include_dirs, *INCLUDE_DIRS]))
@@ -84,16 +84,16 @@ class ModuleSource:
         stem = re.sub(r"\W", "_", alias)
         if not re.match(r"[A-Za-z_]", stem):
             stem = f"m_{stem}"
-        name = f"{stem[:40]}_{closure[:12]}"  # it becomes the name of a file
+        name = f"{stem[:40]}_{closure[:12]}"  # it becomes a file name
         return ModuleSource(alias, text, path, dirs, pairs, extra, closure, cacheable, name, files, extends)
 
     @property
     def label(self) -> str:
-        """The file or name that diagnostics point at."""
+        """The file or name that diagnostics show."""
         return self.path or f"{self.alias}.slang"
 
     def imported(self) -> list[str]:
-        """What the source imports for itself, as it is spelled: an import is not passed on to who imports this module."""
+        """The direct imports, as spelled. Users of this module do not see them."""
         found: list[str] = []
         pending, seen = [self.text], set[Path]()
         own_dir = Path(self.path).parent if self.path else None
@@ -102,7 +102,7 @@ class ModuleSource:
             for operand in _IMPORTED.findall(plain):
                 if operand not in found and _find(_file_of(operand), own_dir, self.include_dirs) is not None:
                     found.append(operand)
-            for name in _INCLUDE.findall(plain):  # what is included is part of the text
+            for name in _INCLUDE.findall(plain):  # included files are part of the text
                 file = _find(name.strip('"<> '), own_dir, self.include_dirs)
                 if file is not None and file not in seen:
                     seen.add(file)
@@ -111,7 +111,7 @@ class ModuleSource:
 
 
 def _define(name: Any, value: Any) -> tuple[str, str]:
-    """A preprocessor define. Slang writes it down as a line of source."""
+    """Checks a preprocessor define. Slang writes it as a line of source."""
     check_identifier(name if isinstance(name, str) else repr(name), "name of a define")
     if not isinstance(value, (str, bool, int, float)) and not np.isscalar(value):
         raise ArgumentError(
@@ -126,7 +126,7 @@ def _define(name: Any, value: Any) -> tuple[str, str]:
 
 
 def _option(name: Any, value: Any) -> tuple[str, object]:
-    """A compiler option of slangpy's; lists as tuples, since they are part of keys."""
+    """Checks a compiler option of slangpy. Lists become tuples, because options are part of keys."""
     if not isinstance(name, str) or name in ("defines", "include_paths"):
         hints = {"defines": "write defines={…}, beside options", "include_paths": "give them to init_device(include_paths=…)"}
         raise ArgumentError(
@@ -137,13 +137,13 @@ def _option(name: Any, value: Any) -> tuple[str, object]:
 
 
 def line_directive(number: int | str, file: str) -> str:
-    """``#line 12 "file"`` for a file of any name: what would end the text in quotes is replaced."""
+    """Returns ``#line 12 "file"`` for any file name: characters that would end the quoted text are replaced."""
     shown = "".join("'" if c == '"' else c if c.isprintable() else "?" for c in file)
     return f'#line {number} "{shown}"'
 
 
 def _check_text(text: str, what: str) -> None:
-    """Raises `CompileError` for a text that Slang would not get or not read to its end."""
+    """Raises `CompileError` for a text that Slang would not receive or not read to its end."""
     found = _NO_TEXT.search(text)
     if found is not None:
         line = text.count("\n", 0, found.start()) + 1
@@ -152,7 +152,7 @@ def _check_text(text: str, what: str) -> None:
 
 
 def _file_of(operand: str) -> str:
-    """The file that an import names."""
+    """Returns the file that an import names."""
     name = operand.strip('"')
     if not operand.startswith('"'):
         name = name.replace(".", "/")
@@ -163,7 +163,7 @@ _Closure: TypeAlias = "tuple[hashlib._Hash, bool, tuple[tuple[str, str], ...], t
 
 
 def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> _Closure:
-    """A digest over `text` and all that it reaches, whether all imports could be read, the files, and what extends types."""
+    """Returns a digest of `text` and all that it reaches, true if all imports were read, the files, and digests of extensions."""
     own = hashlib.sha256(text.encode(errors="surrogateescape"))
     digest, extends = own.copy(), [own.hexdigest()] if _EXTENSION.search(bare(text)) else []
     cacheable = True
@@ -176,7 +176,7 @@ def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> _Closure:
         for name in names:
             found = _find(name, where, dirs)
             if found is None:
-                digest.update(f"missing {name}\n".encode())  # if it appears later, the closure is another one
+                digest.update(f"missing {name}\n".encode())  # a file that appears later changes the closure
                 continue
             if found in seen:
                 continue
@@ -191,12 +191,12 @@ def _closure(text: str, dirs: Sequence[str], own_dir: Path | None) -> _Closure:
 
 
 def bare(text: str, in_place: bool = False) -> str:
-    """A source without its comments; `in_place` leaves its lines where they were."""
+    """Removes the comments of a source; `in_place` keeps its line numbers."""
     return _COMMENT.sub(lambda m: m[1] or (in_place and "\n" * m[0].count("\n")) or " ", text)
 
 
 def imports(text: str) -> tuple[list[str], bool]:
-    """File names that a source imports or includes, relative, and whether none can be hidden behind a macro.
+    """Returns the relative file names that a source imports or includes, and true if no macro can hide another one.
 
     Example:
         >>> imports('import a.b; // import c;\\n#include "d.slangh"')
@@ -217,7 +217,7 @@ def imports(text: str) -> tuple[list[str], bool]:
 
 
 def _find(name: str, own_dir: Path | None, dirs: Sequence[str]) -> Path | None:
-    """The file behind an import; Slang also tries underscores as hyphens."""
+    """Returns the file behind an import, or None. Slang also tries hyphens for underscores."""
     for folder in [own_dir, *map(Path, dirs)]:
         if folder is None:
             continue

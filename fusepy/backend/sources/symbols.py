@@ -1,4 +1,4 @@
-"""The names that a module declares: for messages that name the nearest, and for ``dir()``. Nothing is resolved by them."""
+"""Names that a module declares: for suggestions in messages, and for ``dir()``. Overload resolution does not use them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ _GENERIC = re.compile(r"\b([A-Za-z_]\w*)\s*<[^;{}()=]*>\s*[({:]")
 
 
 class Symbols(TypedDict):
-    """Names of a module: ``functions`` and ``types`` at its top, ``inner`` ones of its namespaces, and ``members``, the methods
-    of each struct."""
+    """The names of a module: its top-level ``functions`` and ``types``, the ``inner`` names of its namespaces, and the
+    ``members``, which are the methods of each struct.
+    """
 
     functions: list[str]
     types: list[str]
@@ -22,10 +23,10 @@ class Symbols(TypedDict):
 
 
 def symbols_of(module: spy.SlangModule, text: str) -> Symbols:
-    """The names in a loaded module whose source is `text`."""
+    """Returns the names in a loaded module; `text` is its source."""
     names = Symbols(functions=[], types=[], inner=[], members={})
     _collect(module.module_decl, names, "", top=True)
-    for name in sorted(set(_GENERIC.findall(text))):  # the bindings list what is generic without its name
+    for name in sorted(set(_GENERIC.findall(text))):  # the bindings list generic functions without a name
         _add_generic(module.layout, name, names)
     return Symbols(
         functions=_plain(names["functions"]),
@@ -40,7 +41,7 @@ def _collect(scope: spy.DeclReflection, names: Symbols, struct: str, top: bool) 
         child = scope[i]
         try:
             kind = child.kind
-        except ValueError:  # namespaces and enums have kinds that the bindings do not know, and no names
+        except ValueError:  # the bindings do not know namespaces and enums
             _collect(child, names, "", top=False)
             continue
         if kind == _KIND.func:
@@ -54,7 +55,7 @@ def _collect(scope: spy.DeclReflection, names: Symbols, struct: str, top: bool) 
 
 
 def _struct_name(decl: spy.DeclReflection) -> str:
-    """The name of a struct; none for what a ``cbuffer`` and a ``struct {...} x`` declare."""
+    """Returns the name of a struct, or nothing for one declared by a ``cbuffer`` or by ``struct {...} x``."""
     try:
         return decl.name
     except RuntimeError:  # the bindings make a string of a null pointer
@@ -62,7 +63,7 @@ def _struct_name(decl: spy.DeclReflection) -> str:
 
 
 def _add_generic(layout: spy.ProgramLayout, name: str, names: Symbols) -> None:
-    # the stubs promise objects; a name that Slang does not know gives None
+    # the stubs promise objects, but Slang returns None for an unknown name
     if layout.find_function_by_name(name) is not None:  # pyright: ignore[reportUnnecessaryComparison]
         names["functions"].append(name)
     elif layout.find_type_by_name(name) is not None:  # pyright: ignore[reportUnnecessaryComparison]
@@ -70,12 +71,12 @@ def _add_generic(layout: spy.ProgramLayout, name: str, names: Symbols) -> None:
 
 
 def _plain(names: list[str]) -> list[str]:
-    """Names as a user would write them: operators and what the compiler makes for itself are left out."""
+    """Returns names that users write, without operators and names that the compiler generates."""
     return sorted({n for n in names if n.isidentifier()})
 
 
 def own_overloads(module: spy.SlangModule, function: str) -> list[spy.FunctionReflection]:
-    """The overloads of a function that the module itself declares at its top; none if one of them is generic."""
+    """Returns the overloads of a function that the module itself declares at top level; none if one of them is generic."""
     found: list[spy.FunctionReflection] = []
     for i in range(len(module.module_decl)):
         child = module.module_decl[i]
