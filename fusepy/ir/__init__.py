@@ -3,4 +3,4 @@
 Imports `errors`. It knows no device, and never imports slangpy.
 """
 
-from fusepy.ir.printer import print_graph as print_graph  # which gives graphs their text
+from fusepy.ir.printer import print_graph as print_graph  # sets `Graph.__str__`

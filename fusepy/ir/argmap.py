@@ -1,4 +1,4 @@
-"""How one operand's axes meet the grid of a call: the algebra behind `vmap` and `vcast`.
+"""Maps from the axes of one operand to the grid of a call: the algebra behind `vmap` and `vcast`.
 
 An operand of rank ``n`` has ``len(dims)`` batch axes, the leading ones; axis ``i`` of these runs along grid dimension
 ``dims[i]``. Its other, trailing axes are consumed by the Slang type that one thread loads (a ``(100, 3)`` float tensor
@@ -19,10 +19,10 @@ from fusepy.ir.types import Kind, Type
 
 @dataclass(frozen=True)
 class ArgMap:
-    """Mapping (`dims`) and typing (`type`) of one operand; ``None`` is "not said".
+    """Mapping (`dims`) and type (`type`) of one operand; ``None`` means not stated.
 
-    Laws (tested): `compose` is associative, `identity` is its unit on both sides, and aligning to a grid in two steps is
-    the same as aligning in one.
+    Laws (tested): `compose` is associative, `identity` is its unit on both sides, and aligning to a grid in two steps equals
+    aligning in one.
 
     Example:
         >>> print(ArgMap((0, 1), Type.parse("float3")))
@@ -36,12 +36,12 @@ class ArgMap:
 
     @staticmethod
     def identity(rank: int) -> ArgMap:
-        """The map of a value that is spread over the whole grid, axis by axis."""
+        """Returns the map of a value that is spread over the whole grid, axis by axis."""
         return ArgMap(tuple(range(rank)))
 
     @staticmethod
     def aligned(batch_rank: int, grid_rank: int) -> ArgMap:
-        """NumPy's rule: the last batch axis runs along the last grid dimension.
+        """Returns the map of NumPy's broadcasting: the last batch axis runs along the last grid dimension.
 
         Raises:
             ShapeError: if there are more batch axes than grid dimensions.
@@ -59,7 +59,7 @@ class ArgMap:
 
     @property
     def is_uniform(self) -> bool:
-        """Whether every thread sees the same value."""
+        """True if every thread gets the same value."""
         return self.dims == ()
 
     @property
@@ -68,16 +68,16 @@ class ArgMap:
         return max(self.dims) + 1 if self.dims else 0
 
     def compose(self, outer: Iterable[int]) -> ArgMap:
-        """The map into an outer grid, where dimension ``d`` of this map's grid runs along ``outer[d]``."""
+        """Returns the map into an outer grid, where dimension ``d`` of this map's grid runs along ``outer[d]``."""
         if self.dims is None:
             raise ShapeError("an unresolved map cannot be composed", hint="run resolve_maps first")
         into = tuple(outer)
         return ArgMap(tuple(into[d] for d in self.dims), self.type)
 
     def under(self, said: ArgMap) -> ArgMap:
-        """What is known of a value, and what one use says on top of it, which counts where both say something.
+        """Returns this map of a value, overridden by what `said`, the map of one use, states.
 
-        A use that takes the value whole (a pointer, a whole array, a resource) says nothing of axes and wants none to be said.
+        A use that takes the whole value (a pointer, a whole array, a resource) has no mapped axes.
 
         Example:
             >>> print(ArgMap((1, 0)).under(ArgMap(None, Type.parse("float"))))
@@ -100,7 +100,7 @@ class ArgMap:
 
 
 UNSAID = ArgMap()
-MOST_AXES = 60  # of a call's grid, or of an argument; with the components of an element that is what a NumPy array can have
+MOST_AXES = 60  # of a grid, or of an argument; NumPy's limit is 64, and an element has components
 
 
 def check_rank(rank: int, what: str) -> None:
@@ -111,7 +111,7 @@ def check_rank(rank: int, what: str) -> None:
 
 
 def check_dims(dims: tuple[object, ...], where: str = "vmap") -> tuple[int, ...]:
-    """`dims` as grid dimensions: integers from 0, each at most once.
+    """Returns `dims` as grid dimensions: integers from 0, each at most once.
 
     Raises:
         ShapeError: naming the offending dimension.

@@ -1,4 +1,4 @@
-"""`Arrival`: how the inputs of a graph come to a kernel."""
+"""`Arrival`: the ways in which inputs of a graph reach a kernel."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from fusepy.ir.types import TEXTURE_RANKS
 
 @dataclass(frozen=True, eq=False)
 class Arrival:
-    """One way in which an input comes; there is one object of each name, and what is asked of it are its flags.
+    """One way in which an input reaches a kernel. There is one object for each name; its flags describe it.
 
     Attributes:
-        name: how textual IR calls it.
-        plain: one Python number; and every value that is computed.
+        name: its name in textual IR.
+        plain: one Python number, or a computed value.
         tensor, listed, paired: an array in memory: of elements; of Python numbers, whose type follows Slang's
             answer; with its gradient.
         grid: the coordinates of a grid of its own.
         coordinates: integers, one per dimension of a grid; the last dimension comes first in a vector.
-        generated: computed from the place of a thread in its grid. Without extents of its own such a value has rank 0, and
-            follows whatever grid it is used in.
-        open: a generated one that Slang may take as a scalar or as a vector of any length.
+        generated: computed from the position of a thread in its grid. Without extents of its own such a value has rank 0, and
+        follows the grid in which it is used.
+        open: a generated value that Slang may take as a scalar or as a vector of any length.
         texels, cube: a texture; one that is read by directions.
-        raw: a buffer of the graphics layer, whose elements nobody has named.
+        raw: a buffer of the graphics layer, whose element type is not known.
         handle: a bindless handle.
         uniform: one vector or matrix for all threads.
-        missing: ``None`` in the place of an optional.
+        missing: ``None``, for an ``Optional``.
     """
 
     name: str
@@ -46,17 +46,17 @@ class Arrival:
 
     @property
     def array(self) -> bool:
-        """Whether it is an array in memory that has no gradient."""
+        """True for an array in memory that has no gradient."""
         return self.tensor or self.listed
 
     @property
     def memory(self) -> bool:
-        """Whether it is an array in memory."""
+        """True for an array in memory."""
         return self.array or self.paired
 
     @property
     def placed(self) -> bool:
-        """Whether it is computed from where a thread is, and lies in no memory."""
+        """True for a value computed from the position of a thread, without memory."""
         return self.coordinates or self.generated
 
 
@@ -65,7 +65,7 @@ TENSOR = Arrival("Tensor", tensor=True)
 LIST = Arrival("List", listed=True)
 GRID = Arrival("Grid", grid=True, coordinates=True)
 UNIFORM = Arrival("Uniform", uniform=True)
-BUFFER, HANDLE, OPAQUE = "Buffer", "Handle", "Resource"  # names, see `ir.resources`; what is opaque is passed as it is
+BUFFER, HANDLE, OPAQUE = "Buffer", "Handle", "Resource"  # names, see `ir.resources`
 _GENERATORS = ("CallId", "ThreadId", "WangHash", "RandFloat")
 _ALL = (
     PLAIN,
@@ -88,5 +88,5 @@ CONTAINERS = tuple(filter(None, ARRIVALS))  # the names that textual IR knows
 
 
 def arrival_named(name: str) -> Arrival:
-    """The arrival of a name. One that there is not has no flags, and is refused in a graph."""
+    """Returns the arrival of a name. An unknown name gives one without flags, which `ir.rules` refuses."""
     return ARRIVALS.get(name) or Arrival(name)

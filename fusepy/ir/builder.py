@@ -1,4 +1,4 @@
-"""`Builder`: records nodes one by one, and makes the graph of them."""
+"""`Builder`: a recorder of nodes, which makes a graph of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Builder:
-    """Records nodes one by one; each is inferred on the spot, so errors carry the user's line.
+    """A recorder of nodes. The results of each node are inferred at once, so errors have the user's line.
 
     Example:
         >>> from fusepy.ir.arrivals import TENSOR
@@ -46,7 +46,7 @@ class Builder:
         return value
 
     def module(self, name: str, key: str) -> str:
-        """The alias by which callees of the module with this content key are named."""
+        """Returns the alias that names callees of the module with this content key."""
         for alias, known in self.modules:
             if known == key:
                 return alias
@@ -70,7 +70,7 @@ class Builder:
         """Records one node and returns its results.
 
         Raises:
-            FusepyError: whatever the op's inference raises about these operands.
+            FusepyError: if the operands do not fit the operation.
         """
         node = Node(op, operands, maps or (UNSAID,) * len(operands), (), attrs, loc, bodies)
         node.results = tuple(op.infer(node, self.oracle))

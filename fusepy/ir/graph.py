@@ -1,4 +1,4 @@
-"""The graph IR: values in SSA form, one `Node` per recorded call, and a topologically ordered `Graph`; `Op` is what a node does.
+"""The graph IR: values in SSA form, one `Node` per recorded call, a topologically ordered `Graph`; `Op` is a node's operation.
 
 Nothing here is changed after it is built; a pass makes new nodes. Tracing builds graphs through `Builder`, which infers
 every result as it records, so a graph that breaks a rule never leaves it.
@@ -23,12 +23,12 @@ class Op:
     """One operation: inference, NumPy meaning and Slang emission.
 
     Attributes:
-        name: how textual IR spells it.
-        pure: whether two equal nodes are one and an unused one is none.
+        name: its name in textual IR.
+        pure: True if equal nodes may be merged and unused ones dropped.
         arity: how many operands it takes; ``None`` for any number.
-        spreads: whether its results are spread over its grid, each element computed at its own point.
-        needs: the attributes that a node must carry, with what each may be.
-        nests: whether its nodes have bodies.
+        spreads: True if its results are spread over its grid, each element computed at its own point.
+        needs: the attributes that a node must have, with their types.
+        nests: True if its nodes have bodies.
     """
 
     name: str = ""
@@ -39,13 +39,13 @@ class Op:
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
 
     def grid_rank(self, node: Node) -> int:
-        """The rank of the grid that `node` runs on: of its results where these are spread over it, else of operands."""
+        """Returns the rank of the grid of `node`: that of its results if these are spread over the grid, else of its operands."""
         if node.results and self.spreads:
             return node.results[0].rank
         return max((v.rank if m.dims is None else m.min_grid_rank for v, m in zip(node.operands, node.maps)), default=0)
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        """Fresh result values for `node`, whose ``results`` are not set yet.
+        """Returns fresh result values for `node`, whose ``results`` are not set yet.
 
         Raises:
             FusepyError: if the operands do not fit the operation.
@@ -53,32 +53,32 @@ class Op:
         raise NotImplementedError
 
     def resolution(self, node: Node, oracle: Oracle | None) -> Resolution | None:
-        """Slang's answer, for an operation that binds its operands to what Slang wants; else ``None``."""
+        """Returns Slang's answer, for an operation that binds its operands to parameters; else ``None``."""
         return None
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
-        """The meaning in NumPy: each argument has the node's grid as leading axes (extent 1 where it does not vary)."""
+        """Computes the results in NumPy; the leading axes of each argument are the grid (extent 1 where it does not vary)."""
         raise NotImplementedError
 
     def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
-        """Slang statements that declare `results`, given the names of the operands."""
+        """Returns Slang statements that declare `results`, given the names of the operands."""
         return [f"{declare(node.results[0].type, results[0])} = {self.expression(node, args)};"]
 
     def expression(self, node: Node, args: Sequence[str]) -> str:
-        """The Slang expression of an operation with one result."""
+        """Returns the Slang expression of an operation with one result."""
         raise NotImplementedError
 
     def settled(self, node: Node, oracle: Oracle | None) -> list[ArgMap]:
-        """The maps of `node` with what was not said filled in: NumPy's rule, over the smallest grid that fits."""
+        """Returns the maps of `node`, completed by NumPy's broadcasting over the smallest grid that fits."""
         rank = grid_rank(node)
         return [m if m.is_resolved else ArgMap(ArgMap.aligned(v.rank, rank).dims) for v, m in zip(node.operands, node.maps)]
 
     def wanted(self, node: Node, i: int) -> Type | None:
-        """The scalar that operand `i` is converted to before the operation, ``None`` where it stays what it is."""
+        """Returns the scalar that operand `i` is converted to before the operation; ``None`` if it is not converted."""
         return None
 
     def verify(self, node: Node) -> str | None:
-        """What is wrong with `node` by itself, if anything; types and ranks are re-inferred by the verifier."""
+        """Returns a rule that `node` breaks, or ``None``. The verifier infers types and ranks again by itself."""
         if self.arity is not None and len(node.operands) != self.arity:
             return f"{self.name} takes {self.arity} operands, not {len(node.operands)}"
         for key, kinds in self.needs.items():
@@ -88,13 +88,13 @@ class Op:
 
 
 class Node:
-    """One operation: operands with their maps in, results out.
+    """One operation of a graph, with its operands, their maps and its results.
 
     Attributes:
-        attrs: what the op needs beside operands, e.g. the callee of ``slang.call``; sorted by key.
+        attrs: further inputs of the op, e.g. the callee of ``slang.call``; sorted by key.
         loc: the user's ``file:line``.
-        bodies: the graphs inside: one of a ``region``, the branches of a ``cond``; none of most operations.
-        body: the first of `bodies`, ``None`` where there is none.
+        bodies: the graphs inside, such as the branches of a ``cond``; most operations have none.
+        body: the first of `bodies`, or ``None``.
     """
 
     __slots__ = ("attrs", "bodies", "body", "loc", "maps", "op", "operands", "results")
@@ -119,14 +119,14 @@ class Node:
         self.body: Graph | None = self.bodies[0] if bodies else None
 
     def text(self, key: str) -> str:
-        """The attribute `key`, which is a string."""
+        """Returns the attribute `key`, which is a string."""
         value = self.attrs[key]
         assert isinstance(value, str), key
         return value
 
     @property
     def grid_rank(self) -> int:
-        """The rank of the grid that this node runs on: of its results where these are spread over it, else of operands."""
+        """The rank of the grid that this node runs on; see `Op.grid_rank`."""
         return self.op.grid_rank(self)
 
     def __repr__(self) -> str:
@@ -137,7 +137,7 @@ class Graph:
     """A function of values: inputs, nodes in topological order, outputs.
 
     Attributes:
-        modules: the Slang modules it calls into, as ``(alias, content key)``; ``@alias.function`` names a callee.
+        modules: the Slang modules that it calls, as ``(alias, content key)``; ``@alias.function`` names a callee.
     """
 
     __slots__ = ("inputs", "modules", "name", "nodes", "outputs")
@@ -163,7 +163,7 @@ class Graph:
         nodes: Iterable[Node] | None = None,
         outputs: Iterable[Value] | None = None,
     ) -> Graph:
-        """This graph with some parts exchanged."""
+        """Returns this graph with some parts exchanged."""
         return Graph(
             self.name,
             self.inputs if inputs is None else inputs,
@@ -173,7 +173,7 @@ class Graph:
         )
 
     def canonical(self, places: bool = True) -> tuple[object, ...]:
-        """The graph with values numbered in order: equal for graphs that print alike, up to names and lines without `places`."""
+        """Returns a key that is equal for graphs that print alike; without `places`, names and lines do not count."""
         number: dict[int, int] = {}
         for value in self.values():
             number.setdefault(id(value), len(number))
@@ -197,20 +197,20 @@ class Graph:
         )
 
     def values(self) -> Iterator[Value]:
-        """Every value, in order of definition."""
+        """Yields every value, in order of definition."""
         yield from self.inputs
         for node in self.nodes:
             yield from node.results
 
     def walk(self) -> Iterator[Node]:
-        """Every node, each before those in its bodies."""
+        """Yields every node, each before those in its bodies."""
         for node in self.nodes:
             yield node
             for body in node.bodies:
                 yield from body.walk()
 
     def all_values(self) -> Iterator[Value]:
-        """The values of the graph and of all bodies in it."""
+        """Yields the values of the graph and of all bodies in it."""
         yield from self.values()
         for node in self.walk():
             for body in node.bodies:
@@ -226,12 +226,12 @@ class Graph:
 
 
 def declare(type: Type, name: str) -> str:
-    """A Slang declaration, C style: ``float3 v0``, ``float v1[4]``."""
+    """Returns a Slang declaration, C style: ``float3 v0``, ``float v1[4]``."""
     if type.kind is Kind.ARRAY and type.element is not None:
         return f"{type.element} {name}[{type.shape[0]}]" if type.element.kind is not Kind.ARRAY else f"{type} {name}"
     return f"{type} {name}"
 
 
 def grid_rank(node: Node) -> int:
-    """The grid of an operation without explicit types: the largest rank that its operands need."""
+    """Returns the grid rank of an operation without explicit types: the largest rank that its operands need."""
     return max((max(m.min_grid_rank, v.rank if m.dims is None else 0) for v, m in zip(node.operands, node.maps)), default=0)

@@ -1,4 +1,4 @@
-"""The meaning of a graph in NumPy: what the tests hold every pass, and the generated kernels, to."""
+"""Interpreter of graphs in NumPy: the reference for the tests of passes and generated kernels."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def interpret(graph: Graph, args: Sequence[Any], functions: Functions | None = N
 
 
 def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions) -> list[Array]:
-    """One node's results, spread over its whole grid."""
+    """Returns the results of one node, spread over its whole grid."""
     shapes = [a.shape[:rank] for a in operands]
     try:
         grid = np.broadcast_shapes(*shapes, (1,) * rank)
@@ -72,7 +72,7 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
 
 
 def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions: Functions) -> list[Array]:
-    """The body sees the whole grid as batch axes, the epilogue what is not folded; results drop what they do not run along."""
+    """Evaluates a region: its body over the whole grid, its epilogue over the dimensions that are not folded."""
     assert node.body is not None
     full = _body(node.body, operands[: len(node.body.inputs)], grid, functions)
     spec = spec_of(node)
@@ -84,9 +84,9 @@ def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions:
             results.append(_keep(array, spec.results[j].dims, range(len(grid))))
             continue
         fold = spec.folds[j - plain]
-        if any(array.shape[d] != grid[d] for d in over):  # it would be combined once for each of the others
+        if any(array.shape[d] != grid[d] for d in over):  # elements would be combined several times
             raise ShapeError("a folded value is smaller than the grid", saw=array.shape, expected=grid, hint="split the region")
-        spread = np.broadcast_to(array, array.shape[: len(grid)] + value.type.shape)  # along the grid it keeps its own extents
+        spread = np.broadcast_to(array, array.shape[: len(grid)] + value.type.shape)  # grid axes keep their extents
         if fold.scans:
             done = scanned(fold, spread, over[0], value.type, functions)
             results.append(_keep(done, spec.results[j].dims, range(len(grid))))
@@ -100,7 +100,7 @@ def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions:
 
 
 def _body(body: Graph, args: Sequence[Array], grid: tuple[int, ...], functions: Functions) -> list[Array]:
-    """The outputs of a body over a grid; those that are inputs may have extent 1 where they do not vary."""
+    """Returns the outputs of a body over a grid; an output that is an input may have extent 1 where it does not vary."""
     values: dict[Value, Array] = dict(zip(body.inputs, args))
     for inner in body.nodes:
         given = [_as(values[v], m.type or v.type, len(grid)) for v, m in zip(inner.operands, inner.maps)]
@@ -110,7 +110,7 @@ def _body(body: Graph, args: Sequence[Array], grid: tuple[int, ...], functions: 
 
 
 def _keep(array: Array, keep: Sequence[int], dims: Sequence[int]) -> Array:
-    """An array over the grid dimensions `dims` along those of `keep` alone, in that order."""
+    """Returns an array over the grid dimensions `dims` with those of `keep` only, in that order."""
     for axis, d in reversed(list(enumerate(dims))):
         if d not in keep:
             array = np.take(array, 0, axis=axis)
@@ -123,7 +123,7 @@ def _aligned(value: Value, map: ArgMap, rank: int) -> ArgMap:
 
 
 def load(array: Array, value: Value, map: ArgMap, rank: int) -> Array:
-    """One operand as the node sees it: `rank` leading grid axes (1 where it does not vary), then its type's components."""
+    """Returns one operand as its node reads it: `rank` leading grid axes (1 where it does not vary), then components."""
     assert map.dims is not None
     batch = len(map.dims)
     want = map.type or value.type
@@ -139,7 +139,7 @@ def load(array: Array, value: Value, map: ArgMap, rank: int) -> Array:
 
 
 def _as(spread: Array, want: Type, rank: int) -> Array:
-    """Components behind `rank` axes of the grid, converted to those of a `want`."""
+    """Converts the components behind `rank` grid axes to those of `want`."""
     if want.dtype is None:
         return spread
     if spread.ndim - rank < len(want.shape):  # one number in every component

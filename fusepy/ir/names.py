@@ -1,7 +1,6 @@
-"""Slang's names as text: what is an identifier, the name of a function or the name of a type, and of which parts.
+"""Names of Slang as text: identifiers, names of functions and of types, and their parts.
 
-No text reaches Slang's own name lookup, which some malformed names crash, and none is pasted into generated code, without
-having passed through here.
+All names are checked here before they reach Slang's name lookup, which some malformed names crash, or generated code.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ def is_identifier(name: str) -> bool:
 
 
 def check_identifier(name: str, what: str = "name") -> str:
-    """`name` itself, if it is an identifier of Slang.
+    """Returns `name`, if it is an identifier of Slang.
 
     Raises:
         InvalidNameError: otherwise.
@@ -34,7 +33,7 @@ def check_identifier(name: str, what: str = "name") -> str:
 
 
 def check_function_name(name: str) -> str:
-    """`name` itself, if it can name a Slang function: ``f``, ``ns::f``, ``gf<float>``, ``Ray::at``, ``operator+``.
+    """Returns `name`, if it can name a Slang function: ``f``, ``ns::f``, ``gf<float>``, ``Ray::at``, ``operator+``.
 
     Raises:
         InvalidNameError: otherwise.
@@ -55,7 +54,7 @@ def check_function_name(name: str) -> str:
 
 
 def split_path(name: str) -> tuple[str, str]:
-    """The scope of a name, and its last part.
+    """Returns the scope of a name, and its last part.
 
     Example:
         >>> split_path("ns::Pair<ns::T>::make<float>")
@@ -70,11 +69,11 @@ def split_path(name: str) -> tuple[str, str]:
 
 
 class Spelling(NamedTuple):
-    """The name of a type, taken apart.
+    """The parts of the name of a type.
 
     Attributes:
-        parts: paths with their arguments, types and numbers; all but the last are of generic types that declare the next.
-        extents: those of an array, as written.
+        parts: paths with their arguments, types and numbers; each but the last is a generic type that declares the next.
+        extents: the extents of an array, as written.
 
     Example:
         >>> spelling("ns.Pair<float, 3>[2]")
@@ -86,7 +85,7 @@ class Spelling(NamedTuple):
 
 
 def spelling(text: str) -> Spelling:
-    """The parts of the name of a type.
+    """Returns the parts of the name of a type.
 
     Raises:
         InvalidNameError: if `text` is no type name.
@@ -95,7 +94,7 @@ def spelling(text: str) -> Spelling:
 
 
 class _Parser:
-    """Recursive descent over ``path [< args >] (:: path [< args >])* ([n])*``."""
+    """A recursive descent parser of ``path [< args >] (:: path [< args >])* ([n])*``."""
 
     def __init__(self, text: str):
         self.text = text

@@ -1,9 +1,8 @@
 """NumPy's default dtypes where Slang wants a smaller one: ``float64`` as ``float``, ``int64`` as ``int`` or ``float``.
 
-NumPy makes arrays of these unless it is told otherwise, so they say little about what is meant. Where no parameter takes such an
-array as it is, the call is resolved once more as if it held what its parameter holds, and is converted as it is uploaded: first
-integers as integers and floats as floats, then integers as floats too. Other dtypes, and what lies on a device, are never
-converted.
+NumPy makes arrays of these by default, so users seldom mean them. If no parameter takes such an array as it is, the call is
+resolved again as if the array had the parameter's type, and the array is converted on upload: first integers to integers and
+floats to floats, then integers to floats too. Other dtypes, and arrays on a device, are never converted.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ from fusepy.ir.whole import writes
 
 
 class Narrowing(IntEnum):
-    """What arrays of the default dtypes are taken as."""
+    """The types that arrays of the default dtypes are narrowed to."""
 
     NONE = 0
-    KIND = 1  # less of their own kind: integers as integers, floats as floats
-    ANY = 2  # integers as floats too
+    KIND = 1  # integers to integers, floats to floats
+    ANY = 2  # integers to floats too
 
 
 DEFAULTS = (Type.parse("double"), Type.parse("int64_t"))
 
 
 def is_default(value: Value) -> bool:
-    """Whether `value` is an array that every call uploads, of a dtype that NumPy makes by default."""
+    """True if `value` is an array that every call uploads, of a dtype that NumPy makes by default."""
     return value.copied and value.arrival.tensor and value.type in DEFAULTS
 
 
 def is_narrower(type: Type, than: Type, how: Narrowing = Narrowing.ANY) -> bool:
-    """Whether a scalar holds less, so that `than` is converted to it.
+    """True if a scalar type is smaller than another, so that arrays of the other are converted to it.
 
     Example:
         >>> double, integer = DEFAULTS
@@ -51,7 +50,7 @@ def is_narrower(type: Type, than: Type, how: Narrowing = Narrowing.ANY) -> bool:
 
 
 def narrowed(value: Value, param: Param, how: Narrowing = Narrowing.ANY) -> Value:
-    """`value` as if it held the numbers that `param` wants, where it can be converted to them; else the same."""
+    """Returns `value` with the scalar type that `param` wants, if it can be narrowed to it; else `value` itself."""
     want = param.type
     if want is None or not is_default(value) or param.direction == INOUT or (want.kind is Kind.WHOLE and writes(want)):
         return value
@@ -65,12 +64,11 @@ def narrowed(value: Value, param: Param, how: Narrowing = Narrowing.ANY) -> Valu
 
 
 def narrowed_uses(graph: Graph, oracle: Oracle) -> dict[Value, list[Type]]:
-    """The inputs that are converted as they are uploaded, each with the scalars that calls take it as."""
+    """Returns the inputs that are narrowed on upload, each with the scalars that calls take it as."""
     found: dict[Value, list[Type]] = {}
     for node in graph.nodes:
-        loops = (
-            node.op.nests and node.op.name != "region"
-        )  # their maps say what the calls in their bodies take; casts are in these
+        # the maps of a loop or branch have the types that calls in its bodies take
+        loops = node.op.nests and node.op.name != "region"
         defaults = [(i, v) for i, v in enumerate(node.operands) if is_default(v) and (node.maps[i].type is None) is not loops]
         answer = node.op.resolution(node, oracle) if defaults else None
         if answer is None and not loops:

@@ -1,7 +1,7 @@
-"""What the compiler asks Slang, and the shape of the answers.
+"""`Oracle`: the compiler's questions to Slang, and the types of the answers.
 
-One implementation touches reflection (`backend.slang.oracle`); tests use a fake one that a contract test holds to it. Nothing
-else in fusepy knows Slang's conversion or overload rules.
+`backend.slang.oracle` implements it with reflection. Tests use a fake oracle; a contract test compares both. Nothing else in
+fusepy knows Slang's conversion or overload rules.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Protocol
 from fusepy.ir.types import Kind, Type
 
 IN, OUT, INOUT = "in", "out", "inout"
-THIS = "this"  # the first parameter of a method that is not static: a keyword, so no other parameter has this name
+THIS = "this"  # the first parameter of a method that is not static; a keyword in Slang, so no other parameter has this name
 
 
 @dataclass(frozen=True)
 class Param:
-    """One parameter or member: ``type`` is ``None`` where it is generic, or a parameter's interface, and only a call can tell."""
+    """One parameter or member. ``type`` is ``None`` if it is generic or an interface, so that only a call decides it."""
 
     name: str
     type: Type | None
@@ -35,7 +35,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Answer:
-    """Slang's choice for a call: the overload, specialised."""
+    """The overload that Slang chooses for a call, specialised."""
 
     params: tuple[Param, ...]
     result: Type
@@ -43,7 +43,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Field:
-    """One member of a struct: where it begins and how many bytes it takes on the device (a bool is one or four)."""
+    """One member of a struct: its offset and its size on the device, in bytes (a bool has one or four)."""
 
     name: str
     type: Type
@@ -53,9 +53,9 @@ class Field:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a type lies in device memory behind a pointer. Sizes in bytes; `stride` is from one array element to the next.
+    """The layout of a type in device memory, behind a pointer. Sizes are in bytes; `stride` is the distance of array elements.
 
-    `origin` is the module that declares the type, as the oracle knows it; `scalar` the integer that an enum is.
+    `origin` is the module that declares the type, as the oracle knows it; `scalar` is the integer type of an enum.
     """
 
     type: Type
@@ -71,19 +71,19 @@ class Layout:
 
 
 def enum_scalar(oracle: Oracle | None, type: Type) -> Type | None:
-    """The integer scalar behind an enum; ``None`` where `type` is none."""
+    """Returns the integer scalar of an enum; ``None`` if `type` is not an enum."""
     layout = oracle.layout(type) if oracle is not None and type.kind is Kind.NAMED else None
     return layout.scalar if layout is not None else None
 
 
 def number_type(oracle: Oracle, type: Type) -> Type:
-    """What a Python number is checked and stored as for a parameter of `type`: the integer behind an enum, what is optional."""
+    """Returns the type in which a Python number is checked and stored for a parameter of `type`, also an enum or ``Optional``."""
     inner = type.optional or type
     return enum_scalar(oracle, inner) or inner
 
 
 def parts(oracle: Oracle, type: Type) -> Sequence[Param] | None:
-    """What a value is made of, by name: members of a struct, components of a vector, elements of an array, rows of a matrix."""
+    """Returns the parts of a value: members of a struct, components of a vector, elements of an array, rows of a matrix."""
     if type.kind is Kind.ARRAY and type.element is not None:
         return [Param(str(i), type.element) for i in range(type.shape[0])]
     if type.kind is Kind.MATRIX and type.scalar is not None:
@@ -92,13 +92,13 @@ def parts(oracle: Oracle, type: Type) -> Sequence[Param] | None:
 
 
 def member_types(oracle: Oracle | None, type: Type) -> dict[str, Type | None] | None:
-    """The types of a struct's members by name, whether or not it can live in memory; ``None`` if `type` is none."""
+    """Returns the types of a struct's members by name; ``None`` if `type` is not a struct."""
     if oracle is None or type.kind is not Kind.NAMED:
         return None
     fields = oracle.fields(type)
     if fields is not None:
         return {p.name: p.type for p in fields}
-    layout = oracle.layout(type)  # what is optional has no members in reflection, only a layout
+    layout = oracle.layout(type)  # reflection gives no members of an optional type, only a layout
     return None if layout is None else {f.name: f.type for f in layout.fields}
 
 
@@ -106,50 +106,50 @@ class Oracle(Protocol):
     """Questions about the functions and types of the modules of one graph; a callee is ``(module alias, name)``.
 
     Attributes:
-        settled: what `ir.resolve.resolve` has found out about whole calls, which passes and the verifier ask for again and again;
-            ``None`` where nothing is kept.
+        settled: a cache of `ir.resolve.resolve` for whole calls, which passes and the verifier resolve repeatedly; ``None`` to
+        keep nothing.
     """
 
     settled: dict[object, Any] | None
 
     def declared(self, module: str, function: str) -> Sequence[Signature]:
-        """The overloads as written. Used for names, directions and to skip hopeless questions, never as an answer."""
+        """Returns the overloads as written: for names, directions and to skip useless questions, never as an answer."""
         ...
 
     def resolve(self, module: str, function: str, types: Sequence[Type]) -> Answer | None:
-        """The overload that Slang picks for arguments of these types; ``None`` if it picks none."""
+        """Returns the overload that Slang picks for arguments of these types; ``None`` if it picks none."""
         ...
 
     def diagnose(self, module: str, function: str, types: Sequence[Type]) -> str:
-        """The compiler's own words about a call that it did not accept."""
+        """Returns the compiler's diagnostics for a call that it does not accept."""
         ...
 
     def fields(self, type: Type) -> Sequence[Param] | None:
-        """The members of a struct or vector, in order; a type is ``None`` where only a value can tell it.
+        """Returns the members of a struct or vector, in order; a type is ``None`` if only a value decides it.
 
         ``None`` if `type` has no members. Asked only below a nested argument.
         """
         ...
 
     def layout(self, type: Type) -> Layout | None:
-        """The memory layout of a struct or enum, ``None`` if no module of the graph declares it."""
+        """Returns the memory layout of a struct or enum, ``None`` if no module of the graph declares it."""
         ...
 
     def array_libraries(self, module: str) -> Sequence[str]:
-        """Whose types for whole arrays the module sees: ``"fusepy"``, ``"slangpy"``, both or none."""
+        """Returns the libraries whose whole arrays the module imports: ``"fusepy"``, ``"slangpy"``, both or none."""
         ...
 
     def price(self, module: str, function: str) -> float | None:
-        """What one call takes, as bytes of memory traffic that take as long; ``None`` where no text of the function is known.
+        """Returns the cost of one call in bytes of memory traffic; ``None`` if the text of the function is not known.
 
-        The same for the same modules, whatever the machine: what is stored must not change from run to run.
+        The same for the same modules on every machine: the choice of stored values must not change from run to run.
         """
         ...
 
     def conforms(self, type: Type, interface: Type) -> bool:
-        """Whether `type` is `interface` or implements it."""
+        """True if `type` is `interface` or implements it."""
         ...
 
     def conforming(self, interface: Type) -> Sequence[Type] | None:
-        """Structs that implement `interface`, as far as modules list them, for messages; ``None`` if it is no interface."""
+        """Returns structs that implement `interface`, as far as modules list them; ``None`` if it is no interface."""
         ...

@@ -1,4 +1,4 @@
-"""Text to graph: reads what `ir.printer` writes, from the tree that `ir.syntax` makes of it."""
+"""Parser from text to graph: the inverse of `ir.printer`, on the syntax tree of `ir.syntax`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from fusepy.ir.verify import verify
 
 
 def parse_graph(text: str, oracle: Oracle | None = None) -> Graph:
-    """The graph that `text` spells; the inverse of `print_graph`.
+    """Returns the graph that `text` spells; the inverse of `print_graph`.
 
-    Types are taken as they are written. With an `oracle`, the graph is also verified, as a traced one.
+    Types are taken as they are written. With an `oracle`, the graph is also verified as a traced one.
 
     Raises:
-        IRSyntaxError: naming line and column, with the line and a caret under the place.
+        IRSyntaxError: with line, column, and the text of the line.
         VerifyError: if there is an oracle and a type does not follow from its operands.
 
     Example:
@@ -45,7 +45,7 @@ def parse_graph(text: str, oracle: Oracle | None = None) -> Graph:
 
 
 class _Reader:
-    """Walks lark's tree from the top, so that each graph has its own scope."""
+    """A reader of lark's tree, from the top; each graph has its own scope."""
 
     def __init__(self, text: str):
         self.text = text
@@ -80,7 +80,7 @@ class _Reader:
         return Graph(name, inputs, nodes, outputs, modules)
 
     def check_outputs(self, header: Syntax, outputs: Sequence[Value]) -> None:
-        """The header repeats the types of what is returned, for the reader's sake; they must agree."""
+        """Checks that the result types in the header agree with the returned values."""
         said = parts(header, "value")
         if len(said) != len(outputs):
             hint = "list one type per returned value after the arrow"
@@ -123,7 +123,7 @@ class _Reader:
         return {"module": module, "function": function}
 
     def spec(self, tree: Syntax, op: Op, at: Token) -> dict[str, Attr]:
-        """How the results of a region lie, and what it folds."""
+        """Reads the spec of a region: the dimensions and places of its results, and its folds."""
         operands, results = parts(tree, "operand"), parts(tree, "result")
         near = [(i, numbers(found)) for i, syntax in enumerate(operands) for found in parts(syntax, "near")]
         folds, over = self.folds(tree)
@@ -149,7 +149,7 @@ class _Reader:
         return None if syntax is None else StoredInto(self.type(parts(syntax, "type")[0]), numbers(syntax))
 
     def folds(self, tree: Syntax) -> tuple[list[Fold], tuple[int, ...]]:
-        """What is combined, and along which dimensions."""
+        """Reads the folds of a region, and the dimensions that they run along."""
         syntax = part(tree, "folds")
         if syntax is None:
             return [], ()
@@ -183,7 +183,7 @@ class _Reader:
         return Value(value.type, value.dims, weak=value.weak)
 
     def value(self, tree: Syntax, name: str | None = None) -> Value:
-        """A fresh value as spelled: ``Tensor<float3>[?,?]``, ``weak float``, ``Ray``."""
+        """Reads a fresh value: ``Tensor<float3>[?,?]``, ``weak float``, ``Ray``."""
         weak = bool(tokens(tree, "WEAK"))
         syntax = part(tree, "type")
         if syntax is None:

@@ -1,4 +1,4 @@
-"""Graph to text; `ir.parse` reads it back to an equal graph."""
+"""Printer from graph to text; `ir.parse` reads it back to an equal graph."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from fusepy.ir.ops.region import RegionSpec, ResultSpec
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*\Z")
 _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
-# a user's type that would read as a container or as the word `weak`
+# a user's type that the parser would take as a container or as the word `weak`
 _MISLEADING = re.compile(rf"({'|'.join(CONTAINERS)})<.*\]\Z|weak\Z")
 
 
 def print_graph(graph: Graph) -> str:
-    """The textual IR of a graph, deterministic and complete."""
+    """Returns the textual IR of a graph, deterministic and complete."""
     lines = [f"import @{symbol(alias)} = {json.dumps(key)}" for alias, key in graph.modules]
     lines += _Printer().graph(graph, "graph", "")
     return "\n".join(lines)
 
 
 def print_node(graph: Graph, node: Node) -> str:
-    """One node of `graph` on one line, without its body; values that the graph does not define show as ``%?``."""
+    """Returns one node of `graph` on one line, without its bodies; values that the graph does not define are ``%?``."""
     printer = _Printer()
     for value in graph.inputs:
         printer.names[value] = f"%{path(value.name or '?')}"
@@ -36,13 +36,13 @@ def print_node(graph: Graph, node: Node) -> str:
 
 
 def value_type(value: Value) -> str:
-    """``Tensor<float3>[?,?]`` for an array of elements, ``float`` for a single one, ``weak float`` for a Python number."""
+    """Returns ``Tensor<float3>[?,?]`` for an array, ``float`` for a single element, ``weak float`` for a Python number."""
     name = json.dumps(value.type.name) if _MISLEADING.match(value.type.name) else value.type.name
     container = value.arrival.name or (TENSOR.name if value.rank else "")
     if container:
         dims = ",".join("?" if d is None else str(d) for d in value.dims)
         name = f"{container}<{value.type}>[{dims}]"
-    # what arrives in a list is always weak, so the word would say nothing
+    # values in a list are always weak
     return f"weak {name}" if value.weak and not value.arrival.listed else name
 
 
@@ -100,7 +100,7 @@ class _Printer:
 
 
 def symbol(name: str) -> str:
-    """A name as it stands, quoted where it is more than an identifier."""
+    """Returns a name, quoted if it is not an identifier."""
     return name if _PLAIN.match(name) else json.dumps(name)
 
 
@@ -109,7 +109,7 @@ def _call(word: str, parts: Iterable[str], separator: str = ",") -> str:
 
 
 def _lying(result: ResultSpec) -> str:
-    """How a result of a region runs along its grid, and the texture that takes it."""
+    """Returns the grid dimensions of a region's result, and the texture that stores it."""
     along = " " + _call("vmap", (f"d{d}" for d in result.dims))
     if result.into is None:
         return along
@@ -117,7 +117,7 @@ def _lying(result: ResultSpec) -> str:
 
 
 def _folds(spec: RegionSpec) -> str:
-    """``fold(sum, max) over(d1)`` behind the operands of a region that combines elements."""
+    """Returns the folds of a region, ``fold(sum, max) over(d1)``."""
     if not spec.folds:
         return ""
     folds: list[str] = []
@@ -140,8 +140,8 @@ def _attr(value: Attr) -> str:
 
 
 def path(name: str) -> str:
-    """The name of an input, which is a path (``ray.position``) where it is a part of a nested argument."""
+    """Returns the name of an input; for a part of a nested argument it is a path, ``ray.position``."""
     return name if _PATH.match(name) else json.dumps(name)
 
 
-Graph.__str__ = lambda self: print_graph(self)  # a graph reads as its text
+Graph.__str__ = lambda self: print_graph(self)

@@ -1,4 +1,4 @@
-"""Whether integers fit the type that they are to become: in one place, in the same words."""
+"""Checks that numbers fit the type that they are converted to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Check = Callable[[Any], None]
 
 
 def in_range(type: Type, what: str) -> Check:
-    """A check of numbers, `what` they are, against the integers of `type`."""
+    """Returns a check of numbers against the range of `type`; errors call them `what`."""
     return lambda value: check_range(value, type, what)
 
 
@@ -43,9 +43,9 @@ def check_range(value: Any, type: Type, what: str, place: str | None = None, hin
     if hasattr(value, "min"):  # numbers of NumPy's, an array or one
         if not value.size:
             return
-        low, high = value.min().item(), value.max().item()  # NumPy's integers do not compare with all of Python's
+        low, high = value.min().item(), value.max().item()  # Python's integers, since NumPy's do not compare with large ones
     low, high = (int(n) if isinstance(n, float) and math.isfinite(n) else n for n in (low, high))
-    if not info.min <= low <= high <= info.max:  # nor is what is not a number
+    if not info.min <= low <= high <= info.max:  # False for NaN too
         saw: Any = high if info.min <= low else low
         raise RangeError(
             f"{what} is out of range for {type}", place=place, saw=saw, expected=f"{info.min} to {info.max}", hint=hint
@@ -53,11 +53,10 @@ def check_range(value: Any, type: Type, what: str, place: str | None = None, hin
 
 
 def as_narrower(array: np.ndarray[Any, Any], dtype: np.dtype[Any], type: Type) -> np.ndarray[Any, Any]:
-    """An array of one of NumPy's default dtypes in a smaller one.
+    """Converts an array of one of NumPy's default dtypes to a smaller one.
 
     Raises:
-        RangeError: for an integer that is out of range, or past those that a float holds all of; for a float so large that only
-            infinity is left of it.
+        RangeError: for an integer that is out of range, or that a float cannot hold exactly; for a float that becomes infinite.
     """
     if array.dtype.kind == "f":
         with np.errstate(over="raise", under="ignore"):
@@ -78,7 +77,7 @@ def as_narrower(array: np.ndarray[Any, Any], dtype: np.dtype[Any], type: Type) -
 
 
 def _check_exact(array: np.ndarray[Any, Any], dtype: np.dtype[Any], type: Type) -> None:
-    """Raises `RangeError` for an integer beyond the range in which a float has all integers: others would be rounded."""
+    """Raises `RangeError` for an integer beyond the range in which a float holds all integers exactly."""
     bound = 1 << np.finfo(dtype).nmant + 1
     ends = [] if not array.size else [int(array.min()), int(array.max())]
     wrong = next((n for n in ends if abs(n) > bound), None)

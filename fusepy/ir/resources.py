@@ -1,7 +1,7 @@
-"""What textures, buffers and tensors can be passed as where a Slang parameter is a resource.
+"""Resources: the Slang parameter types that textures, buffers and tensors can be passed to.
 
-A texture is two things to a trace: an array of texels, one of which each thread loads, or one object that a whole parameter
-such as ``Texture2D<float4>`` takes. Its `Value` has the type of a texel and the texture's shape as container.
+A trace can use a texture in two ways: as an array of texels, one of which each thread loads, or as one object for a parameter
+such as ``Texture2D<float4>``. Its `Value` has the type of a texel, and an arrival such as ``Texture2D``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BYTES = Type.parse("ByteAddressBuffer")
 
 
 def channels(type: Type) -> int:
-    """How many channels a texel of this type has.
+    """Returns the number of channels of a texel of this type.
 
     Example:
         >>> channels(Type.parse("float3"))
@@ -26,7 +26,7 @@ def channels(type: Type) -> int:
 
 
 def casts_texel(have: Type, want: Type) -> bool:
-    """Whether a texel of type `have` can be read as `want`: the leading channels, converted.
+    """True if a texel of type `have` can be read as `want`: the leading channels, converted.
 
     Example:
         >>> casts_texel(Type.parse("float4"), Type.parse("half3")), casts_texel(Type.parse("float"), Type.parse("float2"))
@@ -36,12 +36,12 @@ def casts_texel(have: Type, want: Type) -> bool:
 
 
 def same_class(a: Type, b: Type) -> bool:
-    """Whether texels of both types hold the same kind of number: floats, or integers of one signedness."""
+    """True if texels of both types hold the same kind of number: floats, or integers of one signedness."""
     return a.dtype is not None and b.dtype is not None and a.dtype.kind == b.dtype.kind
 
 
 def takes(value: Value, type: Type) -> bool:
-    """Whether a parameter of the resource type `type` takes `value` as a whole."""
+    """True if a parameter of the resource type `type` takes `value` as a whole."""
     held = type.element
     if is_stored(value):
         return held is not None and texture_of(value, type) is not None
@@ -50,7 +50,7 @@ def takes(value: Value, type: Type) -> bool:
     if value.arrival.texels:
         if held is None or type.head.removeprefix("RW") != value.arrival.name or not same_class(held, value.type):
             return False
-        # reads fill missing channels with 0 and 1; a write must give all that the format has, or the rest is undefined
+        # reads fill missing channels with 0 and 1; a write must give all channels of the format, or the rest is undefined
         return not type.writes or channels(held) >= channels(value.type)
     if type.head.removeprefix("RW") not in ("StructuredBuffer", "ByteAddressBuffer"):
         return False
@@ -59,7 +59,7 @@ def takes(value: Value, type: Type) -> bool:
     if held is None or not value.arrival.memory:
         return value.arrival.memory
     scalar = held.scalar
-    # numbers in a list become those of the buffer, where that loses nothing
+    # numbers in a list are converted to the buffer's type, unless that loses digits
     converts = (
         value.weak and scalar is not None and value.type.kind is Kind.SCALAR and (scalar.is_float or not value.type.is_float)
     )
@@ -67,9 +67,9 @@ def takes(value: Value, type: Type) -> bool:
 
 
 def texture_of(value: Value, type: Type) -> Type | None:
-    """The texture that a computed value is stored into to be passed as `type`, which reads it; ``None`` if it cannot be.
+    """Returns the texture type in which a computed value is stored for a parameter of `type`, which reads it; else ``None``.
 
-    Three components take four channels, the last of which reads 1.
+    Three components use four channels; the last one reads 1.
     """
     held, scalar = type.element, value.type.scalar
     plain = TEXTURE_RANKS.get(type.head.removeprefix("Texture")) == value.rank and type.head in _PLAIN
@@ -83,17 +83,17 @@ def texture_of(value: Value, type: Type) -> Type | None:
 
 
 def _refers(kind: str, resource: Type) -> bool:
-    """Whether a bindless handle to a ``Texture``, ``RWBuffer``, ``Sampler``, … can be one to `resource`."""
+    """True if a bindless handle to a ``Texture``, ``RWBuffer``, ``Sampler``, … can refer to `resource`."""
     if kind.endswith("Buffer"):
         return resource.head in (kind.replace("Buffer", "StructuredBuffer"), kind.replace("Buffer", "ByteAddressBuffer"))
     return resource.head.startswith(kind)
 
 
 def sees(stored: Type, held: Type) -> bool:
-    """Whether memory of `stored` elements can be seen as `held` ones: the same, or vectors over scalars."""
+    """True if memory of `stored` elements can be read as `held` ones: the same, or vectors over scalars."""
     return held is stored or (stored.kind is Kind.SCALAR and held.is_numeric and held.scalar is stored)
 
 
 def natural(value: Value) -> Type | None:
-    """The resource type that a generic parameter gets."""
+    """Returns the resource type that a generic parameter gets."""
     return Type.resource(value.arrival.name, value.type) if value.arrival.texels else None

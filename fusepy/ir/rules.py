@@ -1,7 +1,7 @@
-"""The rules that a graph obeys, each one small function that says what is wrong, and the stages that are made of them.
+"""Rules of graphs, each a small function that returns what is wrong or ``None``; and the stages, which are lists of rules.
 
-Stages add up: ``traced`` is what a trace records, ``resolved`` has every map and type settled, ``fused`` consists of regions.
-Bodies have stages of their own: inside a region everything is settled and has no maps any more.
+Each stage adds rules: ``traced`` is recorded by a trace, ``resolved`` has every map and type settled, ``fused`` consists of
+regions. Bodies have their own stages: inside a region nodes have no maps.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fusepy.ir.value import TypedAttr, is_spread
 
 @dataclass
 class Scope:
-    """One graph, or a body in it, on its way through the rules."""
+    """One graph, or a body in it, while it is verified."""
 
     graph: Graph
     stage: str
@@ -116,7 +116,7 @@ def _mapped(scope: Scope, node: Node) -> str | None:
 
 def _attributes(scope: Scope, node: Node) -> str | None:
     for key, value in node.attrs.items():
-        # exact types: a NumPy float would print as something else than it is
+        # exact types: a NumPy float would not print as a number
         plain = type(value) in (str, int, float, bool) or (type(value) is tuple and not set(map(type, value)) - {str})
         if not plain and not isinstance(value, TypedAttr):
             return f"attribute {key!r} is a {type(value).__name__}, not a string, a number or a tuple of strings"
@@ -141,7 +141,7 @@ def _own_rule(scope: Scope, node: Node) -> str | None:
 
 
 def _infers(scope: Scope, node: Node) -> str | None:
-    """Inferring again gives the results that are there."""
+    """Checks that inferring again gives the results of the node."""
     if scope.oracle is None and _asks(node):
         ranks = {v.rank for v in node.results}
         return "results of one node differ in rank" if len(ranks) > 1 else None
@@ -149,7 +149,7 @@ def _infers(scope: Scope, node: Node) -> str | None:
         again = node.op.infer(_as_loaded(node), scope.oracle)
     except FusepyError as error:
         return f"inference rejects it: {error.what}"
-    # a strong value where a weak one would do is no harm: folding a cast of a constant leaves one
+    # a strong value in place of a weak one is allowed: folding a cast of a constant makes one
     agree = [a.type is v.type and a.rank == v.rank and a.weak >= v.weak for a, v in zip(again, node.results)]
     if len(again) == len(node.results) and all(agree):
         return None
@@ -157,7 +157,7 @@ def _infers(scope: Scope, node: Node) -> str | None:
 
 
 def _as_loaded(node: Node) -> Node:
-    """`node` on operands of the types that its vcasts load, for operations that infer from types alone."""
+    """Returns `node` on operands of the types that its vcasts load, for operations that infer from types alone."""
     if node.op.nests or node.op.name in ("slang.call", "struct", "cast") or all(m.type is None for m in node.maps):
         return node
     loaded: list[Value] = []
@@ -168,7 +168,7 @@ def _as_loaded(node: Node) -> Node:
 
 
 def _asks(node: Node) -> bool:
-    """Whether only Slang knows what `node` gives."""
+    """True if only Slang knows the result types of `node`."""
     if not node.body and any(f.kind == "call" for f in folds_of(node)):
         return True
     return isinstance(node.op, (SlangCall, Struct)) or (node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED)
@@ -188,7 +188,7 @@ def _casts_change(scope: Scope, node: Node) -> str | None:
 
 
 def _axes_used(scope: Scope, node: Node) -> str | None:
-    """Each axis of an operand runs along the grid or fills the type that is loaded."""
+    """Checks that each axis of an operand runs along the grid or fills the type that is loaded."""
     for i, (value, map) in enumerate(zip(node.operands, node.maps)):
         left = 0 if is_spread(value) else value.rank - len(map.dims or ())
         if left != filled_axes(value, map.type):
@@ -197,7 +197,7 @@ def _axes_used(scope: Scope, node: Node) -> str | None:
 
 
 def _covered(scope: Scope, node: Node) -> str | None:
-    if node.op.name == "region":  # what it names and no operand runs along has extent 1
+    if node.op.name == "region":  # a dimension that no operand runs along has extent 1
         return None
     covered = {d for m in node.maps for d in m.dims or ()}
     covered.update(axes_of(node, "axes") if node.op.name == "expand" else ())
@@ -206,7 +206,7 @@ def _covered(scope: Scope, node: Node) -> str | None:
 
 
 def _directions(scope: Scope, node: Node) -> str | None:
-    """Without ``dirs`` every parameter is an input, so that only a return value can come back."""
+    """Checks ``dirs``. Without it every parameter is an input, so the only result is the return value."""
     if not isinstance(node.op, SlangCall):
         return None
     if "dirs" not in node.attrs and len(node.results) > 1:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 @functools.lru_cache(maxsize=1024)
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """C-order strides in elements."""
+    """Returns C-order strides in elements."""
     strides: list[int] = []
     step = 1
     for extent in reversed(shape):
@@ -23,7 +23,7 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def span(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
-    """The half-open range of elements that a view touches, relative to its first one."""
+    """Returns the half-open range of elements that a view touches, relative to its first one."""
     low = sum((n - 1) * s for n, s in zip(shape, strides) if s < 0)
     high = sum((n - 1) * s for n, s in zip(shape, strides) if s > 0)
     return low, high + 1
@@ -31,7 +31,7 @@ def span(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
 
 @functools.lru_cache(maxsize=1024)
 def telling(shape: tuple[int, ...]) -> tuple[int | None, ...]:
-    """Batch axes without their sizes, except trailing extents of 2 to 4, which a vector or matrix could consume."""
+    """Returns batch axes without their sizes, except trailing extents of 2 to 4, which a vector or matrix could consume."""
     dims: list[int | None] = [None] * len(shape)
     for axis in (-1, -2):
         if len(shape) >= -axis and 2 <= shape[axis] <= 4:

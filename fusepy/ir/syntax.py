@@ -1,4 +1,4 @@
-"""Textual IR as lark's tree: the grammar in ``text.lark``, errors with their place, and what is taken out of a tree."""
+"""Syntax tree of textual IR: lark's tree for the grammar in ``text.lark``, errors with line and column, access to the tree."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SPOKEN = {
 
 
 def read(text: str) -> Syntax:
-    """The tree of `text`.
+    """Returns the tree of `text`.
 
     Raises:
         IRSyntaxError: naming line and column.
@@ -44,7 +44,7 @@ def read(text: str) -> Syntax:
 
 
 class _Parser(Protocol):
-    """What is used of `Lark`, whose own annotations are partly open."""
+    """The used part of `Lark`, whose own annotations are incomplete."""
 
     terminals: Collection[TerminalDef]
 
@@ -58,7 +58,7 @@ def _parser() -> _Parser:
 
 
 def _unexpected(text: str, error: UnexpectedInput) -> IRSyntaxError:
-    """lark's complaint in our words."""
+    """Returns lark's error as one of fusepy's."""
     wanted: set[str] = set()
     saw, line, column = "", error.line, error.column
     if isinstance(error, UnexpectedToken):
@@ -100,5 +100,5 @@ def tokens(tree: Syntax, *kinds: str) -> list[Token]:
 
 
 def numbers(tree: Syntax) -> tuple[int, ...]:
-    """The numbers of the dimensions (``d0``) or operands (``x0``) that stand in a tree."""
+    """Returns the numbers of the dimensions (``d0``) or operands (``x0``) in a tree."""
     return tuple(int(token[1:]) for token in tokens(tree, "DIM", "INPUT"))

@@ -15,7 +15,7 @@ from fusepy.ir.names import Spelling, spelling
 
 
 class Kind(Enum):
-    """What a `Type` is made of."""
+    """The kind of a `Type`."""
 
     VOID = "void"
     SCALAR = "scalar"
@@ -24,7 +24,7 @@ class Kind(Enum):
     ARRAY = "array"
     POINTER = "pointer"
     NAMED = "named"  # a struct, enum or interface of the user's module
-    WHOLE = "whole"  # an array that user code indexes by itself, from the Slang module of fusepy or slangpy; see `ir.whole`
+    WHOLE = "whole"  # an array type of the Slang module of fusepy or slangpy, which user code indexes; see `ir.whole`
     RESOURCE = "resource"  # a texture, buffer, sampler or acceleration structure, see `ir.resources`
 
 
@@ -61,13 +61,13 @@ class Type:
     Attributes:
         name: its canonical spelling, e.g. ``float3``, ``vector<int64_t,2>``, ``float3x3``, ``float[4]``, ``Ptr<Ray>``.
         kind: see `Kind`.
-        element: the scalar of a vector or matrix, the element of an array, the pointee of a pointer, what a texture or
-            structured buffer holds; else ``None``.
+        element: the scalar of a vector or matrix, the element of an array, texture or structured buffer, the pointee of a
+            pointer; else ``None``.
         shape: extents that a value has as an array of scalars of `element`: ``()``, ``(3,)``, ``(3, 3)``.
-        rank: how many axes a whole array has.
-        scalar: the scalar at the bottom of a scalar, vector, matrix or array; ``None`` for a struct or pointer.
+        rank: the number of axes of a whole array.
+        scalar: the innermost scalar of a scalar, vector, matrix or array; ``None`` for a struct or pointer.
         dtype: the NumPy dtype of `scalar`.
-        writes: whether Slang code can write through a value of this type.
+        writes: True if Slang code can write through a value of this type.
 
     Example:
         >>> Type.parse("vector<float, 3>") is Type.parse("float3")
@@ -88,7 +88,7 @@ class Type:
 
     @classmethod
     def intern(cls, name: str, kind: Kind, element: Type | None = None, shape: tuple[int, ...] = (), rank: int = 0) -> Type:
-        """The one object of this canonical name; for the parser, which alone makes canonical names."""
+        """Returns the object of this canonical name; for the parser, which alone makes canonical names."""
         found = cls._interned.get(name)
         if found is None:
             found = object.__new__(cls)
@@ -103,7 +103,7 @@ class Type:
 
     @classmethod
     def parse(cls, text: str) -> Type:
-        """The type that `text` spells.
+        """Returns the type that `text` spells.
 
         Raises:
             InvalidNameError: if `text` is no type name.
@@ -112,13 +112,13 @@ class Type:
 
     @classmethod
     def of_dtype(cls, dtype: np.dtype) -> Type | None:
-        """The scalar type with the layout of `dtype`, or ``None`` if Slang has none."""
+        """Returns the scalar type with the layout of `dtype`; ``None`` if Slang has none."""
         name = _BY_DTYPE.get(dtype)
         return cls.parse(name) if name else None
 
     @classmethod
     def vector(cls, element: Type, count: int) -> Type:
-        """A vector of `count` scalars; of one, the scalar itself."""
+        """Returns a vector of `count` scalars; of one, the scalar itself."""
         if count == 1:
             return element
         name = f"{element.name}{count}" if element.name in _SHORT else f"vector<{element.name},{count}>"
@@ -126,34 +126,34 @@ class Type:
 
     @classmethod
     def matrix(cls, element: Type, rows: int, cols: int) -> Type:
-        """A matrix of scalars."""
+        """Returns a matrix of scalars."""
         short = element.name in _SHORT
         name = f"{element.name}{rows}x{cols}" if short else f"matrix<{element.name},{rows},{cols}>"
         return cls.intern(name, Kind.MATRIX, element, (rows, cols))
 
     @classmethod
     def array(cls, element: Type, count: int) -> Type:
-        """An array of fixed extent."""
+        """Returns an array of fixed extent."""
         return cls.intern(f"{element.name}[{count}]", Kind.ARRAY, element, (count, *element.shape))
 
     @classmethod
     def pair(cls, value: Type) -> Type:
-        """``DifferentialPair<value>``: a value with its derivative. `element` is the value's type, `shape` its extents."""
+        """Returns ``DifferentialPair<value>``: a value with its derivative; `element` and `shape` are the value's."""
         return cls.intern(f"DifferentialPair<{value.name}>", Kind.NAMED, value, value.shape)
 
     @classmethod
     def pointer(cls, element: Type) -> Type:
-        """A pointer to elements in device memory."""
+        """Returns a pointer to elements in device memory."""
         return cls.intern(f"Ptr<{element.name}>", Kind.POINTER, element)
 
     @classmethod
     def whole(cls, family: str, element: Type, rank: int) -> Type:
-        """An array type of a Slang module: ``whole("fusepy::Tensor", float, 2)``."""
+        """Returns an array type of a Slang module: ``whole("fusepy::Tensor", float, 2)``."""
         return cls.intern(f"{family}<{element.name},{rank}>", Kind.WHOLE, element, rank=rank)
 
     @classmethod
     def resource(cls, head: str, element: Type | None = None) -> Type:
-        """``Texture2D<float4>``, ``RWStructuredBuffer<Ray>``, ``SamplerState``, …"""
+        """Returns a resource type: ``Texture2D<float4>``, ``RWStructuredBuffer<Ray>``, ``SamplerState``, …"""
         return cls.intern(head if element is None else f"{head}<{element.name}>", Kind.RESOURCE, element)
 
     @property
@@ -163,22 +163,22 @@ class Type:
 
     @property
     def is_float(self) -> bool:
-        """Whether its components are floating-point numbers."""
+        """True if the components are floating-point numbers."""
         return self.dtype is not None and self.dtype.kind == "f"
 
     @property
     def is_numeric(self) -> bool:
-        """Whether Slang's operators apply componentwise: a scalar, a vector or a matrix."""
+        """True if Slang's operators apply componentwise: a scalar, a vector or a matrix."""
         return self.kind in (Kind.SCALAR, Kind.VECTOR, Kind.MATRIX)
 
     @property
     def optional(self) -> Type | None:
-        """What an ``Optional`` may hold; ``None`` for every other type."""
+        """The type inside an ``Optional``; ``None`` for every other type."""
         name = self.name
         return Type.parse(name[len("Optional<") : -1]) if name.startswith("Optional<") and name.endswith(">") else None
 
     def fills(self, have: Type) -> int | None:
-        """How many axes of elements of type `have` make one value of this type; ``None`` if they never do.
+        """Returns the number of axes of `have` elements that make one value of this type; ``None`` if they cannot.
 
         Example:
             >>> Type.parse("float3[2]").fills(Type.parse("float")), Type.parse("float3[2]").fills(Type.parse("float3"))
@@ -192,7 +192,7 @@ class Type:
         return axes + len(inner.shape) if inner.is_numeric and inner.element is have else None
 
     def with_scalar(self, scalar: Type) -> Type:
-        """This scalar, vector, matrix, or array of these with its components replaced by `scalar`."""
+        """Returns this scalar, vector, matrix, or array of these with its components replaced by `scalar`."""
         if self.kind is Kind.ARRAY and self.element is not None:
             return Type.array(self.element.with_scalar(scalar), self.shape[0])
         if self.kind is Kind.VECTOR:
@@ -209,10 +209,10 @@ class Type:
 
 
 def _built(spelling: Spelling) -> Type:
-    """The type of a spelling."""
+    """Returns the type of a spelling."""
     outer, *declared = [(path, [_built(a) if isinstance(a, Spelling) else a for a in args]) for path, args in spelling.parts]
     found = _named(*outer)
-    for path, args in declared:  # what a generic type declares: Pair<float>::make
+    for path, args in declared:  # a member of a generic type: Pair<float>::make
         found = Type.intern(_written(f"{found.name}::{path}", args), Kind.NAMED)
     for extent in spelling.extents:  # Slang reads float[3][2] from the left: two arrays of three floats
         found = Type.array(found, extent)
@@ -220,7 +220,7 @@ def _built(spelling: Spelling) -> Type:
 
 
 def _named(head: str, args: list[Type | int]) -> Type:
-    """The type of a name with its arguments."""
+    """Returns the type of a name with its arguments."""
     head = _ALIASES.get(head, head)
     if not args:
         if head in _TEXTURES:  # Slang's default
@@ -236,7 +236,7 @@ def _written(head: str, args: list[Type | int]) -> str:
 
 
 def _applied(head: str, first: Type, rest: list[Type | int]) -> Type | None:
-    """A generic type that fusepy knows, applied to a type and more; ``None`` for any other."""
+    """Returns a generic type that fusepy knows, applied to a type and more; ``None`` for any other."""
     match head, rest:
         case "vector", [int(count)]:
             return Type.vector(first, count)
@@ -257,8 +257,8 @@ def _applied(head: str, first: Type, rest: list[Type | int]) -> Type | None:
 
 
 def _holds(head: str, first: Type, rest: list[Type | int]) -> bool:
-    """Whether this is a resource of elements of type `first`."""
-    if head in _BUFFERS:  # every session is made with scalar layout, so the default one is what NumPy and pointers have
+    """True if this is a resource of elements of type `first`."""
+    if head in _BUFFERS:  # sessions use scalar layout, so the default layout is that of NumPy and pointers
         return [str(a) for a in rest] in ([], ["DefaultDataLayout"], ["ScalarDataLayout"])
     return not rest and (head in _TEXTURES or (head == "DescriptorHandle" and first.kind is Kind.RESOURCE))
 
@@ -277,7 +277,7 @@ def _builtin(name: str) -> Type | None:
 
 
 def pair_of(type: Type) -> Type | None:
-    """The type of the value in a ``DifferentialPair``; ``None`` for any other type.
+    """Returns the type of the value in a ``DifferentialPair``; ``None`` for any other type.
 
     Example:
         >>> pair_of(Type.parse("DifferentialPair<float3>"))

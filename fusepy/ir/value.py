@@ -11,7 +11,7 @@ from fusepy.ir.types import Kind, Type
 
 
 class TypedAttr:
-    """An attribute that is an object: frozen, equal by value, with a text of its own in `ir.printer` and `ir.parse`."""
+    """An attribute that is an object: frozen, equal by value; `ir.printer` and `ir.parse` know its text."""
 
 
 Attr = str | int | float | bool | tuple[str, ...] | TypedAttr
@@ -23,15 +23,15 @@ class Value:
     """One SSA value.
 
     Attributes:
-        type: what one element is.
-        rank: how many batch axes it has.
-        dims: the extents of its batch axes; ``None`` (printed ``?``) where the size is no part of the program. Only an
-            input's trailing axes that a vector could consume carry a number, and only until `resolve_maps`.
-        arrival: how an input comes to a kernel; `PLAIN` for a single Python number and for every computed value.
-        weak: a Python number, or computed from such alone; it takes the type that its context wants.
+        type: the type of one element.
+        rank: the number of batch axes.
+        dims: the extents of the batch axes; ``None`` (printed ``?``) if the size is not part of the program. Only trailing axes
+            of an input that a vector could consume have a number, and only until `resolve_maps`.
+        arrival: the way an input reaches a kernel; `PLAIN` for a single Python number and for every computed value.
+        weak: True for a Python number, or a value computed only from such; it takes the type that its context wants.
         name: the user's name of an input; ``None`` for computed values.
-        copied: whether an input is copied to the device for the call, so that it shares memory with no other; no part of what
-            the graph means, and not printed.
+        copied: True if an input is copied to the device for the call, so that it shares memory with no other. Not part of the
+            meaning of the graph, and not printed.
     """
 
     __slots__ = ("arrival", "copied", "dims", "name", "rank", "type", "weak")
@@ -55,7 +55,7 @@ class Value:
         self.copied = copied or arrival.listed
 
     def signature(self) -> tuple[object, ...]:
-        """What must agree for two values to be interchangeable in `Graph.__eq__`."""
+        """Returns the properties that are equal for values that `Graph.__eq__` treats as equal."""
         return (self.type, self.dims, self.arrival, self.weak, self.name)
 
     def __repr__(self) -> str:
@@ -63,15 +63,15 @@ class Value:
 
 
 def is_spread(value: Value) -> bool:
-    """Whether `value` is an input that differs from thread to thread without having axes."""
+    """True if `value` is an input that differs from thread to thread without having axes."""
     return not value.rank and value.arrival.generated
 
 
 def is_stored(value: Value) -> bool:
-    """Whether `value` is computed over a grid, and so lies in memory where user code wants it whole, to be read."""
+    """True if `value` is computed over a grid, and so is in memory where user code reads it whole."""
     return value.name is None and value.rank > 0
 
 
 def is_open(value: Value) -> bool:
-    """Whether Slang may take `value` as a scalar or as a vector of any length."""
+    """True if Slang may take `value` as a scalar or as a vector of any length."""
     return value.arrival.open and value.type.kind is Kind.SCALAR

@@ -1,4 +1,4 @@
-"""Verifying: a graph, and each body in it, is held to the rules of a stage of the pipeline."""
+"""Verifier: checks a graph, and each body in it, by the rules of a stage of the pipeline."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ def verify(graph: Graph, stage: str, oracle: Oracle | None = None) -> None:
     """Checks every rule of `stage`: ``"traced"``, ``"resolved"`` or ``"fused"``.
 
     Args:
-        oracle: with one, the results of calls and the fields of structs are asked for again; without, they are taken as
-            they are.
+        oracle: checks the results of calls and the fields of structs again; without one they are taken as they are.
 
     Raises:
-        VerifyError: naming the graph, the node, where the user wrote it, and the rule.
+        VerifyError: names the graph, the node, the user's line, and the rule.
     """
     aliases = [alias for alias, _ in graph.modules]
     scope = Scope(graph, stage, oracle, frozenset(aliases), f"graph @{graph.name}, stage {stage!r}")

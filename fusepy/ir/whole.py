@@ -1,7 +1,7 @@
-"""Whole arrays: arguments that user code indexes by itself, as a `Tensor<T, D>` of the Slang module of fusepy or of slangpy.
+"""Whole arrays: arguments that user code indexes, as a `Tensor<T, D>` of the Slang module of fusepy or of slangpy.
 
-In the IR such a type carries the name of its library in front, ``fusepy::Tensor<float,2>``, since both call theirs `Tensor`. The
-oracle puts it there by reflection; what is emitted does without.
+In the IR such a type starts with the name of its library, ``fusepy::Tensor<float,2>``, since both have a `Tensor`. The oracle
+adds it by reflection; emitted code does not have it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fusepy.ir.value import Value, is_stored
 
 LIBRARIES = ("fusepy", "slangpy")
 
-# the families, with how much each may do: where a generic takes several, the one that may do least is meant
+# the families, ordered by what they may do: if a generic takes several, the lowest is meant
 _FAMILIES = {
     "Tensor": 0,
     "WTensor": 0,
@@ -33,40 +33,40 @@ _READ_ONLY = ("Tensor", "PrimalTensor", "DiffTensor")
 
 
 def library(type: Type) -> str:
-    """``"fusepy"`` or ``"slangpy"``."""
+    """Returns the library of a whole array, ``"fusepy"`` or ``"slangpy"``."""
     return type.name.partition("::")[0]
 
 
 def family(type: Type) -> str:
-    """The name of the Slang type without its arguments: ``RWTensor``."""
+    """Returns the name of the Slang type without library and arguments: ``RWTensor``."""
     return type.name.partition("::")[2].partition("<")[0]
 
 
 def spelled(type: Type) -> str:
-    """The type as Slang knows it."""
+    """Returns the type as Slang spells it."""
     return type.name.partition("::")[2] if type.kind is Kind.WHOLE else type.name
 
 
 def writes(type: Type) -> bool:
-    """Whether what takes a `type` may change the elements."""
+    """True if a function that takes a `type` may change the elements."""
     return family(type) not in _READ_ONLY
 
 
 def has_gradients(type: Type) -> bool:
-    """Whether a `type` points at gradients, to which user code may add though it only reads the elements."""
+    """True if a `type` has gradients, to which user code may add though it only reads the elements."""
     return "Diff" in family(type)
 
 
 def components(have: Type, element: Type) -> int:
-    """How many stored elements make one of the array's: 3 where scalars are read as ``float3``."""
+    """Returns the number of stored elements in one element of the array: 3 if scalars are read as ``float3``."""
     return math.prod(element.shape) if have.kind is Kind.SCALAR and element.kind is not Kind.SCALAR else 1
 
 
 def holds(value: Value, type: Type, told: bool) -> bool:
-    """Whether `value` can be passed as the whole array `type`, its trailing axes becoming components where that fits.
+    """True if `value` can be passed as the whole array `type`; trailing axes become components where that fits.
 
     Args:
-        told: whether the extents of trailing axes must be known to fit.
+        told: True if the extents of trailing axes must be known, and fit.
     """
     element = type.element
     if element is None or not (value.arrival.memory or (is_stored(value) and not writes(type))):
@@ -83,24 +83,24 @@ def holds(value: Value, type: Type, told: bool) -> bool:
 
 
 def has_extents(value: Value, type: Type) -> bool:
-    """Whether the trailing axes of `value` may have the extents of an array of fixed size, which is true of other types."""
+    """True if the trailing axes of `value` may have the extents of `type`, an array of fixed size; True for other types."""
     if type.kind is not Kind.ARRAY or value.type.kind is not Kind.SCALAR:
         return True
     for wanted, extent in zip(reversed(type.shape), reversed(value.dims)):
         if extent != wanted and (extent is not None or 2 <= wanted <= 4):
             return False
-        if extent is None:  # what lies before it is not told
+        if extent is None:  # the axes before it have no known extents either
             break
     return True
 
 
 def _follows(value: Value, element: Type) -> bool:
-    """Whether the Python numbers in a list become `element`, which cuts none of them."""
+    """True if the Python numbers in a list become `element` without loss."""
     return value.weak and element.kind is Kind.SCALAR and (element.is_float or not value.type.is_float)
 
 
 def candidates(value: Value, libraries: Sequence[str]) -> Iterator[Type]:
-    """The whole arrays that `value` can be passed as where a parameter does not say which."""
+    """Yields the whole arrays that `value` can be passed as if a parameter does not state one."""
     if not value.arrival.memory and not is_stored(value):
         return
     elements = [value.type]
@@ -116,5 +116,5 @@ def candidates(value: Value, libraries: Sequence[str]) -> Iterator[Type]:
 
 
 def least(types: Sequence[Type]) -> tuple[int, ...]:
-    """How much each of the whole arrays in a binding may do; of bindings that differ in this alone, the least is meant."""
+    """Returns how much each whole array in a binding may do; of bindings that differ only in this, the least is meant."""
     return tuple(_FAMILIES.get(family(t), 0) if t.kind is Kind.WHOLE else 0 for t in types)
