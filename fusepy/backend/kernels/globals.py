@@ -1,8 +1,8 @@
-"""The user's globals of a compiled kernel: what its root shader object holds, and how values get there.
+"""The user's globals of a compiled kernel: the values in its root shader object, and their update.
 
-Kernels are shared between functions that differ only in what they have set, so a root is rewritten where the next call wants
-other values. What a root holds is remembered, and not written again. A value that is no longer set cannot be taken
-back from a root, which is then made anew: a kernel never sees what another function has set.
+Functions that differ only in their globals share a kernel. Before a call, the root gets the values that differ from those of the
+last call. A value cannot be removed from a root, so a root with values that are no longer set is replaced: a kernel never sees
+the globals of another function.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEVER: Any = object()
 
 
 class Bindings(Protocol):
-    """The values of globals that go along with a call; never changed once made, so they are compared by identity."""
+    """The values of globals for a call. They are immutable, and compared by identity."""
 
     @property
     def values(self) -> Mapping[str, Any]: ...
@@ -39,31 +39,31 @@ class Bound:
     """Named parameters of one shader object, with the values that it holds.
 
     Attributes:
-        names: of the parameters; those of `twice` exist in two modules, and cannot be told apart.
-        surrounded: whether a dispatch needs `surround`.
+        names: names of the parameters; those in `twice` exist in two modules, and are ambiguous.
+        surrounded: a dispatch needs `surround`.
     """
 
     def __init__(self, layouts: Mapping[str, spy.TypeLayoutReflection], twice: frozenset[str] = frozenset(), prefix: str = ""):
         self._layouts = layouts
-        self.prefix = prefix  # of generated names, which messages leave out
+        self.prefix = prefix  # of generated names; messages omit it
         self.names = tuple(layouts)
         self.twice = twice
         self._slots: dict[str, Slot] = {}
-        self._floats: dict[str, tuple[Any, Callable[[Any], None], Any]] = {}  # how the numbers among them are written
+        self._floats: dict[str, tuple[Any, Callable[[Any], None], Any]] = {}  # view, set_data and data of floats
         self._cursor: spy.ShaderCursor | None = None
         self._held: dict[str, Any] = {}
         self._staged: dict[str, list[Staged]] = {}
         self._foreign: set[str] = set()
         self.surrounded = False
         self.current: Any = _NEVER  # the values of the last call, by identity
-        self.checked: tuple[str, ...] | None = None  # names that set all that is read, and all that the object holds
+        self.checked: tuple[str, ...] | None = None  # the names for which nothing is missing or stale
 
     def empty(self) -> Bound:
-        """The same parameters, of another shader object."""
+        """Returns the same parameters for another shader object."""
         return Bound(self._layouts, self.twice, self.prefix)
 
     def attach(self, cursor: spy.ShaderCursor) -> None:
-        """Starts over with a shader object that holds nothing yet; whoever calls keeps the object alive."""
+        """Attaches a new, empty shader object. The caller keeps the object alive."""
         self._cursor = cursor
         self._slots.clear()
         self._floats.clear()
@@ -75,14 +75,14 @@ class Bound:
         self.checked = None
 
     def stale(self, values: Mapping[str, Any]) -> bool:
-        """Whether the object holds something that `values` does not set."""
+        """True if the object holds something that `values` does not set."""
         return not self._held.keys() <= values.keys()
 
     def write(self, values: Mapping[str, Any], device: Device, what: str) -> None:
-        """Writes what differs from what the object holds.
+        """Writes the values that differ from those in the object.
 
         Raises:
-            FusepyError: if a value does not fit; the next call writes everything anew.
+            FusepyError: if a value does not fit; the next call writes all of them again.
         """
         self.current = _NEVER
         held, floats = self._held, self._floats
@@ -90,7 +90,7 @@ class Bound:
         for name, value in values.items():
             if held.get(name, _NEVER) is value:
                 continue
-            if value.__class__ is float and name in floats:  # what changes in every frame
+            if value.__class__ is float and name in floats:  # a fast path: numbers often change in every frame
                 view, set_data, data = floats[name]
                 view[...] = value
                 set_data(data)
@@ -102,14 +102,14 @@ class Bound:
             changed = [(n, v) for n, v in values.items() if held.get(n, _NEVER) is not v and n in layouts]
             try:
                 self._write(changed, device, what)
-            finally:  # what comes before a value that does not fit stays
+            finally:  # values before one that does not fit stay written
                 self.surrounded = bool(self._staged or self._foreign)
 
     def _write(self, changed: Sequence[tuple[str, Any]], device: Device, what: str) -> None:
         assert self._cursor is not None
         device.queue.enter()  # binding may copy
         held = self._held
-        for name, _ in changed:  # until all is written again, the object holds nothing for them
+        for name, _ in changed:  # invalid until written again
             held.pop(name, None)
             self._staged.pop(name, None)
             self._foreign.discard(name)
@@ -139,7 +139,7 @@ class Bound:
 
     @property
     def foreign(self) -> bool:
-        """Whether the user's own resources are held: each dispatch is submitted at once, for what others do with them later."""
+        """True if the object holds resources of the user. Others may use them, so that each dispatch is submitted at once."""
         return bool(self._foreign)
 
     def surround(self, sink: Sink, dispatch: Callable[[], None]) -> None:
@@ -154,7 +154,7 @@ class Bound:
 
 
 def bound_globals(program: spy.ShaderProgram, *own: str) -> Bound | None:
-    """The user's globals in a linked program, leaving out fusepy's `own`; ``None`` where there are none."""
+    """Returns the user's globals in a linked program, without fusepy's `own`; ``None`` if there are none."""
     parameters = program.layout.parameters
     listed = [parameters[i] for i in range(len(parameters))]
     names = [p.name for p in listed if p.name not in own]
@@ -165,19 +165,19 @@ def bound_globals(program: spy.ShaderProgram, *own: str) -> Bound | None:
 
 
 def reads(names: Sequence[str], text: str, sources: Sequence[ModuleSource]) -> list[str]:
-    """The globals that an entry point's `text` reads, as far as the text of its modules tells."""
+    """Returns the globals that an entry point's `text` reads, judged by the text of its modules."""
     reached = reachable(text, texts_of(sources))
     return [n for n in names if n in reached]
 
 
 def reads_of_calls(names: Sequence[str], called: Sequence[str], sources: Sequence[ModuleSource]) -> list[str]:
-    """The same of functions by their names: a generated kernel reads globals through what it calls alone."""
+    """Returns the globals that functions read, by their names: a generated kernel reads globals only in its calls."""
     reached = reached_from(called, texts_of(sources))
     return [n for n in names if n in reached]
 
 
 def check_set(function: str, names: Sequence[str], values: Mapping[str, Any], hint: str) -> None:
-    """Raises `ArgumentError` where a global that is read was never set; ``{0}`` in `hint` stands for its name."""
+    """Raises `ArgumentError` for a global that is read but was never set; ``{0}`` in `hint` is its name."""
     missing = [n for n in names if n not in values]
     if missing:
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""`Kernel`: a compiled region variant, and how it is obtained: memory, disk, or Slang."""
+"""`Kernel`: a compiled region variant, and its construction: from memory, from disk, or by Slang."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Kernel:
 
     Attributes:
         packer: packs one Python number per field, in the order of `fields`.
-        optimised: whether Slang's optimiser of SPIR-V has run.
-        per_group: elements that one thread group covers.
-        resources: what is bound by name.
+        optimised: Slang's optimiser of SPIR-V has run.
+        per_group: elements of one thread group.
+        resources: the bindings by name.
     """
 
     __slots__ = (
@@ -78,15 +78,15 @@ class Kernel:
         size: int,
         sources: Sequence[ModuleSource] = (),
     ):
-        device.raw.set_cuda_context_current()  # this may be another thread than the last; nothing to do on other APIs
+        device.raw.set_cuda_context_current()  # the thread may have changed; no effect on other APIs
         try:
             self.pipeline, program = device.compiler.pipeline(source.name, program, sources, source.text)
         except CompileError:
             raise
         except RuntimeError as error:
             words = clean(str(error).partition("RHI messages:\n")[2].partition("\n/project/")[0])
-            if "error[E" in words:  # what Slang finds out only here: a static_assert of user code, a missing capability
-                # Slang shows the text of an assertion only where it has the source of the module at hand
+            if "error[E" in words:  # errors that Slang finds only here: a static_assert of user code, a missing capability
+                # Slang shows the text of an assertion only if it has the source of the module
                 indices = "'_indices'" in words
                 hint = "a tensor takes one index per axis: t[y, x], or t[int2(x, y)]" if indices else "mend the Slang source"
                 raise CompileError(f"Slang cannot compile kernel {program.name}\n{words}", hint=hint) from error
@@ -95,7 +95,7 @@ class Kernel:
         self._device, self.fields = device, source.fields
         self.per_group = source.shape.per_group
         self.packer = struct.Struct(_layout(source.fields, offsets, size))
-        # set_data checks nothing: a block of another size would overwrite or leave stale what follows it
+        # set_data has no checks: a block of another size would overwrite the memory behind it, or leave it stale
         assert self.packer.size == size, (self.packer.format, size)
         self._count = 0
         self._groups = [0, 1, 1]
@@ -111,10 +111,10 @@ class Kernel:
         self._renew(device)
 
     def twin(self, device: Device, source: KernelSource | None = None) -> Kernel:
-        """The same kernel with a root of its own: where it runs twice in a program, each keeps the block that it packed last.
+        """Returns the same kernel with its own root, so that two launches of a program each keep their packed block.
 
         Args:
-            source: of a region that does the same with other names, which messages tell.
+            source: of an equal region with other names, for messages.
         """
         made = copy.copy(self)
         if source is not None:
@@ -128,11 +128,11 @@ class Kernel:
 
     @property
     def names(self) -> tuple[str, tuple[str, ...]]:
-        """What messages call the function and the operands."""
+        """The names of the function and the operands in messages."""
         return self._source.name, self._source.labels
 
     def _renew(self, device: Device) -> None:
-        """Starts with a root shader object that holds nothing."""
+        """Creates an empty root shader object."""
         self.root = device.raw.create_root_shader_object(self._program)
         cursor = spy.ShaderCursor(self.root)
         scope = cursor.find_entry_point(0) if device.target.entry_point_block else cursor
@@ -154,7 +154,7 @@ class Kernel:
         beside: bool = False,
         more: bool = False,
     ) -> None:
-        """`launch` with these objects bound, in the order of `resources` of the kernel."""
+        """Binds these objects, in the order of the kernel's `resources`, and launches."""
         if self._bound is None:
             self.launch(sink, bindings, values, count, by_axis, beside, more)
             return
@@ -173,13 +173,16 @@ class Kernel:
         beside: bool = False,
         more: bool = False,
     ) -> None:
-        """Packs the parameter block and records the dispatch; `struct.error` if a number does not fit its field.
+        """Packs the parameter block and records the dispatch.
 
         Args:
             bindings: the values of globals, compared with those of the last launch by identity.
-            by_axis: how many groups along each axis, where not `count` decides.
-            beside: whether it may run beside the launch before it.
-            more: whether further launches of the same program follow.
+            by_axis: groups along each axis; by default `count` decides.
+            beside: it may run concurrently with the launch before it.
+            more: further launches of the same program follow.
+
+        Raises:
+            struct.error: if a number does not fit its field.
         """
         packed = self.packer.pack(*values)
         device = self._device
@@ -195,7 +198,7 @@ class Kernel:
                 groups = -(-count // self.per_group)
                 self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
                 self._count = count
-            if packed != self._packed:  # the block of the last call is still there: 0.8 µs less on CUDA
+            if packed != self._packed:  # an unchanged block is not written again: 0.8 µs less on CUDA
                 self._buffer[:] = packed
                 self._cursor.set_data(self._data)
                 self._packed = packed
@@ -206,14 +209,14 @@ class Kernel:
             device.counters.dispatches += 1
 
     def _bind(self, device: Device, bound: Bound, bindings: Bindings | None) -> None:
-        """Makes the root hold these values of globals, and nothing else."""
+        """Writes these values of globals to the root, and no others."""
         values: Mapping[str, Any] = {} if bindings is None else bindings.values
         names = () if bindings is None else bindings.names
         if bound.checked != names:
             if bound.stale(values):
                 device.queue.enter()
                 self._renew(device)
-            if self._reads is None:  # found once
+            if self._reads is None:
                 self._reads = reads_of_calls(bound.names, self._source.calls, self._sources)
             check_set(self._source.name, self._reads, values, "call .set({0}=…) on the function")
             bound.checked = names
@@ -227,26 +230,26 @@ def build_kernel(
     sources: Sequence[ModuleSource],
     in_users_names: Callable[[], KernelSource] | None = None,
 ) -> Kernel:
-    """The kernel of a generated source, from the disk cache if it has it.
+    """Returns the kernel of a generated source, from memory, from the disk cache, or compiled.
 
     Args:
-        in_users_names: makes the same source with the user's names and lines, which Slang's errors are to quote.
+        in_users_names: creates the same source with the user's names and lines, for Slang's errors.
 
     Raises:
         CompileError: if Slang or the driver rejects it.
     """
     key = cache_key(device, source, sources)
-    found = device.kernels.get(key)  # equal regions of a program, and those of different functions, share one
+    found = device.kernels.get(key)  # equal regions share a kernel, across functions too
     if found is None:
         found = _from_disk(device, source, sources, key) or _from_slang(device, source, sources, key, in_users_names)
         device.kernels[key] = found
-    # one text may read a buffer that is passed whole, and a tensor in its place: what differs is where the host finds them
+    # a buffer and a tensor may have one text, but the host reads their addresses differently
     alike = found.names == (source.name, source.labels) and _readers(found) == _readers(source)
     return found if alike else found.twin(device, source)
 
 
 def _readers(kernel: Kernel | KernelSource) -> list[object]:
-    """How the host reads the resources and addresses of a kernel from its arguments."""
+    """Returns the functions that read the resources and addresses of a kernel from its arguments."""
     return [f.read for f in (*kernel.resources, *kernel.fields) if f.role in ("resource", "address", "pointer")]
 
 
@@ -260,7 +263,7 @@ def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSou
                 header["name"], entry.payload, sources, source.entry_point, source.conformances, imports, header["optimised"]
             )
             kernel = Kernel(device, program, source, header["offsets"], header["size"], sources)
-        except CompileError:  # an entry that Slang no longer takes is a miss, and is written anew
+        except CompileError:  # an entry that Slang rejects is a cache miss, and is written again
             for part, _ in imports:
                 device.cache.remove(part.key)
         else:
@@ -281,7 +284,7 @@ def _from_slang(
         kernel, header, program = _compiled(device, source, sources)
     except CompileError:
         if in_users_names is not None:
-            _compiled(device, in_users_names(), sources)  # raises the same about the user's lines
+            _compiled(device, in_users_names(), sources)  # raises the same error with the user's lines
         raise
     device.counters.kernels_compiled += 1
     if all(s.cacheable for s in sources):
@@ -290,8 +293,8 @@ def _from_slang(
 
 
 def _compiled(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> tuple[Kernel, dict[str, Any], Program]:
-    """A kernel, with what its entry in the disk cache says of it."""
-    # named by the whole text: one session cannot hold two sources of one name; what is linked in decides whether it compiles
+    """Returns a kernel, the header of its entry in the disk cache, and its program."""
+    # the name is a hash of text and conformances: a session cannot hold two sources of one name
     name = digest_name("k", source.text + repr(source.conformances) * bool(source.conformances))
     arguments = (name, source.text, source.shims, tuple(sources), source.entry_point, source.conformances)
     program = device.compiler.compile(*arguments)
@@ -307,7 +310,7 @@ def _compiled(device: Device, source: KernelSource, sources: Sequence[ModuleSour
 
 
 def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> str:
-    """Everything that the compiled kernel depends on; moving a call to another line of the user's file changes nothing."""
+    """Returns the cache key: all that the compiled kernel depends on, without the line numbers of the user's file."""
     text = "\n".join(line for line in source.text.splitlines() if not line.startswith("#line"))
     fields = [(f.type, f.name) for f in source.fields]
     linked = [list(c) for c in source.conformances]
@@ -319,7 +322,7 @@ def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSour
 
 
 def reflected_layout(device: Device, program: spy.ShaderProgram) -> tuple[list[int], int]:
-    """Byte offsets and size of the parameter block, as Slang has laid it out for this target."""
+    """Returns the byte offsets and the size of the parameter block, in Slang's layout for this target."""
     if device.target.entry_point_block:
         params = program.layout.entry_points[0].parameters
         block = next(params[i] for i in range(len(params)) if params[i].name == BLOCK).type_layout
@@ -329,7 +332,7 @@ def reflected_layout(device: Device, program: spy.ShaderProgram) -> tuple[list[i
 
 
 def _layout(fields: Sequence[Field], offsets: Sequence[int], size: int) -> str:
-    """A `struct` format with explicit padding."""
+    """Returns a `struct` format with explicit padding."""
     text, at = "<", 0
     for field, offset in zip(fields, offsets, strict=True):
         code = "Q" if field.type.endswith(("*", ".Handle")) else _FORMATS[field.type]

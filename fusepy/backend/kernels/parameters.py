@@ -1,4 +1,4 @@
-"""The slots of a parameter by its layout: one for plain data, else field by field and element by element down to resources."""
+"""The slots of a parameter by its layout: one slot for plain data, otherwise one for each field, element and resource."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _K = spy.TypeReflection.Kind
 
 
 class _StructSlot(Slot):
-    """A struct that holds resources, a constant buffer or a parameter block: field by field."""
+    """A struct with resources, a constant buffer or a parameter block, with a slot for each field."""
 
     def __init__(self, name: str, fields: Mapping[str, Slot]):
         self.name = name
@@ -70,7 +70,7 @@ class _Unsupported(Slot):
 
 
 def slot_of(cursor: spy.ShaderCursor, layout: spy.TypeLayoutReflection) -> Slot:
-    """How values are written to the parameter behind `cursor`."""
+    """Returns the slot for the parameter at `cursor`."""
     plain = plain_of(layout)
     if plain is not None:
         return PlainSlot(cursor, plain)

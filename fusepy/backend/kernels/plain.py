@@ -1,4 +1,4 @@
-"""Plain data as a device lays it out: bytes of the values that users give, checked number by number."""
+"""Plain data in the memory layout of a device: the bytes of users' values, with a range check for each number."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _K = spy.TypeReflection.Kind
 
 @dataclass(frozen=True)
 class Plain:
-    """Plain data as a device lays it out.
+    """Plain data in the memory layout of a device.
 
     Attributes:
-        name: Slang's spelling of the type.
-        dtype: its bytes. Arrays and matrices are structs of one padded element per index where the device pads them.
-        shape: of a vector or matrix.
-        fields: of a struct, in order; `element` and `count` of an array.
+        name: Slang's name of the type.
+        dtype: its bytes. If the device pads the elements of an array or the rows of a matrix, they are structs.
+        shape: shape of a vector or matrix.
+        fields: fields of a struct, in order; `element` and `count` are those of an array.
     """
 
     name: str
@@ -37,14 +37,14 @@ class Plain:
     fields: tuple[tuple[str, Plain], ...] = ()
     element: Plain | None = None
     count: int = 0
-    pointee: Type | None = None  # of a pointer, where it has numbers
-    whole: WholeData | None = None  # where the struct is an array of fusepy's Slang module
+    pointee: Type | None = None  # of a pointer to numbers
+    whole: WholeData | None = None  # if the struct is an array of fusepy's Slang module
 
     def fill(self, view: Any, value: Any, path: str, places: Places) -> None:
-        """Writes `value` into `view`, an array of no dimensions beside those of `dtype`.
+        """Writes `value` into `view`, an array with only the dimensions of `dtype`.
 
         Raises:
-            FusepyError: if it does not fit; `path` names the part that does not.
+            FusepyError: if it does not fit; `path` names the wrong part.
         """
         if self.kind == "number":
             self._fill_number(view, value, path, places)
@@ -71,7 +71,7 @@ class Plain:
                 self.element.fill(elements[i, ...], freeze(item, path), f"{path}[{i}]", places)
 
     def _check_pointed(self, value: Any, path: str) -> None:
-        """Raises where Slang would read the numbers of a tensor or array as numbers of another type."""
+        """Raises if Slang would read the numbers of a tensor or array as another type."""
         want = None if self.pointee is None else self.pointee.scalar
         tensor = as_tensor(value)
         have = None if tensor is None else tensor.dtype.scalar
@@ -91,7 +91,7 @@ class Plain:
             return
         if isinstance(value, (dict, *KEPT)):
             raise _wrong(path, cast("Any", value), self.name, "give a number" if not self.shape else "give its components")
-        if value.__class__ is float and not self.shape and self.dtype.kind == "f":  # the usual one, ten times as fast
+        if value.__class__ is float and not self.shape and self.dtype.kind == "f":  # fast path: a tenth of the time
             view[...] = value
             return
         given = value.array if isinstance(value, HostArray) else _numbers(value)
@@ -115,7 +115,7 @@ def _has_fields(value: Any) -> bool:
 
 
 def _numbers(value: Any) -> Array | None:
-    """A number or nested sequence as an array; of objects where they are integers beyond 64 bits."""
+    """Returns a number or nested sequence as an array; integers beyond 64 bits become objects."""
     try:
         found = np.array(value)
     except ValueError:  # ragged
@@ -125,7 +125,7 @@ def _numbers(value: Any) -> Array | None:
 
 
 def _check_numbers(given: Array, target: np.dtype[Any], path: str, name: str) -> None:
-    """Raises where a number would be cut or wrap around."""
+    """Raises if a number would be truncated or wrap around."""
     if target.kind == "f":
         if given.dtype.kind == "O":
             raise RangeError(f"{path} does not fit {name}", saw=given.item(), hint="give a smaller number")
@@ -142,7 +142,7 @@ def _wrong(path: str, value: object, name: str, hint: str) -> UnsupportedArgumen
 
 
 def plain_of(layout: spy.TypeLayoutReflection) -> Plain | None:
-    """The plain data that a type is laid out as; ``None`` where it holds resources or interfaces."""
+    """Returns the plain data of a type layout; ``None`` for a type with resources or interfaces."""
     type, kind = layout.type, layout.kind
     if kind == _K.pointer:
         return Plain(type.full_name, np.dtype(np.uint64), "pointer", pointee=_pointee(layout))
@@ -181,7 +181,7 @@ def _pointee(layout: spy.TypeLayoutReflection) -> Type | None:
 
 
 def _number(layout: spy.TypeLayoutReflection) -> Plain | None:
-    """A scalar, vector or matrix. A bool takes one byte or four, a row of a matrix may be padded: the layout says so."""
+    """Returns a scalar, vector or matrix. The layout has the size of a bool, one or four bytes, and the padding of rows."""
     try:
         type = Type.parse(layout.type.full_name)
     except InvalidNameError:
@@ -204,13 +204,13 @@ def _stride(size: int, element: int, count: int) -> int:
 
 
 def _elements(view: Any) -> Any:
-    """The elements of what `_padded` describes, without the padding."""
+    """Returns the elements of a `_padded` array, without the padding."""
     inner = view["e"]
     return inner if inner.dtype.names != ("v",) else inner["v"]
 
 
 def _padded(element: np.dtype[Any], stride: int, count: int) -> np.dtype[Any]:
-    """`count` elements, `stride` bytes apart, as the one field ``e``."""
+    """Returns a dtype of `count` elements with a stride of `stride` bytes, in one field ``e``."""
     if stride != element.itemsize:
         element = np.dtype({"names": ["v"], "formats": [element], "offsets": [0], "itemsize": stride})
     return np.dtype([("e", element, (count,))])

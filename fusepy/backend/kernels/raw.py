@@ -1,4 +1,4 @@
-"""Raw kernels: entry points that the user has written, or a plain function wrapped into one, with parameters bound by name."""
+"""Raw kernels: entry points of the user, or a function wrapped into one, with parameters bound by name."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class RawKernel:
     """A compiled entry point.
 
     Attributes:
-        parameters: names of the parameters that a dispatch gives.
-        numthreads: its thread group.
+        parameters: names of the parameters that a dispatch passes.
+        numthreads: threads of its thread group along x, y and z.
     """
 
     def __init__(self, device: Device, source: ModuleSource, name: str, existing: Sequence[int] | None, options: Options):
@@ -73,11 +73,11 @@ class RawKernel:
         self._attach()
 
     def _parameters(self) -> tuple[Bound | None, Bound]:
-        """The module's globals, and what a dispatch gives."""
+        """Returns the module's globals, and the parameters that a dispatch passes."""
         if not self._wrapped:
             listed = self._program.layout.entry_points[0].parameters
             params = [listed[i] for i in range(len(listed))]
-            # system values such as SV_DispatchThreadID are plain and take no memory
+            # system values such as SV_DispatchThreadID are plain data of size 0
             given = {p.name: p.type_layout for p in params if p.type_layout.size or p.type_layout.kind not in _PLAIN}
             return bound_globals(self._program), Bound(given)
         listed = self._program.layout.parameters
@@ -159,7 +159,7 @@ class RawKernel:
 
     @property
     def kept(self) -> list[Any]:
-        """What recorded work needs: the pipeline, and the root with all that is bound to it."""
+        """The objects that recorded work needs: the pipeline, and the root with its bindings."""
         return [self._pipeline, self._root]
 
 
@@ -171,10 +171,10 @@ def _compile(device: Device, source: ModuleSource, text: str, entry_point: str, 
 
 
 def _wrapper(device: Device, source: ModuleSource, name: str, numthreads: Sequence[int], options: Options) -> str:
-    """Slang that calls a plain function on each thread: its first parameter is the thread, the others are bound by name.
+    """Returns an entry point that calls a function on each thread; its first parameter is the thread id.
 
     Raises:
-        ArgumentError: if the first parameter is no thread id, or the function returns or writes something.
+        ArgumentError: if the first parameter is no thread id, or the function has a result or an out parameter.
     """
     function = device.compiler.module(source).layout.find_function_by_name(name)
     if function is None or function.is_overloaded:  # type: ignore[redundant-expr]
@@ -212,6 +212,6 @@ def _wrapper(device: Device, source: ModuleSource, name: str, numthreads: Sequen
 
 
 def _libraries(types: Sequence[spy.TypeReflection], layout: spy.ProgramLayout) -> list[str]:
-    """The Slang libraries whose arrays are among these types: a kernel does not see what the module imports."""
+    """Returns the Slang libraries of the arrays among these types. A kernel does not see the imports of the module."""
     names = [array_name(t, layout) or "" for t in types if is_array(t)]
     return list(dict.fromkeys(n.partition("::")[0] for n in names if n.startswith(tuple(f"{lib}::" for lib in LIBRARIES))))

@@ -1,4 +1,4 @@
-"""The slot of a texture, buffer, sampler or acceleration structure: what may be bound to it, and tensors in place of buffers."""
+"""The slot of a texture, buffer, sampler or acceleration structure, with checks, and copies of tensors for buffers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TEXTURES = {
 
 
 class ResourceSlot(Slot):
-    """A texture, buffer, sampler or acceleration structure."""
+    """The slot of a texture, buffer, sampler or acceleration structure."""
 
     def __init__(self, cursor: spy.ShaderCursor, layout: spy.TypeLayoutReflection):
         self.cursor = cursor
@@ -87,7 +87,7 @@ class ResourceSlot(Slot):
             self.refuse(path, f"usage {texture.desc.usage!s}", f"a texture made with usage {usage.name}")
 
     def buffer(self, value: Any, path: str, binding: Binding) -> spy.Buffer:
-        """What is bound for a buffer, a Tensor, or an array."""
+        """Returns the buffer to bind for a buffer, a Tensor, or an array."""
         if isinstance(value, spy.Buffer):
             usage = spy.BufferUsage.unordered_access if self.writable else spy.BufferUsage.shader_resource
             if (value.desc.usage & usage) == spy.BufferUsage.none:
@@ -111,11 +111,11 @@ class ResourceSlot(Slot):
         return found
 
     def stage(self, tensor: Tensor, path: str, binding: Binding) -> spy.Buffer:
-        """A buffer that holds just the tensor, filled before the kernel runs."""
+        """Returns a buffer for the elements of the tensor only, which is filled before the kernel runs."""
         binding.check(tensor, path)
         name = tensor.dtype.name
         scalar = tensor.dtype.scalar
-        kind = self.item.partition("<")[2].partition(",")[0] or self.item  # vector<float,3>: rows of floats are that too
+        kind = self.item.partition("<")[2].partition(",")[0] or self.item  # rows of floats fit vector<float,3>
         if self.item and name != _plain_name(self.item) and (scalar is None or scalar.name != kind or self.per_item(tensor)):
             self.refuse(path, f"Tensor<{name}>{list(tensor.shape)}", f"elements of {self.item}, {self.stride} bytes each")
         nbytes = tensor.size * tensor.element.nbytes
@@ -130,7 +130,7 @@ class ResourceSlot(Slot):
         return self.staging
 
     def per_item(self, tensor: Tensor) -> bool:
-        """Whether rows of a tensor of scalars are *not* just the items of the buffer."""
+        """True if rows of a tensor of scalars are *not* the items of the buffer."""
         inner = tensor.shape[-1] * tensor.element.nbytes if tensor.shape else 0
         return inner != self.stride
 

@@ -1,9 +1,9 @@
 """The resources of one kernel: textures, samplers, buffers and acceleration structures, bound by name.
 
-By name, and not by bindless handles in the parameter block: sgl then knows what a dispatch uses, so it moves textures between
-layouts, puts barriers between writers and readers, and keeps everything alive until the device is done; there is no limit on how
-many a program has, and nothing that a stale handle could read. A name costs 0.9 µs on the host, so what is bound already stays.
-The price: a kernel holds on to what it was last called with (decision 010).
+They are bound by name, not by bindless handles in the parameter block. Then sgl knows the resources of a dispatch: it changes
+the layouts of textures, puts barriers between writers and readers, and keeps resources alive until the device is done. A program
+can have any number of them, and there are no stale handles. A binding costs 0.9 µs on the host, so that unchanged ones stay.
+The cost: a kernel keeps the resources of its last call alive (decision 010).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Resources:
     Args:
         fields: one per resource; ``role`` is ``"resource"`` for an argument, ``"texels"`` for a result.
         kernel: the function's name, for messages.
-        labels: what the user calls the operands, for messages.
+        labels: the user's names of the operands, for messages.
     """
 
     def __init__(self, fields: Sequence[Field], kernel: str, labels: Sequence[str]):
@@ -43,21 +43,21 @@ class Resources:
         self._cursors: list[spy.ShaderCursor] = []
         self._last: list[Any] = []
         self._copies: dict[int, spy.Buffer] = {}
-        self._tensors: set[int] = set()  # the fields that hold one now
+        self._tensors: set[int] = set()  # the fields that hold a tensor now
 
     def attach(self, cursor: spy.ShaderCursor) -> None:
-        """Starts over with a root object that holds nothing yet, behind `cursor`."""
+        """Attaches a new, empty root object at `cursor`."""
         self._cursors = [cursor[f.name] for f in self._fields]
         self._last = [None] * len(self._fields)
         self._copies = {}
         self._tensors = set()
 
     def bind(self, device: Device, sink: Sink, values: Sequence[Any]) -> None:
-        """Makes the next dispatch use these resources.
+        """Binds these resources for the next dispatch.
 
         Raises:
-            UnsupportedArgumentError: for a texture or buffer without the usage, or of a format, that this needs.
-            ShapeError: where a texture is written and read, or a tensor cannot be passed as a buffer.
+            UnsupportedArgumentError: for a texture or buffer with an unsuitable usage or format.
+            ShapeError: if a texture is written and read, or a tensor cannot be passed as a buffer.
         """
         last = self._last
         if all(a is b for a, b in zip(values, last)) and not self._tensors:
@@ -74,24 +74,24 @@ class Resources:
         self._last, self._tensors = list(values), tensors
 
     def finish(self, sink: Sink) -> None:
-        """What has to follow the dispatch: tensors that were written come back, and all work goes to the device.
+        """Copies written tensors back after the dispatch, and submits all work to the device.
 
-        Whoever made a texture or buffer may read or overwrite it at any time, without asking fusepy, so nothing may wait.
+        The owner of a texture or buffer may read or overwrite it at any time, so that no work may be deferred.
         """
         submit = any(i not in self._tensors and not isinstance(v, spy.Sampler) for i, v in enumerate(self._last))
         for i in self._tensors:
             value, copy = self._last[i], self._copies[i]
             if self._fields[i].type.startswith("RW"):
                 sink.copy(memory_of(value), value.offset, copy, 0, copy.size)
-                submit = True  # only a dispatch looks whether the device is shared
+                submit = True  # only a dispatch tests for a shared device
         if submit:
             sink.flush()
 
     def _bind_tensor(self, device: Device, sink: Sink, i: int, tensor: Tensor, copied: bool) -> None:
-        """A tensor lies somewhere inside a large buffer, and sgl binds whole ones: it is copied into one of its own.
+        """Binds a copy of a tensor: a tensor is a part of a large buffer, and sgl binds only whole buffers.
 
         Args:
-            copied: whether that one is bound already.
+            copied: the copy is bound already.
         """
         size = tensor.size * tensor.element.nbytes
         if not tensor.linear:
@@ -149,7 +149,7 @@ class Resources:
             )
 
     def _check_conflicts(self, values: Sequence[Any]) -> None:
-        """A texture is in one layout while a kernel runs, so that nobody can read it as such where it is written to."""
+        """Raises if a texture is both read and written: it has one layout while a kernel runs."""
         textures: list[tuple[Field, AnyTexture]] = []
         for field, value in zip(self._fields, values):
             if isinstance(value, (spy.Texture, spy.TextureView)):
@@ -166,7 +166,7 @@ class Resources:
                     )
 
     def _what(self, field: Field) -> str:
-        """The argument behind a slot, for messages."""
+        """Returns the argument of a slot, for messages."""
         return "the result" if field.role == "texels" else f"argument {self._labels[field.source]!r}"
 
     def _misfit(self, field: Field, saw: Any, expected: str, hint: str) -> ShapeError:
@@ -175,10 +175,10 @@ class Resources:
 
 
 def _own_texels(a: Field, b: Field) -> bool:
-    """Whether one is a result, and the other its own texels, which CUDA reads through a binding of their own."""
+    """True if `b` is a result, and `a` the second binding through which CUDA reads the same texels."""
     return b.role == "texels" and a.name.endswith(f"_{OWN}{b.source}")
 
 
 def _names(usage: spy.TextureUsage | spy.BufferUsage) -> str:
-    """The flags by name; their own text is a number."""
+    """Returns the names of the flags; ``str`` would give a number."""
     return " | ".join(name for name, flag in type(usage).__members__.items() if flag and flag & usage) or "no usage"

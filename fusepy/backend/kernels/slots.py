@@ -1,6 +1,6 @@
-"""How values get into a shader object: slots, those of plain data, and what writing leaves behind.
+"""Slots, which write values to a shader object, and the bindings and copies that result.
 
-sgl's own cursors take what is wrong in silence (an array of doubles is read as floats), so plain data is packed here.
+Plain data is packed here: sgl's cursors accept wrong values without an error (they read an array of doubles as floats).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Staged:
-    """A Tensor behind a structured buffer: sgl binds whole buffers only, so it is copied into one of its own, and back."""
+    """A Tensor for a structured buffer: sgl binds only whole buffers, so it is copied to a separate buffer and back."""
 
     tensor: Tensor
     buffer: spy.Buffer
@@ -33,7 +33,7 @@ class Staged:
 
     @property
     def _memory(self) -> spy.Buffer:
-        """The tensor's memory, without handing it to anybody who would need every call submitted at once."""
+        """The tensor's memory. Unlike `Tensor.buffer`, this does not end deferral."""
         return memory_of(self.tensor)
 
     def copy_in(self, sink: Sink) -> None:
@@ -46,9 +46,9 @@ class Staged:
 
 @dataclass
 class Binding:
-    """What writing one value needs to know, and leaves behind.
+    """The context of writing one value: the device, and the copies that the value needs.
 
-    `foreign` is set by resources of the user's own, which slangpy reads and writes without asking us: nothing may wait.
+    `foreign` is set by resources of the user. slangpy may read and write them at any time, so that no work may be deferred.
     """
 
     device: Device
@@ -56,7 +56,7 @@ class Binding:
     foreign: bool = False
 
     def address(self, value: Any, path: str) -> int:
-        """The device address behind a pointer, or the descriptor handle of a resource."""
+        """Returns the device address for a pointer, or the descriptor handle of a resource."""
         tensor = in_memory(value, self.device)
         if tensor is not None:
             self.check(tensor, path)
@@ -81,7 +81,7 @@ class Binding:
         return handle.value
 
     def array(self, value: Any, element: Type, written: bool, path: str) -> Tensor:
-        """A tensor as it lies; an array or list in device memory, which lives as long as what was set."""
+        """Returns a tensor without a copy; an array or list is uploaded, with the lifetime of the value that was set."""
         listed = isinstance(value, Listed) and element.dtype is not None and not written
         given = value.host(element, path) if listed else value
         tensor = None if written and isinstance(given, HostArray) else in_memory(given, self.device)
@@ -96,16 +96,16 @@ class Binding:
         return tensor
 
     def meet(self, value: Any) -> None:
-        """Notes a resource of the user's own."""
+        """Sets `foreign` for a resource of the user."""
         self.foreign |= isinstance(value, (spy.Buffer, spy.Texture, spy.TextureView))
 
     def check_device(self, tensor: Tensor, path: str) -> None:
-        """Raises where a tensor is out of reach."""
+        """Raises if a tensor is on another device."""
         if tensor.device is not self.device:
             raise ShapeError(f"{path} lies on another device", saw=tensor.device.name, expected=self.device.name, hint="copy it")
 
     def check(self, tensor: Tensor, path: str) -> None:
-        """Raises where a kernel on this device cannot read a tensor as one piece of memory."""
+        """Raises unless a tensor is contiguous and on this device."""
         self.check_device(tensor, path)
         if not tensor.linear:
             raise ShapeError(f"{path} must be contiguous", saw=f"strides {tensor.strides}", hint="copy the view first")
@@ -116,10 +116,10 @@ class Slot(Protocol):
 
 
 class PlainSlot(Slot):
-    """Plain data: packed on the host, written with one ``set_data``, which checks nothing: the bytes are the layout's.
+    """The slot of plain data: packed on the host in the device's layout, and written with one ``set_data``, without checks.
 
     Attributes:
-        is_float: whether it is one floating-point number, which takes any Python float.
+        is_float: it is one floating-point number, which accepts any Python float.
     """
 
     def __init__(self, cursor: spy.ShaderCursor, plain: Plain):

@@ -1,7 +1,7 @@
-"""What users give for globals and entry-point parameters: snapshots of it.
+"""Snapshots of users' values for globals and entry-point parameters.
 
-`freeze` copies everything that could change behind a function's back (lists, dicts, arrays, slangpy's vectors), so a configured
-function stays what it was. Resources are kept by reference: their *contents* are read when a kernel runs.
+`freeze` copies everything that could change later (lists, dicts, arrays, slangpy's vectors), so that a configured function stays
+the same. Resources are kept by reference: their *contents* are read when a kernel runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEPT = (Tensor, *RESOURCES)  # by reference: their contents are read when a kern
 
 
 class Members(dict[str, Any]):
-    """The attributes of an object that was given for a struct: unlike the keys of a dict, they may be more than its fields."""
+    """The attributes of an object for a struct. Unlike the keys of a dict, they may include more than the struct's fields."""
 
 
 class HostArray:
@@ -40,7 +40,7 @@ class HostArray:
         self._tensor: Tensor | None = None
 
     def tensor(self, device: Any, dtype: Any) -> Tensor:
-        """It in device memory, uploaded once per device."""
+        """Returns the array in device memory. It is uploaded once, and again if the device changes."""
         found = self._tensor
         if found is None or found.device is not device:
             found = self._tensor = Tensor.from_numpy(device, self.array, dtype)
@@ -59,25 +59,25 @@ _PLAIN = (float, int, bool, HostArray, *KEPT)
 
 
 def in_memory(value: Any, device: Any) -> Tensor | None:
-    """The tensor that was set, or an array that was in device memory; ``None`` for anything else."""
+    """Returns a tensor, or a host array in device memory; ``None`` for any other value."""
     return value.tensor(device, None) if isinstance(value, HostArray) else as_tensor(value)
 
 
 def as_tensor(value: Any) -> Tensor | None:
-    """The tensor that was set; ``None`` for anything else."""
+    """Returns a value that is a tensor; ``None`` for any other value."""
     return value if isinstance(value, Tensor) else None
 
 
 class Listed(tuple[Any, ...]):
-    """A list that was given; it keeps what it is in device memory, as `HostArray` does."""
+    """A list; it keeps its copy in device memory, like `HostArray`."""
 
     _host: HostArray | None = None
 
     def host(self, element: Type, path: str) -> HostArray:
-        """Its numbers as an array of the scalars of `element`.
+        """Returns its numbers as an array of the scalar type of `element`.
 
         Raises:
-            UnsupportedArgumentError, RangeError: if they are no such numbers.
+            UnsupportedArgumentError, RangeError: if they are no numbers, or do not fit the type.
         """
         if self._host is None or self._host.array.dtype != element.dtype:
             try:
@@ -95,10 +95,10 @@ class Listed(tuple[Any, ...]):
 
 
 def freeze(value: Any, path: str) -> Any:
-    """`value` as plain immutable data, with resources by reference.
+    """Returns `value` as plain immutable data, with resources by reference.
 
     Raises:
-        UnsupportedArgumentError: for what no global can hold; `path` names it.
+        UnsupportedArgumentError: for a value that no global can hold; `path` names it.
     """
     if isinstance(value, _PLAIN):
         return value
@@ -143,7 +143,7 @@ def freeze(value: Any, path: str) -> Any:
 
 
 def _members(given: Mapping[str, Any], path: str) -> Members:
-    """The attributes of an object; what no global can hold is left for the struct to ask for, or not."""
+    """Returns the attributes of an object. Unsupported values stay as they are: the struct may not have such a field."""
     found = Members()
     for name, value in given.items():
         try:
@@ -157,7 +157,7 @@ def check_fields(given: Mapping[str, Any], fields: Sequence[str], path: str) -> 
     """Raises unless a dict has exactly the fields of its struct (an object may have more).
 
     Raises:
-        UnknownNameError, ArgumentError: naming the field, and the struct's own.
+        UnknownNameError, ArgumentError: naming the wrong field, and the fields of the struct.
     """
     unknown = [] if isinstance(given, Members) else [k for k in given if k not in fields]
     if unknown:
@@ -173,6 +173,6 @@ def check_fields(given: Mapping[str, Any], fields: Sequence[str], path: str) -> 
 
 
 def shown(value: object) -> str:
-    """A value as messages show it."""
+    """Returns the text of a value in messages."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

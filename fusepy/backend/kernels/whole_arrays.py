@@ -1,6 +1,6 @@
-"""Whole arrays inside plain data: a Slang `Tensor<T, D>` as a global, in a struct or parameter block, of an entry point.
+"""Whole arrays inside plain data: a Slang `Tensor<T, D>` as a global, in a struct or parameter block, or of an entry point.
 
-What calls pass as whole arrays is in `marshals.whole`. Here the layout says where the members lie, and a Python value fills them.
+Whole arrays as arguments of calls are in `marshals.whole`. Here the layout has the members, and a Python value fills them.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from fusepy.ir.whole import FAMILIES, writes
 
 LIMIT = 1 << 31  # elements that 32-bit indices reach
 MEMBERS = ["_data", "_shape", "_strides", "_offset"]
-PARTS = {"_primal": "", "_grad_in": "grad_in", "_grad_out": "grad_out"}  # of an array with gradients, by the names in Slang
+PARTS = {"_primal": "", "_grad_in": "grad_in", "_grad_out": "grad_out"}  # by members of an array with gradients
 
 
 class Places(Protocol):
-    """What brings values to the device while plain data is filled."""
+    """An uploader of values for plain data."""
 
     def address(self, value: Any, path: str) -> int:
-        """The device address behind a pointer, or the descriptor handle of a resource."""
+        """Returns the device address for a pointer, or the descriptor handle of a resource."""
         ...
 
     def array(self, value: Any, element: Type, written: bool, path: str) -> Tensor:
-        """A tensor on the device, of any strides."""
+        """Returns a tensor on the device, of any strides."""
         ...
 
 
 class WholeData:
-    """One array of fusepy's Slang module, or one with gradients, as a layout has it.
+    """The layout of one array of fusepy's Slang module, with or without gradients.
 
     Attributes:
-        name: Slang's spelling of its type.
+        name: Slang's name of its type.
     """
 
     def __init__(self, name: str, family: str, element: Type, stride: int, rank: int, parts: Sequence[str]):
@@ -48,11 +48,11 @@ class WholeData:
         self._stride = stride  # bytes from one element to the next
         self._rank = rank
         self._written = writes(Type.whole(f"fusepy::{family}", element, rank))
-        self._parts = parts  # members that are arrays, where it has gradients
+        self._parts = parts  # members that are arrays, if it has gradients
 
     @staticmethod
     def of(layout: spy.TypeLayoutReflection) -> WholeData | None:
-        """The array that a struct is; ``None`` for any other struct."""
+        """Returns the array for a struct layout; ``None`` if the struct is no such array."""
         family = layout.type.name
         if family not in FAMILIES["fusepy"]:
             return None
@@ -74,20 +74,20 @@ class WholeData:
         """Writes the members for `value`.
 
         Raises:
-            UnsupportedArgumentError, ShapeError: if it is no such array.
+            UnsupportedArgumentError, ShapeError: if it does not fit the array.
         """
         tensor = self._checked(places.array(value, self.element, self._written, path), path)
         if not self._parts:
             _write(view, tensor)
         for name in self._parts:
             part = getattr(tensor, PARTS[name]) if PARTS[name] else tensor
-            if part is None:  # what Slang reads as no gradient
+            if part is None:  # Slang reads zeros as no gradient
                 view[name] = np.zeros((), view.dtype[name])
             else:
                 _write(view[name], part)
 
     def _checked(self, tensor: Tensor, path: str) -> Tensor:
-        """`tensor` as elements of the array."""
+        """Returns `tensor` with the element type of the array."""
         found: Tensor | None = tensor
         if tensor.dtype is not self.element:
             found = reinterpret(tensor, Element.of(self.element)) if self.element.dtype is not None else None
@@ -115,7 +115,7 @@ class WholeData:
 
 
 def _write(view: Any, tensor: Tensor) -> None:
-    """Pointer to the lowest element, extents, strides in elements, and the place of the first element behind the pointer."""
+    """Writes the pointer to the lowest element, extents, strides in elements, and the offset of the first element."""
     view["_data"] = tensor.low
     for name, numbers in (("_shape", tensor.shape), ("_strides", tensor.strides)):
         listed = view[name]["e"]
