@@ -18,16 +18,16 @@ def region_operands(region: Node, cuda: bool = False, plain: bool = False) -> li
     assert region.body is not None
     names = identifiers([f"x{i}" if plain else v.name or f"x{i}" for i, v in enumerate(region.body.inputs)])
     spec = spec_of(region)
-    found: list[Operand] = []
+    operands: list[Operand] = []
     for i, (value, map, inner) in enumerate(zip(region.operands, region.maps, region.body.inputs)):
         label, dims = inner.name or f"x{i}", map.dims or ()
         shared = next((j for j, into in spec.textures.items() if i in into.shared), None)
         count = 0 if shared is None else channels(texel_of(spec.textures[shared]))
-        said = (label, region.body.name, shared, count)
+        context = (label, region.body.name, shared, count)
         arrival = value.arrival if value.name is not None else _lying(inner.type)
-        said = (*said, value.name is None, spec.near_of(i))
-        found.append(Operand(i, names[i], arrival, value.type, inner.type, dims, value.rank, cuda, *said))
-    return found
+        context = (*context, value.name is None, spec.near_of(i))
+        operands.append(Operand(i, names[i], arrival, value.type, inner.type, dims, value.rank, cuda, *context))
+    return operands
 
 
 def _lying(type: Type) -> Arrival:
@@ -37,14 +37,14 @@ def _lying(type: Type) -> Arrival:
 
 def identifiers(labels: Sequence[str]) -> list[str]:
     """Returns a unique identifier for each label: ``ray.x`` becomes ``ray_x``, or ``ray_x_2`` if there is a ``ray_x``."""
-    taken = {label for label in labels if "." not in label}
+    used = {label for label in labels if "." not in label}
     names: list[str] = []
     for label in labels:
         name = plain = label.replace(".", "_")
         count = 1
-        while "." in label and name in taken:
+        while "." in label and name in used:
             count += 1
             name = f"{plain}_{count}"
-        taken.add(name)
+        used.add(name)
         names.append(name)
     return names

@@ -186,8 +186,8 @@ class KernelText:
             *block([*(COMPUTE.exact("\n".join([*functions, *lines])) if target.spirv else ()), *lines]),
         ]
         sources = with_own_modules(program, self.shims.sources)
-        wanted = imports if self.shims.imported is None else self.shims.imported
-        imported = [name for alias, names in imports.items() if alias in wanted for name in names]
+        visible = imports if self.shims.imported is None else self.shims.imported
+        imported = [name for alias, names in imports.items() if alias in visible for name in names]
         text = [] if self.given.plain else [f"// {self._signature()}, {self.variant}"]
         text += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *sources))]
         text += self.given.options.exports()

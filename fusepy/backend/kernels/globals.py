@@ -135,7 +135,7 @@ class Bound:
     @property
     def staged(self) -> list[Staged]:
         """Copies that surround every dispatch."""
-        return [s for found in self._staged.values() for s in found]
+        return [s for copies in self._staged.values() for s in copies]
 
     @property
     def foreign(self) -> bool:

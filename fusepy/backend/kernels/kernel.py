@@ -116,15 +116,15 @@ class Kernel:
         Args:
             source: of an equal region with other names, for messages.
         """
-        made = copy.copy(self)
+        twin = copy.copy(self)
         if source is not None:
-            made._source, made.fields, made.resources, made._reads = source, source.fields, source.resources, None
-        made._buffer = bytearray(len(self._buffer))
-        made._data = np.frombuffer(made._buffer, np.uint8)
-        made._bound = Resources(made.resources, made._source.name, made._source.labels) if made.resources else None
-        made.globals = None if self.globals is None else self.globals.empty()
-        made._renew(device)
-        return made
+            twin._source, twin.fields, twin.resources, twin._reads = source, source.fields, source.resources, None
+        twin._buffer = bytearray(len(self._buffer))
+        twin._data = np.frombuffer(twin._buffer, np.uint8)
+        twin._bound = Resources(twin.resources, twin._source.name, twin._source.labels) if twin.resources else None
+        twin.globals = None if self.globals is None else self.globals.empty()
+        twin._renew(device)
+        return twin
 
     @property
     def names(self) -> tuple[str, tuple[str, ...]]:
@@ -239,13 +239,13 @@ def build_kernel(
         CompileError: if Slang or the driver rejects it.
     """
     key = cache_key(device, source, sources)
-    found = device.kernels.get(key)  # equal regions share a kernel, across functions too
-    if found is None:
-        found = _from_disk(device, source, sources, key) or _from_slang(device, source, sources, key, in_users_names)
-        device.kernels[key] = found
+    kernel = device.kernels.get(key)  # equal regions share a kernel, across functions too
+    if kernel is None:
+        kernel = _from_disk(device, source, sources, key) or _from_slang(device, source, sources, key, in_users_names)
+        device.kernels[key] = kernel
     # a buffer and a tensor may have one text, but the host reads their addresses differently
-    alike = found.names == (source.name, source.labels) and _readers(found) == _readers(source)
-    return found if alike else found.twin(device, source)
+    alike = kernel.names == (source.name, source.labels) and _readers(kernel) == _readers(source)
+    return kernel if alike else kernel.twin(device, source)
 
 
 def _readers(kernel: Kernel | KernelSource) -> list[object]:

@@ -117,11 +117,11 @@ def _has_fields(value: Any) -> bool:
 def _numbers(value: Any) -> Array | None:
     """Returns a number or nested sequence as an array; integers beyond 64 bits become objects."""
     try:
-        found = np.array(value)
+        array = np.array(value)
     except ValueError:  # ragged
         return None
-    huge = found.dtype.kind == "O" and all(isinstance(n, int) for n in found.ravel().tolist())
-    return found if found.dtype.kind in "biuf" or huge else None
+    huge = array.dtype.kind == "O" and all(isinstance(n, int) for n in array.ravel().tolist())
+    return array if array.dtype.kind in "biuf" or huge else None
 
 
 def _check_numbers(given: Array, target: np.dtype[Any], path: str, name: str) -> None:
@@ -157,9 +157,9 @@ def plain_of(layout: spy.TypeLayoutReflection) -> Plain | None:
         return Plain(type.full_name, padded, "array", element=element, count=type.element_count)
     if kind == _K.struct and layout.size:
         listed = [layout.fields[i] for i in range(len(layout.fields))]
-        found = [(f.name, f.offset, plain_of(f.type_layout)) for f in listed]
-        fields = [(n, o, p) for n, o, p in found if p is not None]
-        if len(fields) == len(found):
+        members = [(f.name, f.offset, plain_of(f.type_layout)) for f in listed]
+        fields = [(n, o, p) for n, o, p in members if p is not None]
+        if len(fields) == len(members):
             dtype = np.dtype(
                 {
                     "names": [n for n, _, _ in fields],

@@ -79,8 +79,8 @@ class ResourceSlot(Slot):
     def check_texture(self, value: Any, path: str) -> None:
         self.check(isinstance(value, (spy.Texture, spy.TextureView)), value, path, "give a texture")
         texture = value.texture if isinstance(value, spy.TextureView) else value
-        wanted = _TEXTURES.get(self.shape)
-        if isinstance(value, spy.Texture) and wanted is not None and texture.desc.type != wanted:
+        expected = _TEXTURES.get(self.shape)
+        if isinstance(value, spy.Texture) and expected is not None and texture.desc.type != expected:
             self.refuse(path, texture.desc.type.name, "a texture of that shape")
         usage = spy.TextureUsage.unordered_access if self.writable else spy.TextureUsage.shader_resource
         if (texture.desc.usage & usage) == spy.TextureUsage.none:  # the driver would end the process
@@ -104,11 +104,11 @@ class ResourceSlot(Slot):
         return self.stage(tensor, path, binding)
 
     def host_dtype(self, path: str) -> np.dtype[Any]:
-        found = Type.parse(self.item).dtype if self.item else np.dtype(np.uint32)
-        if found is None:
+        dtype = Type.parse(self.item).dtype if self.item else np.dtype(np.uint32)
+        if dtype is None:
             self.refuse(path, "a list", f"a Tensor of {self.item}")
-        assert found is not None
-        return found
+        assert dtype is not None
+        return dtype
 
     def stage(self, tensor: Tensor, path: str, binding: Binding) -> spy.Buffer:
         """Returns a buffer for the elements of the tensor only, which is filled before the kernel runs."""
@@ -141,5 +141,5 @@ class ResourceSlot(Slot):
 
 
 def _plain_name(name: str) -> str:
-    found = Type.parse(name)
-    return found.name if found.kind is not Kind.NAMED else name
+    type = Type.parse(name)
+    return type.name if type.kind is not Kind.NAMED else name

@@ -41,10 +41,10 @@ class HostArray:
 
     def tensor(self, device: Any, dtype: Any) -> Tensor:
         """Returns the array in device memory. It is uploaded once, and again if the device changes."""
-        found = self._tensor
-        if found is None or found.device is not device:
-            found = self._tensor = Tensor.from_numpy(device, self.array, dtype)
-        return found
+        tensor = self._tensor
+        if tensor is None or tensor.device is not device:
+            tensor = self._tensor = Tensor.from_numpy(device, self.array, dtype)
+        return tensor
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HostArray) and self.array.dtype == other.array.dtype and np.array_equal(self.array, other.array)
@@ -144,13 +144,13 @@ def freeze(value: Any, path: str) -> Any:
 
 def _members(given: Mapping[str, Any], path: str) -> Members:
     """Returns the attributes of an object. Unsupported values stay as they are: the struct may not have such a field."""
-    found = Members()
+    members = Members()
     for name, value in given.items():
         try:
-            found[name] = freeze(value, f"{path}.{name}")
+            members[name] = freeze(value, f"{path}.{name}")
         except UnsupportedArgumentError:
-            found[name] = value
-    return found
+            members[name] = value
+    return members
 
 
 def check_fields(given: Mapping[str, Any], fields: Sequence[str], path: str) -> None:

@@ -88,30 +88,30 @@ class WholeData:
 
     def _checked(self, tensor: Tensor, path: str) -> Tensor:
         """Returns `tensor` with the element type of the array."""
-        found: Tensor | None = tensor
+        array: Tensor | None = tensor
         if tensor.dtype is not self.element:
-            found = reinterpret(tensor, Element.of(self.element)) if self.element.dtype is not None else None
-        if found is None or len(found.shape) != self._rank:
+            array = reinterpret(tensor, Element.of(self.element)) if self.element.dtype is not None else None
+        if array is None or len(array.shape) != self._rank:
             raise UnsupportedArgumentError(
                 f"{path} cannot be set to this",
                 saw=f"Tensor<{tensor.dtype}>{list(tensor.shape)}",
                 expected=f"{self.name}, a tensor of {self.element} with {self._rank} axes",
                 hint=f"make one with Tensor.from_numpy(device, array, {str(self.element)!r})",
             )
-        if found.element.nbytes != self._stride:
+        if array.element.nbytes != self._stride:
             raise UnsupportedArgumentError(
                 f"{path}: this device packs {self.element} otherwise than tensors do",
-                saw=f"{found.element.nbytes} bytes",
+                saw=f"{array.element.nbytes} bytes",
                 expected=f"{self._stride} bytes",
                 hint="use uint for bool, and half or half4 for half3; of a struct, the one of this module",
             )
-        if (found.high - found.low) // found.element.nbytes >= LIMIT:
-            raise ShapeError(f"{path}: too many elements", saw=found.shape, expected=f"below {LIMIT}", hint="set a part of it")
-        if self._written and any(s == 0 and n > 1 for n, s in zip(found.shape, found.strides)):
+        if (array.high - array.low) // array.element.nbytes >= LIMIT:
+            raise ShapeError(f"{path}: too many elements", saw=array.shape, expected=f"below {LIMIT}", hint="set a part of it")
+        if self._written and any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides)):
             raise ShapeError(
-                f"{path} may be written, and repeats elements", saw=f"strides {found.strides}", hint="set a real tensor, no view"
+                f"{path} may be written, and repeats elements", saw=f"strides {array.strides}", hint="set a real tensor, no view"
             )
-        return found
+        return array
 
 
 def _write(view: Any, tensor: Tensor) -> None:

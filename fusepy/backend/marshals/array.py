@@ -124,16 +124,16 @@ def struct_of(dtype: np.dtype[Any]) -> Element:
     """
     if dtype.metadata is not None and "slang" in dtype.metadata:  # set by vcast
         return dtype.metadata["slang"]
-    found = Element.structs.get(dtype, [])
-    if len({e.type for e in found}) != 1:
-        known = " or ".join(sorted({e.type.name for e in found})) or "no struct of a loaded module"
+    elements = Element.structs.get(dtype, [])
+    if len({e.type for e in elements}) != 1:
+        known = " or ".join(sorted({e.type.name for e in elements})) or "no struct of a loaded module"
         raise UnsupportedArgumentError(
             "a structured array does not say which Slang struct it holds",
             saw=dtype,
             expected=f"a dtype from reflection, e.g. m.Ray.dtype; this one fits {known}",
             hint="make the array with dtype=m.Name.dtype, or wrap it: Tensor.from_numpy(device, array, dtype=m.Name)",
         )
-    return found[0]
+    return elements[0]
 
 
 # keys of lists of two to four floats, by the types of their items: most are vectors. Keys of integers depend on their size.
@@ -146,9 +146,9 @@ class TupleMarshal:
     returns = "list"
 
     def key(self, value: Sequence[Any]) -> Hashable:
-        found = SHORT.get(tuple(map(type, value)))  # without NumPy: a third of the time
-        if found is not None:
-            return found
+        key = SHORT.get(tuple(map(type, value)))  # without NumPy: a third of the time
+        if key is not None:
+            return key
         array = list_array(value)
         return ("list", array.dtype.kind, telling(array.shape))
 

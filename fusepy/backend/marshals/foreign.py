@@ -92,7 +92,7 @@ def adopt(value: Any, device: Device) -> Tensor:
     device.queue.share()  # slangpy submits to the same queue, after fusepy's earlier calls
     element = element_named(value.dtype.full_name, value.dtype.buffer_layout.stride, frozenset(value.dtype.fields))
     block = Foreign(device, storage.device_address, value, storage)
-    made = Tensor(
+    tensor = Tensor(
         device,
         element,
         value.shape.as_tuple(),
@@ -101,8 +101,8 @@ def adopt(value: Any, device: Device) -> Tensor:
         strides=value.strides.as_tuple(),
     )
     if value.grad_in is not None or value.grad_out is not None:
-        made.attach(*(None if g is None else adopt(g, device) for g in (value.grad_in, value.grad_out)))
-    return made
+        tensor.attach(*(None if g is None else adopt(g, device) for g in (value.grad_in, value.grad_out)))
+    return tensor
 
 
 def element_named(name: str, stride: int, fields: frozenset[str] = frozenset()) -> Element:
@@ -114,17 +114,17 @@ def element_named(name: str, stride: int, fields: frozenset[str] = frozenset()) 
     type = Type.parse(name)
     if type.dtype is not None:
         return Element.of(type)
-    found = [
+    elements = [
         e for e in Element.structs_named(type) if e.nbytes == stride and (not fields or fields == frozenset(e.dtype.names or ()))
     ]
-    if not found or not all(e.same(found[0]) for e in found):
+    if not elements or not all(e.same(elements[0]) for e in elements):
         raise UnsupportedArgumentError(
             f"elements of {type} are not known to the module that is called",
             saw=f"{type} of {stride} bytes",
             expected=" or ".join(f"{type} of {e.nbytes} bytes" for e in Element.structs_named(type)) or "a struct of it",
             hint="use a struct of the module whose function is called",
         )
-    return found[0]
+    return elements[0]
 
 
 class DLPackMarshal:

@@ -96,12 +96,12 @@ class Generator:
 
     def over(self, shape: tuple[int, ...]) -> Generator:
         """Returns the same generator with its own extents."""
-        made = object.__new__(type(self))
+        copy = object.__new__(type(self))
         for cls in type(self).__mro__:
             for name in getattr(cls, "__slots__", ()):
-                setattr(made, name, getattr(self, name))
-        made.shape = shape
-        return made
+                setattr(copy, name, getattr(self, name))
+        copy.shape = shape
+        return copy
 
     def __repr__(self) -> str:
         names = [n for cls in reversed(type(self).__mro__) for n in getattr(cls, "__slots__", ())]

@@ -150,9 +150,9 @@ def kind_of_value(value: Any) -> ValueKind:
     Raises:
         UnsupportedArgumentError: if there is none.
     """
-    found = kind_of_class(value.__class__)
-    if found is not None:
-        return found
+    kind = kind_of_class(value.__class__)
+    if kind is not None:
+        return kind
     raise UnsupportedArgumentError(
         f"a {type(value).__name__} cannot be passed to Slang",
         saw=repr(value)[:60],
@@ -167,8 +167,8 @@ def kind_of_value(value: Any) -> ValueKind:
 
 def extents_of(value: Any) -> tuple[int, ...]:
     """Returns the shape on the device of an argument, or of its uploaded value."""
-    found = _found.get(value.__class__) or kind_of_class(value.__class__)
-    return np.shape(value) if found is None else found.extents(value)
+    kind = _found.get(value.__class__) or kind_of_class(value.__class__)
+    return np.shape(value) if kind is None else kind.extents(value)
 
 
 def batch_extents(value: Any, components: int) -> tuple[int, ...]:

@@ -31,22 +31,22 @@ def container_named(container: Any) -> str:
         ArgumentError: for anything else.
         MissingPackageError: for torch, if it is not installed.
     """
-    found = None
+    results = None
     if isinstance(container, str):
-        found = RESULTS.get(container)
+        results = RESULTS.get(container)
     elif isinstance(container, type):
         kind = kind_of_class(container)
-        found = kind.returns if kind is not None and kind.named else None
-    if found is None or not found.named:
+        results = kind.returns if kind is not None and kind.named else None
+    if results is None or not results.named:
         raise ArgumentError(
             "not a container for results",
             saw=repr(container)[:60],
             expected="'tensor', 'numpy', 'list', 'scalar', 'torch', 'slangpy', or one of their classes",
             hint="pass one of these words, e.g. 'numpy', or one of the classes",
         )
-    if found.word == "torch":
+    if results.word == "torch":
         need_torch()
-    return found.word
+    return results.word
 
 
 def leading(values: Iterable[Any]) -> ResultKind:

@@ -101,8 +101,8 @@ def _native(format: spy.Format, type: str) -> bool:
     scalar = texel.scalar or texel
     info = spy.get_format_info(format)
     bits = 8 * scalar.dtype.itemsize if scalar.dtype is not None else 0
-    wanted = (_SAME.get(scalar.name), texel.shape[0] if texel.shape else 1, bits)
-    return (info.type, info.channel_count, info.get_channel_bits(spy.FormatChannels.r)) == wanted
+    stored = (_SAME.get(scalar.name), texel.shape[0] if texel.shape else 1, bits)
+    return (info.type, info.channel_count, info.get_channel_bits(spy.FormatChannels.r)) == stored
 
 
 def check_global(value: Any, device: Device, what: str) -> None:
@@ -132,31 +132,31 @@ def bound(device: Device, fields: Sequence[Field], values: Sequence[Any], kernel
     if not is_cuda(device) or not any(isinstance(v, spy.Sampler) for v in values):
         return values
     own = {f.name.removesuffix(POINT): v for f, v in zip(fields, values) if isinstance(v, spy.Sampler) and f.name.endswith(POINT)}
-    taken = [(f, v) for f, v in zip(fields, values) if isinstance(v, spy.Sampler) and not f.name.endswith(POINT)]
-    settings = {_settings(v, f"{kernel}: argument {labels[f.source]!r}") for f, v in taken}
+    samplers = [(f, v) for f, v in zip(fields, values) if isinstance(v, spy.Sampler) and not f.name.endswith(POINT)]
+    settings = {_settings(v, f"{kernel}: argument {labels[f.source]!r}") for f, v in samplers}
     if len(settings) > 1:
         raise UnsupportedArgumentError(
             f"{kernel}: a texture on CUDA carries its sampler, and here are several",
-            saw=", ".join(labels[f.source] for f, _ in taken),
+            saw=", ".join(labels[f.source] for f, _ in samplers),
             expected="one sampler, or several with the same settings",
             hint="make it two calls, or use the Vulkan device of this machine",
         )
-    found: list[Any] = []
+    objects: list[Any] = []
     for field, value in zip(fields, values):
-        sampler = own.get(field.name) or (taken[0][1] if taken else None)
+        sampler = own.get(field.name) or (samplers[0][1] if samplers else None)
         if sampler is not None and field.type.startswith("Texture"):
             texture = value.texture if isinstance(value, spy.TextureView) else value
             value = texture.create_view(sampler=sampler)
-        found.append(value)
-    return found
+        objects.append(value)
+    return objects
 
 
 def _complete(value: spy.Texture | spy.TextureView) -> bool:
     """True if this is a whole texture, not a view of a part."""
     if isinstance(value, spy.Texture):
         return True
-    taken = value.subresource_range
-    whole = taken.layer == 0 and taken.layer_count in (_ALL, value.texture.layer_count)
+    part = value.subresource_range
+    whole = part.layer == 0 and part.layer_count in (_ALL, value.texture.layer_count)
     return whole and value.format in (spy.Format.undefined, value.texture.format)
 
 

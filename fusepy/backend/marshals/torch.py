@@ -126,12 +126,12 @@ def _numpy_dtype(value: Any) -> np.dtype[Any]:
     Raises:
         UnsupportedArgumentError: for a dtype without a Slang type.
     """
-    found = _NUMPY.get(str(value.dtype))
-    if found is None:
+    dtype = _NUMPY.get(str(value.dtype))
+    if dtype is None:
         raise UnsupportedArgumentError(
             f"Slang has no type for {value.dtype}",
             saw=value.dtype,
             expected="bool, int8 to int64, uint8 to uint64, float16, float32, float64",
             hint="convert the tensor with .float()",
         )
-    return found
+    return dtype

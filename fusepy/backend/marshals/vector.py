@@ -108,16 +108,16 @@ def _matrix(value: Any) -> tuple[Any, ...]:
 
 def _math_types() -> dict[type, Type]:
     """Returns slangpy's math types and their Slang types; a vector of one is its scalar, a quaternion a ``float4``."""
-    found: dict[type, Type] = {spy.math.quatf: Type.vector(FLOAT, 4)}
+    types: dict[type, Type] = {spy.math.quatf: Type.vector(FLOAT, 4)}
     for scalar, name in (("bool", "bool"), ("int", "int"), ("uint", "uint"), ("float16_t", "half"), ("float", "float")):
         for n in range(1, 5):
-            found[getattr(spy.math, f"{scalar}{n}")] = Type.vector(Type.parse(name), n)
+            types[getattr(spy.math, f"{scalar}{n}")] = Type.vector(Type.parse(name), n)
     for rows in range(2, 5):
         for cols in range(2, 5):
             cls = getattr(spy.math, f"float{rows}x{cols}", None)  # not all shapes exist
             if cls is not None:
-                found[cls] = Type.matrix(FLOAT, rows, cols)
-    return found
+                types[cls] = Type.matrix(FLOAT, rows, cols)
+    return types
 
 
 MATH_TYPES = _math_types()

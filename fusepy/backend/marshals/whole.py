@@ -122,18 +122,18 @@ class _Part:
     def handle(self, tensor: Tensor) -> int:
         buffer = memory_of(tensor)  # `tensor.buffer` would end deferral
         try:
-            found = buffer.descriptor_handle_rw if self.buffer.startswith("RW") else buffer.descriptor_handle_ro
+            handle = buffer.descriptor_handle_rw if self.buffer.startswith("RW") else buffer.descriptor_handle_ro
         except RuntimeError as error:
             raise UnsupportedArgumentError(
                 "this device has no handles for buffers, which slangpy's tensors are made of",
                 saw=str(error).partition("\n")[0],
                 hint="import fusepy instead of slangpy in Slang: its tensors are pointers",
             ) from error
-        if not found:
+        if not handle:
             raise CompileError(
                 "the device has no bindless handle left for a buffer", hint="free tensors, or import fusepy in Slang"
             )
-        return found.value
+        return handle.value
 
     def place_in_buffer(self, tensor: Tensor) -> int:
         """Returns the index of the first element from the start of the buffer; for elements, `detours` makes it an integer."""

@@ -65,14 +65,14 @@ class Accumulator:
 
     def members(self, run: bool = False) -> list[Member]:
         """Returns the members of an ``FzAcc``, or with `run` of an ``FzRun``, for this fold."""
-        found: list[Member] = []
+        members: list[Member] = []
         for piece in self.pieces:
-            found.append((piece.name, piece.type))
+            members.append((piece.name, piece.type))
             if self.compensated and not run:
-                found.append((f"{piece.name}_c", piece.type))
+                members.append((f"{piece.name}_c", piece.type))
             if self.places:
-                found.append((f"{piece.name}_at", INT))
-        return found
+                members.append((f"{piece.name}_at", INT))
+        return members
 
     def start(self, run: bool = False) -> list[str]:
         """Returns the values of `members` before the first element."""

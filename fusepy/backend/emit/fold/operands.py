@@ -32,17 +32,17 @@ def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False
         return []
     count = len(first)
     inner = region.bodies[1].inputs[len(accumulators_of(region)) :]
-    taken = [o.name for o in first]
+    used = [o.name for o in first]
     labels = [v.name or f"x{count + i}" for i, v in enumerate(inner)]
-    names = identifiers([*taken, *(f"then.{f'x{count + i}' if plain else label}" for i, label in enumerate(labels))])[count:]
-    found: list[Operand] = []
+    names = identifiers([*used, *(f"then.{f'x{count + i}' if plain else label}" for i, label in enumerate(labels))])[count:]
+    operands: list[Operand] = []
     for i, (value, map, read) in enumerate(zip(region.operands[count:], region.maps[count:], inner)):
         arrival = value.arrival if value.name is not None else TENSOR
-        said, made, near = (labels[i], region.bodies[0].name), value.name is None, spec_of(region).near_of(count + i)
+        context, made, near = (labels[i], region.bodies[0].name), value.name is None, spec_of(region).near_of(count + i)
         dims, rank = map.dims or (), value.rank
         types = (value.type, read.type)
-        found.append(Operand(count + i, names[i], arrival, *types, dims, rank, cuda, *said, made=made, near=near))
-    return found
+        operands.append(Operand(count + i, names[i], arrival, *types, dims, rank, cuda, *context, made=made, near=near))
+    return operands
 
 
 def join_graph(a: Accumulator) -> Graph:

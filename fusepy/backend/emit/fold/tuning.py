@@ -112,12 +112,12 @@ def rows_as_one(outputs: int, reduced: int, width: int) -> int:
         numbers = rows * outputs
         return -(-numbers // width) * width / numbers if numbers >= width else math.inf
 
-    found, least = int(outputs >= width), waste(1)
+    best, least = int(outputs >= width), waste(1)
     for groups in range(8, 0, -1):
         rows = groups * width // outputs
         if 1 < rows <= reduced // 16 and waste(rows) < least - 0.05:
-            found, least = rows, waste(rows)
-    return found
+            best, least = rows, waste(rows)
+    return best
 
 
 def _gpu(outputs: int, reduced: int, inner: bool, partials: bool, most: int, threads: int) -> tuple[FoldShape, float, int]:
