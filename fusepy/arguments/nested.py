@@ -32,7 +32,7 @@ def check_finite(value: Any, path: str, above: tuple[int, ...] = ()) -> None:
             f"{path} contains itself" if id(value) in above else f"{path} has more than {DEPTH} levels of fields",
             saw=f"a {type(value).__name__}",
             expected="fields that end in numbers, arrays or tensors",
-            hint="leave the reference away, or give it a name that starts with '_', which is not read",
+            hint="remove the reference, or give it a name that starts with '_', which is not read",
         )
     for name, inner in container.parts(value).items():
         if name != TYPE:

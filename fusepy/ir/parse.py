@@ -130,7 +130,7 @@ class _Reader:
         said = [part(syntax, "vmap") for syntax in results]
         if op.name != "region":
             if near or folds or any(said) or any(parts(syntax, "into") for syntax in results):
-                hint = f"leave this away for {op.name}"
+                hint = f"leave this out for {op.name}"
                 raise self.error(at, "only a region says how its results lie, and what it folds", hint)
             return {}
         lying: list[ResultSpec] = []

@@ -56,7 +56,7 @@ def test_wrong_rank_names_both(lib: Any, device: Any, image: Any) -> None:
 
 
 def test_mappings_of_whole_arrays(lib: Any, image: Any) -> None:
-    said = "get: argument 't'", "every thread gets all of a Tensor<float,2>", "leave its mapping away"
+    said = "get: argument 't'", "every thread gets all of a Tensor<float,2>", "remove its mapping"
     get, by_name = lib.get, lib.get.map(t=(0, 1))
     misuse(lambda: get(G, fp.vmap(image, (0, 1))), fp.NoMatchError, TypeError, *said)
     misuse(lambda: get(G, fp.vmap(image, (0,))), fp.NoMatchError, TypeError, *said)

@@ -251,8 +251,8 @@ BROKEN = [
     (HEAD + "  const() {value = 1, value = 2}\n  return %x\n}", 2, 23, "'value' is given twice", "keep one"),
     (HEAD + '  const() {value = "\\q"}\n  return %x\n}', 2, 20, "not a JSON string", "escape as JSON does"),
     (HEAD + "  neg(%x vmap(0))\n  return %x\n}", 2, 15, "unexpected '0'", "a dimension such as d0"),
-    (HEAD + "  %0 = neg(%x) : float vmap()\n  return %0\n}", 2, 8, "only a region says how", "leave this away for neg"),
-    (HEAD + "  %0 = neg(%x) fold(sum) over(d0) : float\n  return %0\n}", 2, 8, "only a region says how", "leave this away"),
+    (HEAD + "  %0 = neg(%x) : float vmap()\n  return %0\n}", 2, 8, "only a region says how", "leave this out for neg"),
+    (HEAD + "  %0 = neg(%x) fold(sum) over(d0) : float\n  return %0\n}", 2, 8, "only a region says how", "leave this out"),
     (HEAD + "  %0 = region(%x) : float\n  return %0\n}", 2, 21, "runs along dimensions of its grid", "write vmap(d0)"),
     (
         HEAD + "  %0 = region(%x near(d0)) : float vmap()\n  return %0\n}",

@@ -1,4 +1,4 @@
-"""The operations of the IR: a registry of `Op` objects by name. A new operation is one object in one of these files.
+"""Operations of the IR: a registry of `Op` objects by name. A new operation is one object in one of these files.
 
 Imports what `ir` may import, and `ir`.
 """

@@ -1,4 +1,4 @@
-"""Python's operators on traced values: promotion like NumPy's, with Python numbers weak.
+"""Operators of Python on traced values: promotion like NumPy's, with Python numbers weak.
 
 `/` is true division, `//` and `%` floor, as in Python; comparisons give bool vectors.
 """
@@ -20,14 +20,14 @@ from fusepy.ir.value import Array
 
 
 class Operator(Componentwise):
-    """One arithmetic, bitwise, comparison or logical operator.
+    """An arithmetic, bitwise, comparison or logical operator.
 
     Args:
         symbol: Python's spelling, for messages.
-        slang: the Slang expression over ``{0}`` and ``{1}``, and their type ``{t}``; ``slang_int`` where integers need another.
-        numpy: the meaning.
+        slang: the Slang expression over ``{0}`` and ``{1}``, and their type ``{t}``; ``slang_int`` if integers need another.
+        numpy: the NumPy function with the same meaning.
         domain: ``"number"``, ``"float"`` (integers become float), ``"integer"`` or ``"bool"``.
-        compares: the result is bool.
+        compares: True if the result is bool.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Operator(Componentwise):
         self.arity = 2 if "{1}" in slang else 1
 
     def operand_scalar(self, node: Node) -> Type:
-        """The scalar that the operands are converted to."""
+        """Returns the scalar that the operands are converted to."""
         scalar = promote([(v.type, v.weak) for v in node.operands])
         what = f"operator {self.symbol}"
         if scalar is None:
@@ -90,13 +90,13 @@ class Operator(Componentwise):
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         scalar = self.operand_scalar(node)
         shape = node.results[0].type.shape
-        wide = self.name in ("floordiv", "mod")  # these expand to calls, whose operands must agree in shape
+        wide = self.name in ("floordiv", "mod")  # emitted as calls, whose operands must agree in shape
         want = [shaped(scalar, shape if wide else v.type.shape) for v in node.operands]
         converted = [convert(a, v.type, w) for a, v, w in zip(args, node.operands, want)]
         if scalar.is_float and self.name in _OF_ITSELF and node.operands[0] is node.operands[1]:
             type, value = shaped(scalar, node.operands[0].type.shape), _OF_ITSELF[self.name]
             return _of_itself(converted[0], type, value, self.name != "sub")
-        # spirv-opt takes c / -x for c / x, and -x / c for x / c, where these are halfs: floats are divided in their place
+        # for halfs, spirv-opt takes c / -x for c / x, and -x / c for x / c: they are divided as floats
         halfs = scalar is HALF and self.name in ("div", "floordiv", "mod")
         type, at = shaped(scalar, shape), FLOAT if halfs else working(scalar)
         if self.name in ("floordiv", "mod") and node.operands[0] is node.operands[1]:  # 0 // 0 is 0, as in NumPy
@@ -109,7 +109,7 @@ class Operator(Componentwise):
 
 
 class Shift(Operator):
-    """A shift by as many bits as a value has, or more, or by a negative number, shifts all of them out, as in NumPy."""
+    """A shift. A count that is negative, or at least the number of bits, shifts all bits out, as in NumPy."""
 
     def __init__(self, name: str, symbol: str, numpy: Callable[..., Array]):
         super().__init__(name, symbol, f"{{0}} {symbol} {{1}}", numpy, domain="integer")
@@ -128,18 +128,18 @@ class Shift(Operator):
         assert dtype is not None
         x, count = (convert(convert(a, v.type, narrow), narrow, type) for a, v in zip(args, node.operands))
         last = f"{type}({8 * dtype.itemsize - 1})"
-        if self.name == "shr" and dtype.kind == "i":  # what is left is the sign
+        if self.name == "shr" and dtype.kind == "i":  # only the sign is left
             return convert(f"{x} >> (({count} & {last}) | ({last} * {type}(({count} & ~{last}) != {type}(0))))", type, narrow)
         return convert(f"({x} {self.symbol} ({count} & {last})) * {type}(({count} & ~{last}) == {type}(0))", type, narrow)
 
 
-# What a finite number gives with itself. Compilers make 1 and 0 of these for NaN, infinities and 0 too, and spirv-opt writes
-# an invalid constant for x / x of two or three components.
+# The results for a finite number and itself. Compilers use them for NaN, infinities and 0 too, and spirv-opt writes an invalid
+# constant for x / x of two or three components.
 _OF_ITSELF = {"sub": 0, "div": 1, "floordiv": 1, "mod": 0}
 
 
 def _of_itself(name: str, type: Type, value: int, divides: bool) -> str:
-    """`value` where `name` is finite, and not 0 where it divides; else NaN."""
+    """Returns an expression: `value` where `name` is finite, and not 0 if it divides; else NaN."""
     scalar, dtype = type.scalar, type.dtype
     assert scalar is not None
     assert dtype is not None
@@ -149,9 +149,9 @@ def _of_itself(name: str, type: Type, value: int, divides: bool) -> str:
     return f"select({bounds}, {type}({value}), {type}({literal(np.nan, scalar)}))"
 
 
-# Slang truncates: where the remainder and the divisor differ in sign, floor is one less. Adding the divisor to every
-# remainder and taking it again would be shorter, and overflows. The remainder is spelled out, since SPIR-V's own is undefined
-# for negative operands (an H100 gives other numbers than lavapipe).
+# Slang truncates: if the remainder and the divisor differ in sign, floor is one less. Adding the divisor to every remainder
+# and taking the remainder again would be shorter, but overflows. The remainder is written out, since SPIR-V's is undefined for
+# negative operands (an H100 and lavapipe differ).
 _REST = "({0} - {0} / {1} * {1})"
 _SIGNS = f"({_REST} != 0) & (({_REST} ^ {{1}}) < 0)"
 

@@ -1,4 +1,4 @@
-"""What operations share: those on each component by itself, and conversions between types."""
+"""Shared parts of operations: componentwise operations, and conversions between types."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class Componentwise(Op):
-    """An operation on each component by itself, so that what it does to matrices it does to their rows."""
+    """An operation on each component by itself. On a matrix it is emitted row by row."""
 
     def expression(self, node: Node, args: Sequence[str]) -> str:
         return by_rows(node, args, self.by_component)
 
     def by_component(self, node: Node, args: Sequence[str]) -> str:
-        """The Slang expression for scalars and vectors."""
+        """Returns the Slang expression for scalars and vectors."""
         raise NotImplementedError
 
 
 def filled_axes(value: Value, want: Type | None) -> int:
-    """How many trailing axes of `value` become components of what is loaded from it, a `want` or by ``None`` an element."""
+    """Returns the number of trailing axes of `value` that become components of a loaded `want`; ``None`` is an element."""
     if want is not None and want.kind is Kind.RESOURCE:
         return value.rank
     if want is not None and value.arrival.paired:
@@ -45,10 +45,10 @@ def filled_axes(value: Value, want: Type | None) -> int:
 
 
 def computed(node: Node, type: Type, weak: bool = False, rank: int | None = None) -> Value:
-    """A result spread over the node's grid, which has `rank` dimensions where its operands load more than their elements.
+    """Returns a result value spread over the node's grid, whose rank is `rank` if operands load more than their elements.
 
     Raises:
-        ShapeError: if vmap leaves a grid dimension that no operand runs along, and that so has no extent.
+        ShapeError: if no operand runs along a grid dimension, which then has no extent.
     """
     rank = grid_rank(node) if rank is None else rank
     batch = [v.rank - filled_axes(v, m.type) for v, m in zip(node.operands, node.maps)]
@@ -65,10 +65,10 @@ def computed(node: Node, type: Type, weak: bool = False, rank: int | None = None
 
 
 def common_shape(node: Node, what: str) -> tuple[int, ...]:
-    """The component shape of operands that combine componentwise: equal shapes, scalars stretch.
+    """Returns the component shape of operands that combine componentwise: their shapes are equal, scalars broadcast.
 
     Raises:
-        TraceError: naming both types.
+        TraceError: if the shapes differ; names both types.
     """
     shape: tuple[int, ...] = ()
     chosen: Type | None = None
@@ -93,20 +93,20 @@ def common_shape(node: Node, what: str) -> tuple[int, ...]:
 
 
 def shaped(scalar: Type, shape: tuple[int, ...]) -> Type:
-    """The scalar, vector or matrix of this component shape."""
+    """Returns the scalar, vector or matrix of this component shape."""
     if len(shape) == 2:
         return Type.matrix(scalar, *shape)
     return Type.vector(scalar, shape[0]) if shape else scalar
 
 
 def components(args: Sequence[Array], types: Sequence[Type]) -> list[Array]:
-    """Arguments with scalars given trailing axes, so that NumPy broadcasts them against vectors and matrices."""
+    """Adds trailing axes to scalars, so that NumPy broadcasts them against vectors and matrices."""
     depth = max(len(t.shape) for t in types)
     return [a.reshape(a.shape + (1,) * (depth - len(t.shape))) for a, t in zip(args, types)]
 
 
 def convert(name: str, have: Type, want: Type) -> str:
-    """A Slang expression that converts componentwise, or `name` itself; `name` may be written more than once."""
+    """Returns a Slang expression that converts componentwise, or `name` itself; `name` may be written more than once."""
     if have is want:
         return name
     if want.optional is not None:
@@ -117,7 +117,7 @@ def convert(name: str, have: Type, want: Type) -> str:
     elif want.kind is Kind.MATRIX and want.scalar is not None and have.kind is Kind.SCALAR:
         name = convert(name, have, want.scalar)
     elif want.scalar is BOOL and want.is_numeric and have.scalar is DOUBLE:
-        return f"({name} != 0.0lf)"  # for bool(double) Slang writes a constant of 32 bits where 64 belong
+        return f"({name} != 0.0lf)"  # for bool(double) Slang writes a constant of 32 bits, not 64
     return f"{want}({name})"
 
 
@@ -125,9 +125,9 @@ INT8 = Type.parse("int8_t")
 
 
 def working(scalar: Type) -> Type:
-    """The scalar that integers are computed in: `int` or `uint` for those of 8 and 16 bits, which C computes in `int` as well.
+    """Returns the scalar that integers are computed in: `int` or `uint` for those of 8 and 16 bits, as in C.
 
-    CUDA's compiler keeps the bits that overflow there until a value is stored, and has no `min` and `max` of such types.
+    In the small types, CUDA's compiler keeps bits that overflow until a value is stored, and has no `min` and `max`.
 
     Example:
         >>> working(Type.parse("uint8_t")), working(Type.parse("int64_t")), working(Type.parse("half"))
@@ -140,9 +140,9 @@ def working(scalar: Type) -> Type:
 
 
 def construct(type: Type, parts: Iterable[str]) -> str:
-    """A vector or matrix of components, or rows, of its own scalar.
+    """Returns a vector or matrix of components, or rows, of its own scalar.
 
-    Vectors of ``int8_t`` are made of integers: CUDA has two functions that make them of bytes, and calls of Slang's fit neither.
+    Vectors of ``int8_t`` are made of integers: Slang's calls fit neither of the two CUDA functions that make them of bytes.
     """
     joined = ", ".join(parts)
     if type.kind is Kind.VECTOR and type.scalar is INT8:
@@ -151,15 +151,15 @@ def construct(type: Type, parts: Iterable[str]) -> str:
 
 
 def row_of(type: Type) -> Type:
-    """The type of a row of a matrix; every other type itself."""
+    """Returns the type of a row of a matrix; every other type itself."""
     return Type.vector(type.scalar, type.shape[1]) if type.kind is Kind.MATRIX and type.scalar is not None else type
 
 
 def by_rows(node: Node, args: Sequence[str], expression: Callable[[Node, Sequence[str]], str]) -> str:
-    """The expression of a componentwise operation, row by row where its result is a matrix.
+    """Returns the expression of a componentwise operation, row by row if its result is a matrix.
 
-    Slang itself aborts the process where floats or 64-bit integers of a matrix are compared, and writes invalid SPIR-V for
-    most operators and functions on matrices of integers; it is right about all of them on vectors.
+    Slang aborts the process where floats or 64-bit integers of a matrix are compared, and writes invalid SPIR-V for most
+    operators and functions on matrices of integers. All of them work on vectors.
     """
     result = node.results[0]
     if result.type.kind is not Kind.MATRIX:

@@ -15,16 +15,16 @@ from fusepy.ir.value import Array
 class SlangCall(Op):
     """Calls ``@module.function``. Results: the return value if there is one, then every ``out`` and ``inout`` parameter.
 
-    Attributes of the node: ``module`` and ``function``; once resolved also ``dirs``, one direction per parameter, and
-    ``returns``, whether there is a return value, where something is written to; and ``method`` where the first operand is the
-    object that a method is called on. A call that passes outputs says ``dirs`` from the beginning: they choose the overload.
+    Attributes of the node: ``module`` and ``function``. A resolved call with outputs also has ``dirs``, one direction per
+    parameter, and ``returns``, True if there is a return value. ``method`` marks a call whose first operand is the object of
+    the method. A call that passes outputs has ``dirs`` from the beginning: they choose the overload.
     """
 
     name = "slang.call"
     needs = {"module": (str,), "function": (str,)}
 
     def resolution(self, node: Node, oracle: Oracle | None) -> Resolution:
-        """Slang's answer for this node.
+        """Returns Slang's answer for this node.
 
         Raises:
             ResolveError: see `resolve_call`.
@@ -79,7 +79,7 @@ class SlangCall(Op):
 
 
 def spell_call(node: Node, args: Sequence[str]) -> str:
-    """The Slang expression that calls the function or method of a ``slang.call`` with these arguments."""
+    """Returns the Slang expression that calls the function or method of a ``slang.call`` with these arguments."""
     function = node.text("function")
     if node.attrs.get("method"):
         this, *args = args

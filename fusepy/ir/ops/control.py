@@ -1,7 +1,7 @@
 """``cond``, ``fori_loop`` and ``while_loop``: control flow that every grid point runs for itself.
 
-The bodies of such a node are graphs of single elements, like that of a region: a value from outside is an operand of the node,
-whose map says what one point loads of it, and an input of every body.
+The bodies of such a node are graphs of single elements, like that of a region. A value from outside is an operand of the node
+and an input of every body; its map states what one point loads.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ Run = Callable[[Graph, Sequence[Array]], list[Array]]
 
 
 class Writer(Protocol):
-    """What writes Slang for the nodes of a body."""
+    """A writer of Slang for the nodes of a body."""
 
     def body(self, body: Graph, inputs: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Statements, and the names of the outputs, given the names of the inputs."""
+        """Returns statements, and the names of the outputs, given the names of the inputs."""
         ...
 
     def fresh(self, label: str) -> str:
-        """A name that nothing else has."""
+        """Returns a name that is not used yet."""
         ...
 
 
 class Control(Op):
-    """What the three have in common.
+    """The base class of the three operations.
 
     Attributes:
-        bodies: what each body is called.
-        ahead: how many operands come before those that are inputs of the bodies.
-        own: how many inputs of the bodies come before those.
+        bodies: the names of the bodies.
+        ahead: the number of operands before those that are inputs of the bodies.
+        own: the number of body inputs before those of operands.
     """
 
     nests = True
@@ -59,7 +59,7 @@ class Control(Op):
         ]
 
     def is_weak(self, node: Node, j: int) -> bool:
-        """Whether result `j` follows the type that its context wants."""
+        """True if result `j` takes the type that its context wants."""
         return False
 
     def verify(self, node: Node) -> str | None:
@@ -76,25 +76,25 @@ class Control(Op):
         return self.verify_types(node, given)
 
     def verify_types(self, node: Node, given: Sequence[Type]) -> str | None:
-        """What is wrong with the types of what goes into the bodies and comes out of them."""
+        """Returns an error in the types of inputs and outputs of the bodies, or ``None``."""
         raise NotImplementedError
 
     def label(self, node: Node, j: int) -> str:
-        """What result `j` is called in generated code, beside its number."""
+        """Returns the name of result `j` in generated code, without its number."""
         carries = node.bodies[-1].inputs[self.own :]
         return carries[j].name or ""
 
     def statements(self, node: Node, args: Sequence[str], results: Sequence[str], write: Writer) -> list[str]:
-        """Slang statements that declare `results`, given the names of the operands."""
+        """Returns Slang statements that declare `results`, given the names of the operands."""
         raise NotImplementedError
 
     def meaning(self, node: Node, args: Sequence[Array], grid: tuple[int, ...], run: Run) -> list[Array]:
-        """The meaning in NumPy: all points take every step, and keep what it gives where they are in it."""
+        """Computes the results in NumPy: every step runs for all points, and changes those that take part."""
         raise NotImplementedError
 
 
 class Cond(Control):
-    """One of two bodies: ``if_true`` where the first operand holds, else ``if_false``; both take the other operands."""
+    """A branch: runs ``if_true`` where the first operand is true, else ``if_false``; both take the other operands."""
 
     name = "cond"
     bodies = ("if_true", "if_false")
@@ -128,10 +128,10 @@ class Cond(Control):
 
 
 class Loop(Control):
-    """A loop: what its last body gives back are the carries of the next step, and in the end the results."""
+    """A loop: the outputs of its last body are the carries of the next step, and at the end the results."""
 
     def carries(self, node: Node) -> Sequence[Value]:
-        """The inputs of the last body that change from step to step."""
+        """Returns the inputs of the last body that change from step to step."""
         body = node.bodies[-1]
         return body.inputs[self.own : self.own + len(body.outputs)]
 
@@ -143,30 +143,30 @@ class Loop(Control):
         return f"body @{body.name} gives back another type for %{wrong[0].name}" if wrong else None
 
     def start(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
-        """Declares the carries with what they are at first."""
+        """Declares the carries with their initial values."""
         return [f"{declare(v.type, r)} = {a};" for v, r, a in zip(node.results, results, args[self.ahead :])]
 
     def step(self, node: Node, args: Sequence[str], results: Sequence[str], own: Sequence[str], write: Writer) -> list[str]:
-        """One run of the last body, at whose end all carries change at once."""
+        """Returns the statements of one step: the last body, at whose end all carries change at once."""
         names = [*own, *results, *args[self.ahead + len(results) :]]
         lines, outputs = write.body(node.bodies[-1], names)
         kept: dict[str, str] = {}
         for value, result, output in zip(node.results, results, outputs):
-            if output in results and output != result and output not in kept:  # another carry, which changes as well
+            if output in results and output != result and output not in kept:  # another carry, which changes in the same step
                 kept[output] = write.fresh("next")
                 lines.append(f"{declare(value.type, kept[output])} = {output};")
         return lines + [f"{r} = {kept.get(o, o)};" for r, o in zip(results, outputs) if r != o]
 
     def begin(self, node: Node, args: Sequence[Array], grid: tuple[int, ...]) -> list[Array]:
-        """The carries before the first step, for every point."""
+        """Returns the carries before the first step, for every point."""
         return [_full(a, v.type, grid) for a, v in zip(args[self.ahead :], node.results)]
 
 
 class ForiLoop(Loop):
-    """Runs its body for every integer from the first operand up to, but not including, the second.
+    """A loop over the integers from the first operand up to, but not including, the second.
 
-    Operands are the two bounds, what the carries start with, and the values from outside; the body gets the index first. With the
-    attribute ``unroll`` the loop is unrolled by Slang.
+    Operands are the two bounds, the initial carries, and the values from outside; the body gets the index first. With the
+    attribute ``unroll`` Slang unrolls the loop.
     """
 
     name = "fori_loop"
@@ -200,7 +200,7 @@ class ForiLoop(Loop):
 
 
 class WhileLoop(Loop):
-    """Runs ``body`` as long as ``test`` holds for the carries, and at most ``max_steps`` times where that attribute is there."""
+    """A loop that runs ``body`` as long as ``test`` holds for the carries, at most ``max_steps`` times if that is set."""
 
     name = "while_loop"
     bodies = ("test", "body")
@@ -236,18 +236,18 @@ class WhileLoop(Loop):
 
 
 def grid_rank(node: Node) -> int:
-    """The grid of a node whose maps say what is loaded: the largest rank that its operands need."""
+    """Returns the grid rank of a node whose maps state what is loaded: the largest rank that its operands need."""
     ranks = (v.rank - filled_axes(v, m.type) if m.dims is None else m.min_grid_rank for v, m in zip(node.operands, node.maps))
     return max(ranks, default=0)
 
 
 def loaded(node: Node) -> list[Type]:
-    """What each operand is inside the bodies."""
+    """Returns the type of each operand inside the bodies."""
     return [m.type or v.type for v, m in zip(node.operands, node.maps)]
 
 
 def block(lines: Sequence[str]) -> list[str]:
-    """Statements in braces, one step in; directives stay where they begin their line."""
+    """Returns statements in braces, indented; directives stay at the beginning of their line."""
     return ["{", *(line if line.startswith("#") else f"    {line}" for line in lines), "}"]
 
 
@@ -256,7 +256,7 @@ def _full(array: Array, type: Type, grid: tuple[int, ...]) -> Array:
 
 
 def _chosen(mask: Array, a: Array, b: Array, type: Type, grid: tuple[int, ...]) -> Array:
-    """`a` where the points of the grid are in `mask`, else `b`."""
+    """Returns `a` at the points of the grid that are in `mask`, else `b`."""
     a, b = _full(a, type, grid), _full(b, type, grid)
     return np.where(mask.reshape(grid + (1,) * (a.ndim - len(grid))), a, b)
 

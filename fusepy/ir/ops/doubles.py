@@ -1,11 +1,11 @@
-"""Slang's transcendental functions at double: under names of our own, since SPIR-V's instructions are for 16 and 32 bits."""
+"""Transcendental functions of doubles, under names of fusepy's own: SPIR-V has instructions for 16 and 32 bits only."""
 
 from __future__ import annotations
 
 from fusepy.ir.graph import Node
 from fusepy.ir.types import Type
 
-PREFIX = "fz64_"  # of the functions of ``fusepy/slang/fusepy_math64.slang``, which are right on every device type
+PREFIX = "fz64_"  # of the functions in ``fusepy/slang/fusepy_math64.slang``, which are correct on every device type
 
 _ANGLES = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
 _POWERS = ("exp", "exp2", "exp10", "log", "log2", "log10", "pow")
@@ -13,7 +13,7 @@ FUNCTIONS = frozenset((*_ANGLES, *_POWERS))
 
 
 def spelled(function: str, type: Type) -> str:
-    """The name that is called for Slang's `function` of operands with the scalar of `type`.
+    """Returns the name of Slang's `function` for operands with the scalar of `type`.
 
     Example:
         >>> from fusepy.ir.types import FLOAT, Type
@@ -25,5 +25,5 @@ def spelled(function: str, type: Type) -> str:
 
 
 def is_long(node: Node) -> bool:
-    """Whether a node calls one of them, each some hundred instructions."""
+    """True if a node calls one of these functions, which have some hundred instructions each."""
     return bool(node.results) and node.op.name in FUNCTIONS and spelled(node.op.name, node.results[0].type) != node.op.name

@@ -1,4 +1,4 @@
-"""Exponents of integers that are numbers of a call: a negative one is refused as one in the program is."""
+"""Exponents of integer powers that a call passes as numbers: negative ones are refused, as in the program itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fusepy.ir.types import Type
 
 
 def given_exponents(graph: Graph) -> Iterator[tuple[Value, Type]]:
-    """The inputs that are one number and an exponent of integers, in loops and branches too, each with the type of the power."""
+    """Yields the inputs that are the exponent of an integer power, in loops and branches too, each with the power's type."""
     yield from _within(graph, {v: v for v in graph.inputs if v.arrival.plain and not v.rank})
 
 

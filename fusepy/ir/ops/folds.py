@@ -1,4 +1,4 @@
-"""What it means to combine elements into one: kinds, types and NumPy meanings that ``reduce``, ``scan`` and regions share."""
+"""`Fold`: the ways to combine elements into one, with types and NumPy meanings, for ``reduce``, ``scan`` and regions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Functions = Mapping[str, Callable[..., Any]]
 
 @dataclass(frozen=True)
 class Fold:
-    """How elements are combined: a kind, or ``"call"`` for a Slang function of two of them, with what it leaves as it is.
+    """One way to combine elements: a kind, or ``"call"`` for a Slang function of two elements, with its identity.
 
-    `scans` keeps what was combined up to each element, without the element itself where it is `exclusive`.
+    With `scans` the result has one value per element: all elements up to it, without itself if `exclusive`.
     """
 
     kind: str
@@ -37,14 +37,14 @@ class Fold:
 
     @staticmethod
     def of_node(node: Node, scans: bool = False) -> Fold:
-        """The fold of a ``reduce`` or ``scan``."""
+        """Returns the fold of a ``reduce`` or ``scan``."""
         attrs = node.attrs
         module, function = str(attrs.get("module", "")), str(attrs.get("function", ""))
         exclusive = scans and attrs.get("exclusive") is True
         return Fold(node.text("kind"), module, function, attrs.get("identity"), scans, exclusive)
 
     def wrong(self) -> str | None:
-        """What is wrong with it by itself, if anything."""
+        """Returns an error in the fold itself, or ``None``."""
         known = SCANS if self.scans else FOLDS
         if self.kind not in known:
             return f"there is no {'scan' if self.scans else 'fold'} {self.kind!r}, but {', '.join(known)}"
@@ -57,10 +57,10 @@ class Fold:
         return None
 
     def type(self, type: Type, place: str | None = None) -> Type:
-        """What elements of `type` are combined to.
+        """Returns the type of the result for elements of `type`.
 
         Raises:
-            TraceError: for elements that it cannot combine.
+            TraceError: for elements that cannot be combined.
         """
         scalar = type.scalar
         if scalar is None or scalar.dtype is None or not type.is_numeric:
@@ -90,7 +90,7 @@ class Fold:
         return type
 
     def start(self, type: Type) -> Array:
-        """The identity of a call as an element of `type`."""
+        """Returns the identity of a call as an element of `type`."""
         given = self.identity
         values = [_number(v) for v in given] if isinstance(given, tuple) else [cast("float", given)]
         if len(values) not in (1, math.prod(type.shape)):
@@ -115,15 +115,15 @@ _ACCUMULATE: dict[str, Callable[..., Array]] = {
 
 
 def _number(text: str) -> float:
-    """A component of an identity."""
+    """Returns a component of an identity as a number."""
     return int(text) if text.removeprefix("-").isdecimal() else float(text)
 
 
 def folded(fold: Fold, array: Array, axes: Sequence[int], have: Type, functions: Functions) -> Array:
-    """`array` with these leading axes folded; its trailing ones are the components of elements of type `have`.
+    """Folds these leading axes of `array`; its trailing axes are the components of elements of type `have`.
 
     Raises:
-        ShapeError: for the largest of no elements.
+        ShapeError: for ``max`` and the like of no elements.
     """
     want = fold.type(have)
     batch = array.ndim - len(have.shape)
@@ -145,7 +145,7 @@ def folded(fold: Fold, array: Array, axes: Sequence[int], have: Type, functions:
 
 
 def scanned(fold: Fold, array: Array, axis: int, have: Type, functions: Functions) -> Array:
-    """`array` with each element replaced by what was combined up to it along one leading axis."""
+    """Replaces each element of `array` by the fold of the elements up to it along one leading axis."""
     want = fold.type(have)
     moved = np.moveaxis(array, axis, 0)
     if not len(moved):
@@ -166,7 +166,7 @@ def scanned(fold: Fold, array: Array, axis: int, have: Type, functions: Function
 
 
 def neutral(kind: str, type: Type) -> float | int:
-    """What leaves every element of `type` as it is."""
+    """Returns the neutral element of a fold of `type`."""
     if kind in ("sum", "prod"):
         return int(kind == "prod")
     dtype = type.dtype
@@ -180,7 +180,7 @@ def neutral(kind: str, type: Type) -> float | int:
 
 
 def check_count(kind: str, count: int, outputs: int, name: str = "", place: str | None = None) -> None:
-    """Raises `ShapeError` for the largest or smallest of no elements, and for places that no int can tell."""
+    """Raises `ShapeError` for the largest or smallest of no elements, and for indices that do not fit an int."""
     if count == 0 and outputs and kind in ("max", "min", "argmax", "argmin"):
         raise ShapeError(
             f"{name and f'{name}: '}{kind}() of no elements",
@@ -198,14 +198,14 @@ def check_count(kind: str, count: int, outputs: int, name: str = "", place: str 
 
 
 def _wide(kind: str, array: Array, want: Type) -> Array:
-    """Elements with the digits that a device sums and multiplies with."""
+    """Converts elements to the type in which a device sums and multiplies."""
     if kind not in ("sum", "mean", "prod"):
         return array
     return array.astype(np.float64 if want.is_float else want.dtype)
 
 
 def axes_of(node: Node, key: str) -> tuple[int, ...]:
-    """The dimensions that an attribute names: a tuple of ``"d0"``, or one of these.
+    """Returns the dimensions that an attribute names: a tuple of names such as ``"d0"``, or one of these.
 
     Raises:
         VerifyError: for anything else.

@@ -1,4 +1,4 @@
-"""Numbers as Slang writes them."""
+"""Literals of Slang."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BITS = {
 
 
 def literal(value: float | bool, type: Type) -> str:
-    """A Slang literal that reads back to exactly `value` in the scalar `type`."""
+    """Returns a Slang literal that reads back to exactly `value` in the scalar `type`."""
     if type is BOOL:
         return "true" if value else "false"
     dtype = SCALARS[type.name]
@@ -37,7 +37,7 @@ def literal(value: float | bool, type: Type) -> str:
 
 
 def _special(number: float, type: Type) -> str:
-    """NaN and the infinities by their bits: compilers make 0 of ``1.0 / 0.0`` and of ``0.0 / 0.0``."""
+    """Returns NaN or an infinity by its bits: compilers make 0 of ``1.0 / 0.0`` and of ``0.0 / 0.0``."""
     single, double = _BITS["nan" if math.isnan(number) else "inf" if number > 0 else "-inf"]
     if type.name == "double":
         return f"asdouble(0u, {double:#x}u)"

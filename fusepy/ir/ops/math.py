@@ -19,9 +19,9 @@ class Intrinsic(Componentwise):
     """A function of scalars, vectors and matrices that works on each component.
 
     Args:
-        arity: how many operands it takes; all are promoted to one scalar.
-        slang: the intrinsic's name in Slang, where it differs.
-        floats: integers are converted to float first.
+        arity: the number of operands; all are promoted to one scalar.
+        slang: the intrinsic's name in Slang, if it differs.
+        floats: True if integers are converted to float first.
     """
 
     def __init__(self, name: str, arity: int, numpy: Callable[..., Array], *, slang: str | None = None, floats: bool = True):
@@ -58,7 +58,7 @@ class Spelled(Intrinsic):
     """A function with an expression of its own, over ``{0}``, ``{1}``, … and their type ``{t}``.
 
     Args:
-        slang: the expression for floats; `integers` that for integers where it differs, `unsigned` for bools and unsigned ones.
+        slang: the expression for floats; `integers` is that for integers, `unsigned` that for bools and unsigned integers.
     """
 
     def __init__(
@@ -95,8 +95,8 @@ _HALF_TO_EVEN = (
 )
 
 
-# NaN on either side gives NaN, as in NumPy: Slang's min, max and clamp drop it or not, as the device likes. These functions of
-# ``fusepy/slang/fusepy_nan.slang`` keep it. There are such functions of uint64_t too, which Slang's CUDA takes for int64_t.
+# A NaN operand gives NaN, as in NumPy: Slang's min, max and clamp may drop it, depending on the device. These functions of
+# ``fusepy/slang/fusepy_nan.slang`` keep it. They exist for uint64_t too, which Slang takes for int64_t on CUDA.
 KEEPS_NAN = "fzn_"
 
 

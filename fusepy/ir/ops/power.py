@@ -1,4 +1,4 @@
-"""``x ** y`` with NumPy's meaning: of floats and of integers, with an exponent that is computed or one that the program says."""
+"""Powers with NumPy's meaning, of floats and integers: ``pow`` for computed exponents, ``power`` for constant ones."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, Type
 from fusepy.ir.value import Array
 
-PREFIX = "fzp_"  # of the functions of ``fusepy/slang/fusepy_powers.slang``
-_WHOLE = 64  # up to here integer exponents of floats are multiplied out, there as here
-_HALVES = (0.5, 1.5, 2.5, 3.5, -0.5, -1.5, -2.5, -3.5)  # roots and products: a fraction of the cost of `pow`, and its error
-_HALVES_OF_DOUBLE = (0.5, 1.5, -0.5)  # those that stay within two units in the last place
+PREFIX = "fzp_"  # of the functions in ``fusepy/slang/fusepy_powers.slang``
+_WHOLE = 64  # floats with integer exponents up to this are multiplied out, here and in the Slang module
+_HALVES = (0.5, 1.5, 2.5, 3.5, -0.5, -1.5, -2.5, -3.5)  # roots and products have a fraction of the cost and error of `pow`
+_HALVES_OF_DOUBLE = (0.5, 1.5, -0.5)  # these stay within two units in the last place
 
 
 def _power(x: Array, y: Array) -> Array:
-    """NumPy's, which raises for negative integer exponents: those of arrays give the integer part, and 0 of 0.
+    """Computes NumPy's power. Negative exponents of integers, for which NumPy raises, give the integer part, and 0 for 0.
 
-    Where all exponents are one 0.5, NumPy takes the square root, NaN of -inf and -0 of -0; here they are as other exponents.
+    For a scalar exponent 0.5 NumPy takes the square root, NaN of -inf and -0 of -0; here 0.5 is as any other exponent.
     """
     if x.dtype.kind not in "iu":
         return np.power(np.where((y == 0.5) & ((x == 0) | np.isinf(x)), np.abs(x), x), y)
@@ -37,12 +37,12 @@ def _power(x: Array, y: Array) -> Array:
 
 
 def _working(scalar: Type) -> Type:
-    """The scalar that powers are computed in."""
+    """Returns the scalar that powers are computed in."""
     return FLOAT if scalar is HALF else working(scalar)
 
 
 class Power(Operator):
-    """The exponent is a value."""
+    """A power whose exponent is a value."""
 
     def __init__(self) -> None:
         super().__init__("pow", "**", f"{PREFIX}power({{0}}, {{1}})", _power)
@@ -56,7 +56,7 @@ class Power(Operator):
 
 
 class FixedPower(Componentwise):
-    """The exponent is a number of the program. The scalar that both have in common is ``type``."""
+    """A power whose exponent is a constant of the program; ``type`` is the common scalar of base and exponent."""
 
     name = "power"
     arity = 1
@@ -80,7 +80,7 @@ class FixedPower(Componentwise):
         scalar = type.scalar
         assert scalar is not None
         assert isinstance(exponent, (int, float))
-        native = exponent in (0, 1, 2, 0.5)  # at half rounded once, as through float
+        native = exponent in (0, 1, 2, 0.5)  # for half these round once, as float does
         working = type if native and scalar is HALF else type.with_scalar(_working(scalar))
         x = convert(convert(args[0], node.operands[0].type, type), type, working)
         return convert(self._power(x, working, exponent), working, type)
@@ -90,7 +90,7 @@ class FixedPower(Componentwise):
         assert scalar is not None
         if scalar.is_float and scalar.dtype is not None:
             with np.errstate(over="ignore"):
-                exponent = float(scalar.dtype.type(exponent))  # of what it is there: 2.00000001 is 2
+                exponent = float(scalar.dtype.type(exponent))  # rounded to the scalar: 2.00000001 is 2
         whole = float(exponent).is_integer()
         short = 3 if scalar.name == "double" else 4  # so that rounding stays within two units in the last place
         if whole and (0 <= exponent <= short or (scalar.is_float and abs(exponent) <= short)):
@@ -103,7 +103,7 @@ class FixedPower(Componentwise):
             return f"{type}(1) / ({text})" if exponent < 0 else text
         if scalar is FLOAT and whole and abs(exponent) <= _WHOLE:
             return f"{PREFIX}whole({x}, {int(exponent)})"
-        name = spelled("pow", scalar)  # for double it has C's meaning; Slang's own of float knows positive bases only
+        name = spelled("pow", scalar)  # for double it has C's meaning; Slang's own for float takes positive bases only
         if scalar is FLOAT and math.isfinite(exponent):
             name = f"{PREFIX}{('odd' if exponent % 2 else 'even') if whole else 'real'}"
         return f"{f'{PREFIX}power' if name == 'pow' else name}({x}, {type}({literal(exponent, scalar)}))"
@@ -114,7 +114,7 @@ def _product(x: str, n: int) -> str:
 
 
 def refuse_negative(result: Type, exponent: object, place: str | None = None) -> None:
-    """Raises `TraceError` for integers and one negative exponent, said by the program or given to a call."""
+    """Raises `TraceError` for integers and a negative exponent, of the program or of a call."""
     if isinstance(exponent, (int, np.integer)) and exponent < 0 and not result.is_float:
         raise TraceError(
             "integers to negative integer powers are not allowed",
@@ -125,7 +125,7 @@ def refuse_negative(result: Type, exponent: object, place: str | None = None) ->
 
 
 def fixed(node: Node, exponent: float) -> Node:
-    """The ``pow`` of a value and a constant as a ``power``."""
+    """Returns the ``pow`` of a value and a constant as a ``power``."""
     scalar = promote([(v.type, v.weak) for v in node.operands])
     assert scalar is not None
     attrs = {"exponent": exponent, "type": (INT if scalar is BOOL else scalar).name}

@@ -1,6 +1,6 @@
-"""Promotion: the scalar that operands of several ones have in common.
+"""Promotion: the common scalar of operands.
 
-C's order with half below float; an integer meeting a float becomes that float.
+The order is C's, with half below float; an integer beside a float becomes that float.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ _RANK = {Type.parse(name): rank for rank, name in enumerate(SCALARS)}
 
 
 def promote(types: list[tuple[Type, bool]]) -> Type | None:
-    """The common scalar of several operands, each with whether it is *weak* (a Python number).
+    """Returns the common scalar of several operands, each a pair of a type and True if it is *weak* (a Python number).
 
-    A weak operand takes the scalar of the others unless only it is a float. ``None`` where an operand has no scalar.
+    A weak operand takes the scalar of the others unless only it is a float. ``None`` if an operand has no scalar.
 
     Example:
         >>> promote([(Type.parse("half3"), False), (Type.parse("float"), True)])

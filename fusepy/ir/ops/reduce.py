@@ -1,4 +1,4 @@
-"""``reduce`` and ``scan``: many elements combined into one; ``expand``: the axes that this takes away, with extent 1."""
+"""``reduce`` and ``scan``: many elements combined into one; ``expand``: new axes of extent 1, such as those of ``keepdims``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fusepy.ir.value import Array
 
 
 class _Folding(Op):
-    """What ``reduce`` and ``scan`` share: one operand over its own grid, a kind, and for ``"call"`` the Slang function.
+    """The base of ``reduce`` and ``scan``: one operand over its own grid, a kind, and for ``"call"`` the Slang function.
 
     Attributes of the node beside the axes: ``kind``; with ``"call"`` also ``module``, ``function`` and ``identity``, a number or
     one number per component, as strings.
@@ -28,16 +28,16 @@ class _Folding(Op):
     scans = False
 
     def element(self, node: Node, oracle: Oracle | None) -> Type:
-        """What the operand is taken as: what it is, or what the Slang function takes and gives.
+        """Returns the type that the operand is taken as: its own, or that which the Slang function takes and returns.
 
         Raises:
-            NoMatchError: if the function does not give what it takes.
+            NoMatchError: if the function does not return the type that it takes.
         """
         value, fold = node.operands[0], Fold.of_node(node, self.scans)
         have = node.maps[0].type or value.type
         if fold.kind != "call" or fold.wrong() is not None:
             return have
-        fold.type(have, node.loc)  # only numbers have an identity that a number can say
+        fold.type(have, node.loc)  # only numbers have an identity that is a number
         if oracle is None:
             raise VerifyError("a fold by a call needs an oracle", place=node.loc, hint="build the graph with an oracle")
         pair = [Value(have, (), weak=value.weak)] * 2
@@ -69,7 +69,7 @@ class _Folding(Op):
         return node.operands[0].type.scalar
 
     def meaning(self, node: Node, array: Array, functions: Functions) -> Array:
-        """`evaluate` with NumPy implementations of Slang functions."""
+        """Computes the result with NumPy implementations of Slang functions."""
         raise NotImplementedError
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
@@ -81,7 +81,7 @@ class _Folding(Op):
 
 
 class Reduce(_Folding):
-    """Combines the elements along the dimensions ``axes`` of its grid; the others are left, in order."""
+    """A reduction along the dimensions ``axes`` of its grid; the others are left, in order."""
 
     name = "reduce"
 
@@ -96,7 +96,7 @@ class Reduce(_Folding):
 
 
 class Scan(_Folding):
-    """Combines along one dimension and keeps what there is up to each element: inclusive, or ``exclusive`` of the element."""
+    """A scan along one dimension: each result combines the elements up to its own, or before it if ``exclusive``."""
 
     name = "scan"
     needs = {"kind": (str,), "axis": (str,), "exclusive": (bool,)}
@@ -113,7 +113,7 @@ class Scan(_Folding):
 
 
 class Expand(Op):
-    """The operand with axes of extent 1 at the positions ``axes`` of the result; nothing is computed."""
+    """A view of the operand with axes of extent 1 at the positions ``axes`` of the result; nothing is computed."""
 
     name = "expand"
     arity = 1
@@ -134,7 +134,7 @@ class Expand(Op):
 
 
 def _wrong_axes(node: Node, key: str, rank: int) -> str | None:
-    """What is wrong with dimensions of a grid of `rank`: there are some, in order, each once."""
+    """Returns an error in the dimensions of a grid of `rank`, or ``None``: at least one, in order, each once."""
     try:
         axes = axes_of(node, key)
     except VerifyError as error:

@@ -1,4 +1,4 @@
-"""``region``: a group of nodes that runs as one kernel over one grid, and may combine elements along some of its dimensions."""
+"""``region``: a group of nodes that runs as one kernel over one grid, and may fold elements along some of its dimensions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fusepy.ir.value import Array, TypedAttr
 
 @dataclass(frozen=True)
 class StoredInto:
-    """What takes a result, where that is not plain memory: `backend.emit.stores.STORES` knows the types.
+    """The store of a result that does not go to plain memory: `backend.emit.stores.STORES` knows the types.
 
     Attributes:
-        type: for a texture how it is bound, e.g. ``RWTexture2D<float4>``.
-        shared: the operands that are this texture, and so are read through the same binding.
+        type: for a texture its type as a binding, e.g. ``RWTexture2D<float4>``.
+        shared: the operands that are the same texture, and are read through the same binding.
     """
 
     type: Type
@@ -28,7 +28,7 @@ class StoredInto:
 
 @dataclass(frozen=True)
 class ResultSpec:
-    """One result of a region: the grid dimensions that its axes run along, in order, and where it goes: memory by default."""
+    """One result of a region: the grid dimensions that its axes run along, in order, and its store, by default memory."""
 
     dims: tuple[int, ...]
     into: StoredInto | None = None
@@ -39,10 +39,10 @@ class RegionSpec(TypedAttr):
     """The attribute ``spec`` of a region.
 
     Attributes:
-        folds: how the last outputs of the body are combined, one for each; the outputs before them are stored as they are.
-        over: the grid dimensions along which they are combined.
-        near: pairs of an operand that is a generator and the operands whose extents it has. It stays at its first place where
-            these have extent 1. A generator without a pair has the extents of the whole grid.
+        folds: one fold for each of the last outputs of the body; the outputs before them are stored as they are.
+        over: the grid dimensions along which elements are folded.
+        near: pairs of an operand that is a generator and the operands whose extents it has. Where these have extent 1, its
+            coordinate is 0. A generator without a pair has the extents of the whole grid.
     """
 
     results: tuple[ResultSpec, ...]
@@ -57,7 +57,7 @@ class RegionSpec(TypedAttr):
 
     @property
     def scans(self) -> bool:
-        """Whether the region keeps what was combined up to each element."""
+        """True if the folds are scans."""
         return any(f.scans for f in self.folds)
 
     @property
@@ -67,16 +67,16 @@ class RegionSpec(TypedAttr):
         return {j: found for j, found in into if found is not None and found.type.kind is Kind.RESOURCE}
 
     def near_of(self, i: int) -> tuple[int, ...] | None:
-        """The operands whose extents generator `i` has; None for those of the whole grid."""
+        """Returns the operands whose extents generator `i` has; ``None`` if it has those of the whole grid."""
         return dict(self.near).get(i)
 
     def storing(self, into: Mapping[int, StoredInto]) -> RegionSpec:
-        """This, with some results stored into something else than plain memory."""
+        """Returns the spec with other stores for some results."""
         results = (replace(r, into=into.get(j, r.into)) for j, r in enumerate(self.results))
         return replace(self, results=tuple(results))
 
     def _wrong(self) -> str | None:
-        """The first rule that is broken, whatever the bodies are."""
+        """Returns the first rule that is broken, apart from those on bodies."""
         wrong = next(filter(None, (fold.wrong() for fold in self.folds)), None)
         if wrong is not None:
             return wrong
@@ -91,14 +91,14 @@ class RegionSpec(TypedAttr):
 
 
 class Region(Op):
-    """Runs its body once per grid point.
+    """A kernel: its body runs once per grid point.
 
     Operand ``i`` is loaded through ``maps[i]`` into input ``i`` of the body, which works on single elements only: inside, every
-    value has rank 0. The attribute ``spec``, a `RegionSpec`, says which dimensions of the grid each result runs along.
+    value has rank 0. The attribute ``spec``, a `RegionSpec`, has the grid dimensions of each result.
 
-    The last outputs of the body may be combined along some dimensions. A second body, the epilogue, then runs once per point of
-    the dimensions that are left, on what was folded and on the operands that follow those of the first; its outputs are results
-    in place of the folded values.
+    The last outputs of the body may be folded along some dimensions. A second body, the epilogue, then runs once per point of the
+    dimensions that are left. Its inputs are the folded values and the operands after those of the first body; its outputs are
+    results in place of the folded values.
     """
 
     name = "region"
@@ -107,7 +107,7 @@ class Region(Op):
     needs = {"spec": (RegionSpec,)}
 
     def grid_rank(self, node: Node) -> int:
-        """Of all dimensions that are named: one along which no operand runs has extent 1."""
+        """Returns the rank of a grid with all dimensions that are named; one along which no operand runs has extent 1."""
         spec = spec_of(node)
         named = (*spec.over, *(d for result in spec.results for d in result.dims))
         return max((*(d + 1 for d in named), *(m.min_grid_rank for m in node.maps)), default=0)
@@ -143,7 +143,7 @@ class Region(Op):
 
 
 def _wrong_bodies(node: Node, spec: RegionSpec) -> str | None:
-    """The first rule between the bodies and the spec that is broken."""
+    """Returns the first rule between the bodies and the spec that is broken."""
     assert node.body is not None
     plain = len(node.body.outputs) - len(spec.folds)
     if plain < 0:
@@ -160,26 +160,26 @@ def _wrong_bodies(node: Node, spec: RegionSpec) -> str | None:
 
 
 def spec_of(region: Node) -> RegionSpec:
-    """How a region's results lie, and what it folds."""
+    """Returns the spec of a region."""
     spec = region.attrs["spec"]
     assert isinstance(spec, RegionSpec), spec
     return spec
 
 
 def with_spec(region: Node, spec: RegionSpec) -> Node:
-    """The region with another spec."""
+    """Returns the region with another spec."""
     return Node(region.op, region.operands, region.maps, region.results, {"spec": spec}, region.loc, region.bodies)
 
 
 def folds_of(node: Node) -> Sequence[Fold]:
-    """What a ``reduce``, a ``scan`` or a region combines; empty for every other node."""
+    """Returns the folds of a ``reduce``, a ``scan`` or a region; empty for every other node."""
     if node.op.name in ("reduce", "scan"):
         return [Fold.of_node(node, node.op.name == "scan")] if isinstance(node.attrs.get("kind"), str) else []
     return spec_of(node).folds if node.op.name == "region" else ()
 
 
 def result_types(node: Node) -> list[Type]:
-    """The types of a region's results."""
+    """Returns the types of a region's results."""
     assert node.body is not None
     folds = spec_of(node).folds
     plain = len(node.body.outputs) - len(folds)
@@ -190,7 +190,7 @@ def result_types(node: Node) -> list[Type]:
 
 
 def output_feeds(region: Node) -> list[frozenset[int]]:
-    """For each output of a region's first body, the operands that it is computed from."""
+    """Returns, for each output of a region's first body, the operands that it is computed from."""
     assert region.body is not None
     sources: dict[Value, frozenset[int]] = {v: frozenset([i]) for i, v in enumerate(region.body.inputs)}
     for node in region.body.nodes:

@@ -1,4 +1,4 @@
-"""``struct``: one value of a Slang struct, a vector, a matrix or an array, from its members; how nested arguments become one."""
+"""``struct``: one value of a Slang struct, vector, matrix or array, made from its members; for nested arguments."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 class Struct(Op):
-    """Puts one operand into each member named by the attribute ``fields``: elements of an array and rows of a matrix by number.
+    """A value with one operand for each member in the attribute ``fields``: names, or numbers of array elements and matrix rows.
 
-    ``type`` is what is made; ``path`` is where the user wrote it (``ray.position``), for messages. Operands are bound to their
-    members as arguments to parameters: a tensor of scalars fills a vector, a Python number becomes what the member is.
+    ``type`` is the type of the value; ``path`` is the user's name for it (``ray.position``), for messages. Operands are bound to
+    members as arguments to parameters: a tensor of scalars fills a vector, a Python number gets the member's type.
     """
 
     name = "struct"
@@ -72,7 +72,7 @@ class Struct(Op):
 
 
 def _components(node: Node, args: Sequence[T]) -> list[T]:
-    """The operands of a vector, matrix or array in order, in whatever order its components were named."""
+    """Returns the operands of a vector, matrix or array in the order of its components."""
     named = dict(zip(members(node), args))
     if node.results[0].type.kind in (Kind.MATRIX, Kind.ARRAY):
         return [named[str(i)] for i in range(len(args))]
@@ -80,7 +80,7 @@ def _components(node: Node, args: Sequence[T]) -> list[T]:
 
 
 def members(node: Node) -> tuple[str, ...]:
-    """The names of the members that a ``struct`` fills, in the order of its operands."""
+    """Returns the names of the members that a ``struct`` fills, in the order of its operands."""
     fields = node.attrs["fields"]
     assert isinstance(fields, tuple)
     return fields

@@ -1,4 +1,4 @@
-"""Making values and taking them apart: constants, conversions, constructors, members, swizzles, selection."""
+"""Operations that make values and take them apart: constants, conversions, constructors, members, swizzles, selection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fusepy.ir.value import Array
 
 
 class Const(Op):
-    """A Python number in the program; weak, so it follows the types around it."""
+    """A Python number in the program; weak, so it takes the type that its context wants."""
 
     name = "const"
     arity = 0
@@ -130,7 +130,7 @@ _COMPONENTS = {**dict(zip("xyzw", range(4))), **dict(zip("rgba", range(4)))}
 
 
 def swizzle(type: Type, name: str) -> tuple[int, ...] | None:
-    """Component indices of a swizzle such as ``xyz`` or ``bgr`` on a vector or scalar; ``None`` if it is none."""
+    """Returns the component indices of a swizzle such as ``xyz`` or ``bgr`` on a vector or scalar; else ``None``."""
     if type.kind not in (Kind.VECTOR, Kind.SCALAR) or not 1 <= len(name) <= 4:
         return None
     if not (set(name) <= set("xyzw") or set(name) <= set("rgba")):
@@ -209,22 +209,22 @@ class Index(Op):
 
 
 def has_select(type: Type) -> bool:
-    """Whether Slang's ``select`` compiles for a type on CUDA, too: there it is for floats, integers of 32 bits, vectors of bools.
+    """True if Slang's ``select`` compiles for a type on CUDA too: for floats, integers of 32 bits and vectors of bools.
 
-    Of two bools ``&`` makes an int there, which beside a bool fits no ``select``.
+    On CUDA ``&`` of two bools gives an int, which does not fit a ``select`` with a bool.
     """
     return type is not BOOL and (type.dtype is None or type.dtype.kind not in "iu" or type.dtype.itemsize == 4)
 
 
 def select_apart(test: str, a: str, b: str, type: Type) -> str:
-    """``select(test, a, b)`` component by component; all three are scalars or vectors like `type`."""
+    """Returns ``select(test, a, b)`` component by component; all three are scalars or vectors like `type`."""
     if type.kind is Kind.SCALAR:
         return f"{test} ? {a} : {b}"
     return construct(type, (f"({test}).{c} ? ({a}).{c} : ({b}).{c}" for c in "xyzw"[: type.shape[0]]))
 
 
 class Select(Componentwise):
-    """``where(condition, a, b)``: per component where the condition is a vector."""
+    """``where(condition, a, b)``: per component if the condition is a vector."""
 
     name = "select"
     arity = 3
@@ -262,7 +262,7 @@ class Select(Componentwise):
 
 
 class Along(Op):
-    """The first operand, a generator, over the grid of the second, of which nothing but the extents is used."""
+    """The first operand, a generator, over the grid of the second, of which only the extents are used."""
 
     name = "along"
     arity = 2

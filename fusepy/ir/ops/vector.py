@@ -20,8 +20,8 @@ class VectorFunction(Op):
     """A function of float vectors of one length that is not componentwise.
 
     Args:
-        arity: how many vectors it takes.
-        keeps: the result is a vector like the operands, not a scalar.
+        arity: the number of vectors.
+        keeps: True if the result is a vector like the operands, not a scalar.
     """
 
     def __init__(self, name: str, arity: int, numpy: Callable[..., Array], *, keeps: bool):
@@ -78,7 +78,7 @@ def _reflect(i: Array, n: Array) -> Array:
 
 
 def _say_product(a: Type, b: Type) -> str:
-    """What to write for a product of two types that has no meaning."""
+    """Returns the hint for a product of two types that has no meaning."""
     if not a.shape or not b.shape:
         return "write * for numbers; an array of matrices is read as such by a vcast, e.g. fp.vcast(x, 'float3x3')"
     if len(a.shape) == len(b.shape) == 1:
@@ -131,11 +131,11 @@ class MatMul(Op):
         )
 
     def _by_rows(self, node: Node, left: str, right: str) -> str:
-        """Of 64-bit integers Slang's `mul` makes SPIR-V that drivers refuse."""
+        """Returns the product without `mul`: for 64-bit integers Slang makes SPIR-V of it that drivers refuse."""
         a, b = (v.type for v in node.operands)
 
         def row(of: str) -> str:
-            """A vector with the matrix on the right, or with a vector: one number."""
+            """Returns the product of a vector with the right operand."""
             return " + ".join(f"{of}[{k}] * {right}[{k}]" for k in range(b.shape[0]))
 
         if len(a.shape) == 1:

@@ -1,4 +1,4 @@
-"""Matching the operands of a call with the parameters of a Slang function, and the messages where they do not match.
+"""Overload resolution: operands of a call are matched with the parameters of a Slang function. Also the error messages.
 
 Imports `errors` and the rest of `ir`.
 """

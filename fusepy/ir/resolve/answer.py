@@ -11,7 +11,7 @@ from fusepy.ir.types import Type
 
 @dataclass(frozen=True)
 class Resolution:
-    """Slang's answer to a call, with everything settled.
+    """Slang's answer to a call: parameters, maps, results and grid.
 
     Attributes:
         params: all parameters that the call fills, in order, outputs included.

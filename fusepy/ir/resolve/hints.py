@@ -1,4 +1,4 @@
-"""What to pass instead: the hints of `ir.resolve.refusals`. A conversion is proposed only where the call would take it."""
+"""Hints for the errors of `ir.resolve.refusals`. A conversion is proposed only if the call would accept it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _INT = Type.parse("int")
 
 
 def whole_hint(value: Value, map: ArgMap, want: Type) -> str:
-    """What to pass for a whole array."""
+    """Returns the hint for a whole array."""
     whole = spelled(want)
     if map.dims:
-        return f"every thread gets all of a {whole}, so none of its axes runs along the grid: leave its mapping away"
+        return f"every thread gets all of a {whole}, so none of its axes runs along the grid: remove its mapping"
     if is_stored(value) and writes(want):
         return f"a {whole} is written, which only an argument can be; return what is computed, or take it as a Tensor"
     if writes(want) and holds(value, want, told=True):
@@ -36,15 +36,17 @@ def whole_hint(value: Value, map: ArgMap, want: Type) -> str:
 
 
 def is_scalar_array(value: Value) -> bool:
-    """Whether a value is an array of scalars, of which the last axis may be meant as components."""
+    """True if a value is an array of scalars, whose last axis may be meant as components."""
     return value.type.kind is Kind.SCALAR and value.rank > 0 and (value.arrival.plain or value.arrival.memory)
 
 
 def components_hint(value: Value, want: Type | None = None) -> str:
-    """How an array of scalars becomes one of vectors: where it is an argument; a vcast of what is computed fills all components.
+    """Returns the hint for an array of scalars where vectors are needed.
+
+    An argument can be cast. A vcast of a computed value would fill all components with the same number.
 
     Args:
-        want: the vector or matrix; by default one of the last extent.
+        want: the vector or matrix; by default a vector with the last extent.
     """
     named = want if want is not None and want.shape else None
     count = 1 if named is None else len(named.shape)
@@ -71,7 +73,7 @@ def _axes(count: int) -> str:
 
 
 def resource_hint(value: Value, want: Type) -> str:
-    """What to do about a texture, or anything else where a resource is wanted, that does not fit."""
+    """Returns the hint for a texture that does not fit, or for a value where a resource is needed."""
     if want.kind is not Kind.RESOURCE:
         if casts_texel(value.type, want):
             return f"each thread gets a texel, a {value.type}: say {_cast(want)} to convert it or to cut channels"
@@ -101,7 +103,7 @@ def _takes_resource(shape: str, held: Type | None) -> str:
 
 
 def mapping_hint(value: Value, map: ArgMap, param: Param) -> str:
-    """What to say about the axes of a value instead, where they can be mapped in no way."""
+    """Returns the hint for a mapping that does not fit the axes of a value."""
     if map.dims and param.type is not None and param.type.kind is Kind.WHOLE:
         return whole_hint(value, map, param.type)
     if not map.dims:
@@ -110,7 +112,7 @@ def mapping_hint(value: Value, map: ArgMap, param: Param) -> str:
 
 
 def binding_hint(value: Value, map: ArgMap, param: Param, oracle: Oracle) -> str:
-    """What to pass for a parameter that takes none of what `value` can be."""
+    """Returns the hint for a parameter that accepts no offer of `value`."""
     want = param.type
     if want is None:
         return "choose a type with fp.vcast(value, type)"
@@ -118,7 +120,7 @@ def binding_hint(value: Value, map: ArgMap, param: Param, oracle: Oracle) -> str
         return whole_hint(value, map, want)
     if want.kind is Kind.RESOURCE or value.arrival.texels:
         return resource_hint(value, want)
-    if param.direction == INOUT and want.is_numeric:  # a vcast is for what is read
+    if param.direction == INOUT and want.is_numeric:  # a vcast is only for reads
         return f"what is written has the parameter's own type: pass an array or tensor of {_numbers(want)}"
     if value.arrival.grid and want.kind is not Kind.NAMED:
         return _grid_hint(value, want, oracle)
@@ -134,7 +136,7 @@ def binding_hint(value: Value, map: ArgMap, param: Param, oracle: Oracle) -> str
 
 
 def _converts(value: Value, want: Type, oracle: Oracle) -> bool:
-    """Whether a `vcast` to `want` gives what the parameter takes, the extents of the axes that it fills with included."""
+    """True if a `vcast` to `want` gives what the parameter takes, also in the extents of the axes that become components."""
     scalar = enum_scalar(oracle, want)
     if scalar is None and not want.is_numeric:
         return False
@@ -149,7 +151,7 @@ def _cast(want: Type) -> str:
 
 
 def _numbers(want: Type) -> str:
-    """Numbers of a type as NumPy has them, with the extents that their last axes need."""
+    """Returns the NumPy dtype of a type's numbers, with the extents of the last axes."""
     axes = f", the last axes of {_by(want)}" if want.shape else ""
     return f"np.{want.dtype}{axes}"
 
@@ -172,7 +174,7 @@ def _grid_hint(value: Value, want: Type, oracle: Oracle) -> str:
 
 
 def _memory_hint(value: Value, want: Type) -> str:
-    """What to pass for a pointer, or for an array of fixed size."""
+    """Returns the hint for a pointer, or for an array of fixed size."""
     scalar = want.scalar
     element = want.element or want
     if is_stored(value):
@@ -213,7 +215,7 @@ def _numeric_hint(value: Value, want: Type) -> str:
 
 
 def _struct_hint(value: Value, want: Type, oracle: Oracle) -> str:
-    """What to pass where one of both types has no components."""
+    """Returns the hint for two types of which one has no components."""
     inner = want.optional
     if inner is not None:
         return f"pass a {inner}, or None"
@@ -231,7 +233,7 @@ def _struct_hint(value: Value, want: Type, oracle: Oracle) -> str:
 
 
 def python_name(name: str) -> str:
-    """How Python spells a function or type of a module `m`: ``m.Ray.at``, ``m["Pair<float>"]``."""
+    """Returns a function or type of a module `m` as written in Python: ``m.Ray.at``, ``m["Pair<float>"]``."""
     parts = name.split("::")
     if all(p.isidentifier() and not keyword.iskeyword(p) for p in parts):
         return f"m.{'.'.join(parts)}"
@@ -239,5 +241,5 @@ def python_name(name: str) -> str:
 
 
 def python_type(name: str) -> str:
-    """How Python spells a type for `vcast`; arrays and pointers are no types of a module."""
+    """Returns a type as written in Python for `vcast`; arrays and pointers are not types of a module."""
     return f'"{name}"' if "[" in name or name.startswith("Ptr<") else python_name(name)

@@ -1,4 +1,4 @@
-"""What an operand can be presented as to Slang, and when an answer counts as exact."""
+"""`Offer`: the types in which an operand can be offered to Slang, and the test for exact answers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from fusepy.ir.whole import candidates, holds
 
 @dataclass(frozen=True)
 class Offer:
-    """One way to present an operand: the type asked for, and how many trailing axes that type consumes."""
+    """One way to pass an operand: a type, and the number of trailing axes that it consumes."""
 
     type: Type
     consumed: int
-    cast: bool = False  # the user said vcast: conversion is wanted
+    cast: bool = False  # the user wrote vcast: conversion is wanted
 
 
 def fill(signature: Signature, count: int) -> tuple[Param, ...] | None:
-    """The leading parameters that `count` arguments fill, outputs in between and after them included.
+    """Returns the leading parameters that `count` arguments fill, with outputs between and after them.
 
     ``None`` if there are more arguments than inputs. Parameters left over need defaults, which only Slang knows.
     """
@@ -43,7 +43,7 @@ def fill(signature: Signature, count: int) -> tuple[Param, ...] | None:
 def offers_of(
     value: Value, map: ArgMap, function: str, name: str, place: str | None, oracle: Oracle | None = None
 ) -> Iterator[Offer]:
-    """What `value` can be presented as, given what the user said with vmap and vcast."""
+    """Returns the offers of `value` under the user's vmap and vcast."""
     if map.dims is not None and len(map.dims) > value.rank:
         raise ShapeError(
             f"{function}: argument {name!r}: vmap names {len(map.dims)} axes of a value with {value.rank}",
@@ -67,14 +67,14 @@ def offers_of(
 
 
 def fitting(offers: Iterable[Offer], value: Value, map: ArgMap) -> Iterator[Offer]:
-    """The offers that consume just the axes that vmap leaves over."""
+    """Returns the offers that consume exactly the axes that vmap leaves over."""
     return (o for o in offers if map.dims is None or o.consumed == value.rank - len(map.dims))
 
 
 def _plain_offers(value: Value) -> Iterator[Offer]:
     offers = list(_value_offers(value))
     yield from offers
-    if value.arrival.paired:  # a tensor with gradients: the same as pairs of value and gradient
+    if value.arrival.paired:  # a tensor with gradients: also as pairs of value and gradient
         yield from (Offer(Type.pair(o.type), o.consumed) for o in offers)
 
 
@@ -85,14 +85,14 @@ def _value_offers(value: Value) -> Iterator[Offer]:
     if is_open(value):
         yield from (Offer(Type.vector(value.type, n), 0) for n in range(2, 5))
     *_, rows, cols = (None, None, *value.dims)
-    if cols is not None and cols > 1:  # a vector of one is its element, which is offered already
+    if cols is not None and cols > 1:  # a vector of one is its element
         yield Offer(Type.vector(value.type, cols), 1)
         if rows is not None:
             yield Offer(Type.matrix(value.type, rows, cols), 2)
 
 
 def cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Offer]:
-    """What `value` can be presented as where the user said ``vcast(value, want)``."""
+    """Yields the offers of `value` under ``vcast(value, want)``."""
     have = value.type
     inner = pair_of(want)
     if inner is not None and value.arrival.paired:
@@ -103,7 +103,7 @@ def cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Off
         consumed = len(want.shape)
         if not consumed or is_open(value) or (value.arrival.plain and not value.rank):
             yield Offer(want, 0, cast=True)  # a conversion, or one number in every component
-        elif value.arrival.memory and value.rank >= consumed:  # coordinates have no axes to give
+        elif value.arrival.memory and value.rank >= consumed:  # coordinates have no axes
             yield Offer(want, consumed, cast=True)
     elif (have.is_numeric and want.is_numeric and have.shape == want.shape) or _through_enum(have, want, oracle):
         yield Offer(want, 0, cast=True)
@@ -114,7 +114,7 @@ def cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Off
 
 
 def named_offers(value: Value, type: Type, oracle: Oracle) -> Iterator[Offer]:
-    """A Python integer as an enum; a value, or none, as an ``Optional``."""
+    """Yields the offers of a Python integer as an enum, and of a value or ``None`` as an ``Optional``."""
     if type.kind is not Kind.NAMED or value.type is type:
         return
     inner = type.optional
@@ -128,12 +128,12 @@ def named_offers(value: Value, type: Type, oracle: Oracle) -> Iterator[Offer]:
 
 
 def _implements(have: Type, want: Type, oracle: Oracle) -> bool:
-    """Whether a struct goes where an interface is asked for."""
+    """True if a struct implements the interface of a parameter."""
     return have.kind is Kind.NAMED and want.kind is Kind.NAMED and oracle.conforms(have, want)
 
 
 def _through_enum(have: Type, want: Type, oracle: Oracle | None) -> bool:
-    """Whether one of the types is an enum and the other a scalar that it converts from or to."""
+    """True if one of the types is an enum and the other a scalar that it converts from or to."""
     if _is_enum_number(have):
         return enum_scalar(oracle, want) is not None
     return want.kind is Kind.SCALAR and enum_scalar(oracle, have) is not None
@@ -144,15 +144,15 @@ def _is_enum_number(type: Type) -> bool:
 
 
 def _converts(have: Type, want: Type) -> bool:
-    """Whether a Python number becomes this scalar without losing what is behind its point."""
+    """True if a Python number becomes this scalar without losing its fraction."""
     return want.kind is Kind.SCALAR and have.kind is Kind.SCALAR and (want.is_float or not have.is_float)
 
 
 def whole_offers(value: Value, type: Type, told: bool = False) -> Iterator[Offer]:
-    """A tensor as one for all threads (pointer, buffer, whole array), a texture as itself, or last axes as a fixed array."""
+    """Yields the offers of a tensor as a pointer, buffer, whole array or fixed array, and of a texture as one object."""
     listed = value.arrival.coordinates and type.kind is Kind.ARRAY and len(type.shape) == 1 and _is_integer(type)
     if listed and (not value.arrival.grid or type.shape == (value.rank,)):
-        yield Offer(type, 0)  # coordinates in the order of the dimensions, not turned round as in a vector
+        yield Offer(type, 0)  # coordinates in the order of the dimensions; a vector has the reverse order
     if type.kind is Kind.RESOURCE and takes(value, type):
         yield Offer(type, value.rank)
     if value.arrival.raw and type.kind is Kind.POINTER:
@@ -171,13 +171,13 @@ def whole_offers(value: Value, type: Type, told: bool = False) -> Iterator[Offer
 
 
 def _stored(value: Value, held: Type) -> Type:
-    """The type of the elements of `value` in memory that is seen as `held`: numbers in a list become those without loss."""
+    """Returns the element type of `value` in memory that is read as `held`: numbers in a list are converted without loss."""
     scalar = held.scalar
     return scalar if value.weak and scalar is not None and _converts(value.type, scalar) else value.type
 
 
 def array_offers(value: Value, map: ArgMap, param: Param, libraries: Sequence[str]) -> Iterator[Offer]:
-    """A tensor as an argument for all threads where `param` wants, or could be, a whole array."""
+    """Yields the offers of a tensor for all threads, if `param` wants, or could be, a whole array."""
     taken = param.type or natural(value)
     if taken is not None and taken.kind is not Kind.WHOLE:
         if map.type is None:
@@ -193,7 +193,7 @@ def array_offers(value: Value, map: ArgMap, param: Param, libraries: Sequence[st
 
 
 def _elements(value: Value) -> Iterator[Type]:
-    """What memory of `value` can be seen as holding: its own type, or vectors and matrices of the last axes."""
+    """Yields the element types that memory of `value` can be read as: its own, or vectors and matrices of the last axes."""
     yield value.type
     *_, rows, columns = (None, None, *value.dims)
     if value.type.kind is Kind.SCALAR and columns is not None and columns > 1:
@@ -203,13 +203,13 @@ def _elements(value: Value) -> Iterator[Type]:
 
 
 def fixed_offers(value: Value) -> Iterator[Offer]:
-    """The last axis as an array, for a generic ``float[N]``, where its extent is known: beyond 4, `vcast` says it."""
+    """Yields the last axis as an array, for a generic ``float[N]``, if its extent is known; beyond 4 a `vcast` states it."""
     if value.arrival.memory and value.rank and value.dims[-1] is not None:
         yield Offer(Type.array(value.type, value.dims[-1]), 1)
 
 
 def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
-    """Whether `param` takes `offer` as it is, or by a conversion that the user's value allows."""
+    """True if `param` takes `offer` as it is, or by a conversion that the user's value allows."""
     want = param.type
     if want is None or want is offer.type:
         return True
@@ -221,7 +221,7 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
         return False  # the user named the type
     if value.weak and offer.type.is_numeric and want.is_numeric:
         if offer.type.is_float and not want.is_float:
-            return False  # Slang would cut 0.5 to 0 without a word
+            return False  # Slang would cut 0.5 to 0 silently
         if offer.type.shape == want.shape:
             return True
         return value.arrival.plain and offer.type.kind is Kind.SCALAR and not value.rank
@@ -229,7 +229,7 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
 
 
 def describe(value: Value) -> str:
-    """A value as error messages name it: ``Tensor<float>[?,3]``, ``Python number (float)``, ``float3``."""
+    """Returns a value as error messages name it: ``Tensor<float>[?,3]``, ``Python number (float)``, ``float3``."""
     dims = ",".join("?" if d is None else str(d) for d in value.dims)
     if value.arrival.missing:
         return "None"
@@ -241,7 +241,7 @@ def describe(value: Value) -> str:
 
 
 def show(function: str, params: Sequence[Param], result: Type | None = None) -> str:
-    """A signature on one line: ``tonemap(float3 color, float gain) -> float3``."""
+    """Returns a signature on one line: ``tonemap(float3 color, float gain) -> float3``."""
     listed = ", ".join(f"{'' if p.direction == 'in' else p.direction + ' '}{p.type or 'generic'} {p.name}" for p in params)
     return f"{function}({listed})" + (f" -> {result}" if result else "")
 

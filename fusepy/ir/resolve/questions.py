@@ -1,4 +1,4 @@
-"""Asking Slang about a call: in which of the ways that operands can be presented does it take them as they are."""
+"""Questions to Slang about a call: the combinations of offers that it accepts without conversion."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MAX_QUESTIONS = 4096
 
 @dataclass(frozen=True)
 class Question:
-    """A call of ``@module.function`` that is brought together with its operands.
+    """A call of ``@module.function`` whose operands are matched with parameters.
 
     Attributes:
-        offers: for each operand what it can be presented as, as an element.
+        offers: for each operand its offers as an element.
     """
 
     oracle: Oracle
@@ -37,11 +37,11 @@ class Question:
     def bindings(
         self, declared: Sequence[Signature], whole: bool, narrow: Narrowing = Narrowing.NONE
     ) -> Iterator[tuple[tuple[Offer, ...], Answer]]:
-        """Every combination of offers with an exact answer.
+        """Yields every combination of offers with an exact answer.
 
         Args:
-            whole: whether what fits only where no element does is offered as well: whole arrays for generic parameters, which
-                could be anything, and what converts to an enum or an ``Optional``.
+            whole: True to add the offers for calls where no element fits: whole arrays for generic parameters, which could be
+                anything, and values that convert to an enum or an ``Optional``.
             narrow: which arrays of NumPy's default dtypes are converted to what a parameter holds.
         """
         asked = 0
@@ -63,14 +63,14 @@ class Question:
                 yield from ((choice, answer) for answer in self._answers(params, values, choice))
 
     def _pool(self, i: int, value: Value, param: Param, whole: bool, libraries: Sequence[str]) -> list[Offer]:
-        """What operand `i`, as `value`, can be presented as to a parameter."""
+        """Returns the offers of operand `i`, as `value`, for a parameter."""
         map, pool = self.maps[i], list(self.offers[i])
         if value is not self.operands[i]:
             pool = list(offers_of(value, map, self.function, param.name, None, self.oracle))
         wholes = list(fitting(array_offers(value, map, param, libraries), value, map))
-        if param.type is None and _OPERATOR.search(self.function):  # Slang has operators of pointers, and these are for elements
+        if param.type is None and _OPERATOR.search(self.function):  # Slang has operators of pointers; these are for elements
             wholes = []
-        if not whole:  # which take in axes that an element would run along: one of two meanings that the call may have
+        if not whole:  # those that consume axes which an element maps to the grid: the call may mean either
             wholes = [o for o in wholes if o.consumed and param.type is not None and map.type is None]
         pool += wholes
         if whole and map.type is None:
@@ -78,17 +78,17 @@ class Question:
             pool += fitting(further, value, map)
         if param.type is None:
             return pool
-        return [o for o in pool if exact(value, o, param, self.oracle)]  # other questions have no exact answer
+        return [o for o in pool if exact(value, o, param, self.oracle)]  # other offers have no exact answer
 
     def _answers(self, params: Sequence[Param], values: Sequence[Value], choice: Sequence[Offer]) -> list[Answer]:
-        """The answers that take these offers exactly: those without a conversion, if there are any.
+        """Returns the answers that take these offers exactly; only those without a conversion, if there are any.
 
         Raises:
-            ResolveError: where there are several, for a generic `out` parameter.
+            ResolveError: if there are several, for a generic `out` parameter.
         """
         offered = iter(zip(values, choice))
         wanted = [p.type if p.direction == OUT else _asked(*next(offered), p) for p in params]
-        found: dict[Answer, bool] = {}  # and whether it takes what was offered as it is
+        found: dict[Answer, bool] = {}  # True if the answer converts nothing
         for types in _with_generic_outs(wanted, choice):
             answer = self.oracle.resolve(self.module, self.function, types)
             if answer is None:
@@ -108,9 +108,9 @@ class Question:
 
 
 def _with_generic_outs(wanted: Sequence[Type | None], choice: Sequence[Offer]) -> Iterator[list[Type]]:
-    """Questions about a call whose `out` parameters of unknown type are like its inputs: ``copy<T>(T from, out T to)``.
+    """Yields argument types that guess the type of generic `out` parameters from the inputs: ``copy<T>(T from, out T to)``.
 
-    Slang corrects a wrong guess where the inputs leave it no choice; where they do leave one, the answers differ.
+    Slang corrects a wrong guess if the inputs determine the type; if they do not, the answers differ.
     """
     guesses = dict.fromkeys([*(o.type for o in choice), FLOAT, HALF, INT])
     for guessed in itertools.product(guesses, repeat=sum(t is None for t in wanted)):
@@ -119,5 +119,5 @@ def _with_generic_outs(wanted: Sequence[Type | None], choice: Sequence[Offer]) -
 
 
 def _asked(value: Value, offer: Offer, param: Param) -> Type:
-    """What to ask Slang with: it converts nothing that is written to, but a number can start as what is wanted."""
+    """Returns the type to ask Slang with. Slang converts no `inout` argument, but a Python number can have the wanted type."""
     return param.type if param.direction == INOUT and value.weak and param.type is not None else offer.type

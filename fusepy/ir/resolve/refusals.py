@@ -1,4 +1,4 @@
-"""Why a call was refused: the messages of `ir.resolve.resolve`."""
+"""Errors of `ir.resolve.resolve` for calls that do not match."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def count_error(declared: Sequence[Signature], function: str, given: int, place:
         place=place,
         saw=f"{given} arguments",
         expected="; ".join(show(function, s.params) for s in declared[:4]),
-        hint="out parameters may be left away; under @fuse they always are, and are returned",
+        hint="out parameters may be omitted; under @fuse they always are, and are returned",
     )
 
 
@@ -69,7 +69,7 @@ def no_match(
         )
     words = oracle.diagnose(module, function, [o[0].type if o else v.type for v, o in zip(operands, offers)]).strip()
     unsized = re.search(r"'([\w<>, ]+)\[\]'", words)
-    if unsized:  # Slang passes such a parameter by value, which no pointer survives: read through one it gives garbage
+    if unsized:  # Slang passes such a parameter by value; reads through a pointer to it give garbage
         return NoMatchError(
             f"{function}: a parameter of type {unsized[1]}[] has no size, and cannot be passed",
             place=place,
@@ -93,7 +93,7 @@ def _overload_hint(function: str, operands: Sequence[Value], declared: Sequence[
     array = next((v for v in operands if not v.arrival.plain and v.rank and v.dims[-1] is None), None)
     if "could not infer generic argument" in words and generic and array is not None:
         return f"say the extent that the array has, e.g. of 8: fp.vcast(value, '{array.type}[8]')"
-    for i, value in enumerate(operands):  # a vcast of a computed value would fill all components with each number
+    for i, value in enumerate(operands):  # a vcast of a computed value would fill all components with the same number
         vectors = [p[i].type for s in declared if (p := [q for q in s.params if q.direction != OUT])[i : i + 1]]
         wanted = next((t for t in vectors if t is not None and t.shape and t.scalar is value.type), None)
         if wanted is not None and is_scalar_array(value) and value.arrival.plain:
@@ -102,18 +102,18 @@ def _overload_hint(function: str, operands: Sequence[Value], declared: Sequence[
 
 
 def none_error(what: str, place: str | None) -> UnsupportedArgumentError:
-    """The error for ``None`` where no ``Optional`` is."""
+    """Returns the error for ``None`` as an argument of a parameter that is not ``Optional``."""
     return UnsupportedArgumentError(
         f"{what}: a NoneType cannot be passed to Slang",
         place=place,
         saw="None",
         expected="numbers, lists of numbers, NumPy arrays, Tensors; None for an Optional parameter only",
-        hint="leave the argument away where the parameter has a default; a fused function takes None as a static argument",
+        hint="omit the argument if the parameter has a default; a fused function takes None as a static argument",
     )
 
 
 def _fits(value: Value, map: ArgMap, param: Param, offers: Sequence[Offer], oracle: Oracle) -> bool:
-    """Whether `param` takes `value`, as an element or as a whole, whatever the other arguments are."""
+    """True if `param` takes `value`, as an element or as a whole, whatever the other arguments are."""
     whole = fitting(array_offers(value, map, param, ()), value, map) if param.type else ()
     return any(exact(value, offer, param, oracle) for offer in (*offers, *whole))
 
@@ -126,7 +126,7 @@ def ambiguous(
     maps: Sequence[ArgMap],
     place: str | None,
 ) -> AmbiguousCallError:
-    """Several bindings; the hint has a call for each of them, as it is written in Python."""
+    """Returns the error for several bindings; the hint has a Python call for each of them."""
     shown = [f"{show(function, a.params, a.result)}" for _, a in found]
     differ = " and ".join(repr(names[i]) for i in differing([c for c, _ in found]))
     return AmbiguousCallError(
@@ -143,7 +143,7 @@ MOST_SHOWN = 8
 
 
 def differing(choices: Sequence[Sequence[Offer]]) -> list[int]:
-    """The operands that the bindings present in different ways."""
+    """Returns the operands whose offers differ between bindings."""
     return [i for i, offers in enumerate(zip(*choices)) if len({(o.type, o.consumed) for o in offers}) > 1]
 
 
@@ -154,7 +154,7 @@ def suggestions(
     operands: Sequence[Value],
     maps: Sequence[ArgMap],
 ) -> list[str]:
-    """For each binding the call that means it alone: typed with `vcast`, and mapped with `vmap` where there are axes to map."""
+    """Returns for each binding a call that selects it: with `vcast`, and with `vmap` if there are axes to map."""
     differ = differing([c for c, _ in found])
     lines: list[str] = []
     takes = [[o.consumed for o in choice] for choice, _ in found]
@@ -162,23 +162,23 @@ def suggestions(
         inputs = [p for p in answer.params if p.direction != OUT]
         batch = [v.rank - o.consumed for v, o in zip(operands, choice)]
         if not any(m.dims for m in maps) and not _broadcast([v.dims[:n] for v, n in zip(operands, batch)]):
-            continue  # Slang would take it; the shapes would not
+            continue  # Slang would take it, but the shapes do not broadcast
         grid = max([m.min_grid_rank for m in maps] + batch)
         typed, mapped = list(names[: len(operands)]), list(names[: len(operands)])
         for i in differ:
             offered, want = choice[i].type, inputs[i].type
-            type = offered if want is None or offered.kind is Kind.NAMED else want  # a struct stays itself for an interface
+            type = offered if want is None or offered.kind is Kind.NAMED else want  # for an interface, the struct itself
             typed[i] = f"fp.vcast({names[i]}, {python_type(spelled(type))})"
             mapped[i] = f"fp.vmap({names[i]}, {tuple(range(grid - batch[i], grid))})"
         calls = [f"{python_name(function)}({', '.join(args)})" for args in (typed, mapped)]
         unmapped = all(operands[i].rank and maps[i].dims is None for i in differ)
-        alone = takes.count([o.consumed for o in choice]) == 1  # else the mapping says nothing that chooses
+        alone = takes.count([o.consumed for o in choice]) == 1  # else the mapping does not select the binding
         lines.append(" or ".join(calls if unmapped and alone else calls[:1]))
     return lines
 
 
 def _broadcast(shapes: Sequence[Dims]) -> bool:
-    """Whether batch shapes broadcast as far as their extents are known."""
+    """True if batch shapes broadcast, as far as their extents are known."""
     for axis in range(1, 1 + max(map(len, shapes), default=0)):
         if len({s[-axis] for s in shapes if len(s) >= axis} - {None, 1}) > 1:
             return False
@@ -186,7 +186,7 @@ def _broadcast(shapes: Sequence[Dims]) -> bool:
 
 
 def wrong_members(type: Type, known: Sequence[str], given: Sequence[str], path: str, place: str | None) -> ArgumentError:
-    """Members that are missing or that the struct does not have."""
+    """Returns the error for members that are missing or that the struct does not have."""
     unknown = [n for n in given if n not in known]
     missing = [n for n in known if n not in given]
     what = f"{path} has no member {unknown[0]!r}" if unknown else f"{path} misses {', '.join(map(repr, missing))}"
@@ -204,7 +204,7 @@ def wrong_members(type: Type, known: Sequence[str], given: Sequence[str], path: 
 def member_refused(
     value: Value, map: ArgMap, param: Param, offers: Sequence[Offer], path: str, place: str | None, oracle: Oracle
 ) -> NoMatchError:
-    """A leaf of a nested argument that is not what its member is."""
+    """Returns the error for a leaf of a nested argument that does not fit its member."""
     types = None if param.type is None else oracle.conforming(param.type)
     binds = f"can bind as {' or '.join(str(o.type) for o in offers)}" if offers else f"under {map} binds as nothing"
     return NoMatchError(
@@ -221,11 +221,11 @@ def member_refused(
 
 
 def implementing(interface: Type | None, types: Sequence[Type]) -> str:
-    """What goes where an interface is asked for: ``a struct that implements IShape: Circle or Square``."""
+    """Returns what an interface parameter expects: ``a struct that implements IShape: Circle or Square``."""
     known = " or ".join(map(str, types[:MOST_SHOWN]))
     return f"a struct that implements {interface}" + (f": {known}" if known else "")
 
 
 def say_struct(types: Sequence[Type]) -> str:
-    """How fields say which struct they are."""
+    """Returns the hint to name the struct of a nested argument."""
     return f"say which struct it is: {{'_type': '{types[0] if types else 'Name'}', …}}"

@@ -1,8 +1,8 @@
-"""Bringing a Slang function and operands together: the operands offer types, Slang is asked, its answer is used.
+"""Resolution of calls: the operands offer types, Slang resolves the overload, its answer is used.
 
 A computed value offers its own type. A tensor of scalars also offers the vectors and matrices that its trailing axes could
-fill. Slang accepts many implicit conversions, so an answer counts only where its parameter is *exactly* what was offered;
-Python numbers (weak values) and operands under `vcast` may convert. If several offers survive, the call is ambiguous.
+fill. Slang accepts many implicit conversions, so an answer counts only if its parameter is *exactly* the offered type; only
+Python numbers (weak values) and operands under `vcast` may convert. If several offers are left, the call is ambiguous.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def resolve_call(
     """Resolves one call of ``@module.function``.
 
     Args:
-        dirs: the directions of the parameters of the overloads that are meant, where the call says so by passing outputs.
-        strict: whether arrays of NumPy's default dtypes are refused where no parameter takes them as they are.
+        dirs: the directions of the parameters; a call that passes outputs selects its overloads by them.
+        strict: True to refuse arrays of NumPy's default dtypes if no parameter takes them as they are.
 
     Raises:
         ArgumentError: too many or too few arguments for every overload.
-        NoMatchError: no offer was accepted; carries the types of both sides and Slang's own words.
-        AmbiguousCallError: several were; names them and the `vmap`/`vcast` that chooses.
+        NoMatchError: no offer was accepted; the message has the types of both sides and Slang's diagnostics.
+        AmbiguousCallError: several offers were accepted; the message has the `vmap`/`vcast` that selects each.
         ShapeError: a mapping that does not fit its operand.
     """
     seen = tuple((v.type, v.dims, v.arrival, v.weak, v.name is None, v.copied) for v in operands)
@@ -92,7 +92,7 @@ Found = dict[tuple[object, ...], tuple[tuple[Offer, ...], Answer]]
 
 
 def _of_extents(found: Found, operands: Sequence[Value]) -> Found:
-    """Without arrays of other extents than an operand has, where others are found. Extents beyond 4 are not known here."""
+    """Drops bindings with arrays of other extents than an operand has, if others are left. Extents above 4 are unknown here."""
     if len(found) < 2:
         return found
     fits = {key: each for key, each in found.items() if all(map(has_extents, operands, (o.type for o in each[0])))}
@@ -100,7 +100,7 @@ def _of_extents(found: Found, operands: Sequence[Value]) -> Found:
 
 
 def _least(found: Found) -> Found:
-    """Without the bindings that another one equals but for whole arrays that may do less: a generic that reads is not written."""
+    """Drops bindings whose whole arrays may do more than those of an equal binding: a generic that only reads is read-only."""
     if len(found) < 2:
         return found
     plain = {key: tuple(o.type.element if o.type.kind is Kind.WHOLE else o.type for o in c) for key, (c, _) in found.items()}
@@ -114,9 +114,9 @@ def _least(found: Found) -> Found:
 
 
 def _closest(found: Found) -> Found:
-    """Without the bindings that another one of the same offers equals but for what it converts, or for more outputs.
+    """Drops bindings that convert more, or have more outputs, than another binding of the same offers.
 
-    Overloads that differ in their outputs are asked about one by one; between others Slang itself has chosen.
+    Overloads that differ in their outputs are asked about one by one; among others Slang has chosen.
     """
     if len(found) < 2:
         return found
@@ -133,7 +133,7 @@ def _closest(found: Found) -> Found:
 
 
 def _conversions(choice: Sequence[Offer], answer: Answer) -> tuple[int, ...]:
-    """For each operand whether it is taken as it is, converted, or repeated in all components."""
+    """Returns for each operand 0 if it is taken as it is, 1 if it is converted, 2 if it is repeated in all components."""
     inputs = [p.type for p in answer.params if p.direction != OUT]
     return tuple(0 if t is None or t is o.type else 1 if t.shape == o.type.shape else 2 for o, t in zip(choice, inputs))
 
@@ -148,11 +148,11 @@ def resolve_members(
     place: str | None = None,
     strict: bool = False,
 ) -> Resolution:
-    """Binds one operand to each named member of `type`; `path` is what the user calls the whole.
+    """Binds one operand to each named member of `type`; `path` is the user's name of the nested argument.
 
     Raises:
         ArgumentError: missing or unknown members.
-        NoMatchError: an operand that is not what its member is; names the path of the member.
+        NoMatchError: an operand does not fit its member; names the path of the member.
         ShapeError: a mapping that does not fit its operand.
     """
     known = {p.name: p for p in parts(oracle, type) or ()}
@@ -199,10 +199,10 @@ def _settle(
 def member_offer(
     oracle: Oracle, value: Value, map: ArgMap, param: Param, path: str, place: str | None, strict: bool = False
 ) -> Offer:
-    """The one way in which `value` is what a member is.
+    """Returns the only offer of `value` that fits a member.
 
     Raises:
-        NoMatchError: if there is none.
+        NoMatchError: if there is none, or several.
     """
     offers = list(offers_of(value, map, path, param.name, place, oracle))
     fits = _member_offers(oracle, value, map, param, offers)
@@ -217,7 +217,7 @@ def member_offer(
 
 
 def _member_offers(oracle: Oracle, value: Value, map: ArgMap, param: Param, offers: Sequence[Offer]) -> list[Offer]:
-    """The offers that a member takes: elements, or a whole array where none of these fits."""
+    """Returns the offers that fit a member: elements, or a whole array if no element fits."""
     fits = [o for o in offers if exact(value, o, param, oracle)]
     if not fits and param.type is not None and map.type is None:
         fits = list(fitting([*whole_offers(value, param.type, told=True), *named_offers(value, param.type, oracle)], value, map))
@@ -225,7 +225,7 @@ def _member_offers(oracle: Oracle, value: Value, map: ArgMap, param: Param, offe
 
 
 def _loaded(value: Value, offer: Offer, param: Param) -> Type | None:
-    """What `value` is loaded as, ``None`` for what it is. Where an interface is asked for, that is what was offered."""
+    """Returns the type as which `value` is loaded, ``None`` for its own. For an interface this is the offered struct."""
     if offer.type.kind is Kind.WHOLE:
         return offer.type if offer.type is not value.type else None
     named = value.type.kind is Kind.NAMED and param.type is not None and param.type.kind is Kind.NAMED

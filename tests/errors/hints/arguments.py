@@ -131,7 +131,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a whole array that is mapped": (
         lambda m: m.pick(fp.vmap(X, 0), 2),
-        "leave its mapping away",
+        "remove its mapping",
         lambda m: m.pick(X, 2),
         X[2],
     ),

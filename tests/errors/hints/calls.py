@@ -48,7 +48,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     # arguments
     "too many arguments": (
         lambda m: m.add(1.0, 2.0, 3.0),
-        "out parameters may be left away; under @fuse they always are, and are returned",
+        "out parameters may be omitted; under @fuse they always are, and are returned",
         lambda m: fused(lambda x: over(m).halves(x)[1], X),
         1.5 * X,
     ),

@@ -16,7 +16,7 @@ REGION = HEAD + "  %0 = region(%x vmap()) : float vmap()\n  body @g(%x: float) -
 TEXTS = {
     "dimensions of a result that is no region's": (
         GOOD.replace(": float\n", ": float vmap()\n"),
-        "leave this away for neg",
+        "leave this out for neg",
         GOOD,
     ),
     "a region's result without dimensions": (REGION.replace(": float vmap()\n", ": float\n"), "write vmap(d0) behind it", REGION),
