@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.power import fixed
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind
 from fusepy.passes.base import Pass
-from fusepy.passes.rewrite import substitute, with_bodies
+from fusepy.passes.rewrite import can_replace_result, substitute, with_bodies
 
 EXACT = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "ne", "bitand", "bitor", "bitxor", "cast", "select"}
 NEUTRAL = {"mul": 1, "div": 1, "sub": 0}  # the right operand with which the result is the left one
@@ -66,7 +65,6 @@ def _evaluate(node: Node, known: dict[Value, Node]) -> Node:
 
 def _neutral(node: Node, known: dict[Value, Node]) -> Value | None:
     """Returns the operand that equals the result of `node`, if it has the same type and grid; else ``None``."""
-    result = node.results[0]
     if node.op.name == "select" and node.operands[0] in known:
         kept = node.operands[1 if known[node.operands[0]].attrs["value"] else 2]
         dropped = node.operands[2 if kept is node.operands[1] else 1]
@@ -78,8 +76,4 @@ def _neutral(node: Node, known: dict[Value, Node]) -> Value | None:
         kept = node.operands[0]
     else:
         return None
-    position = node.operands.index(kept)
-    plain = node.maps[position] == UNSAID or node.maps[position].is_identity(result.rank)
-    # an input array cannot replace a computed value: a vcast would take its axes as components
-    same = kept.type is result.type and kept.rank == result.rank and kept.arrival.plain and not kept.weak
-    return kept if plain and same else None
+    return kept if can_replace_result(node, node.operands.index(kept)) else None

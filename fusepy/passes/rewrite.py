@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Graph, Node, Value
 
 
@@ -13,6 +14,16 @@ def substitute(node: Node, same: Mapping[Value, Value]) -> Node:
         return node
     operands = [same.get(v, v) for v in node.operands]
     return Node(node.op, operands, node.maps, node.results, node.attrs, node.loc, node.bodies)
+
+
+def can_replace_result(node: Node, i: int) -> bool:
+    """Returns whether operand `i` can replace the result of `node`, whose numbers it has: type and axes are the same.
+
+    An input array cannot replace a computed value: a ``vcast`` would take its axes as components.
+    """
+    (result,), operand, map = node.results, node.operands[i], node.maps[i]
+    aligned = operand.rank == result.rank and (map == UNSAID or map.is_identity(result.rank))
+    return aligned and operand.type is result.type and operand.arrival.plain and not operand.weak
 
 
 def with_bodies(node: Node, change: Callable[[Graph], Graph]) -> Node:

@@ -221,4 +221,4 @@ def test_the_pipeline_verifies_each_pass_or_the_ends() -> None:
 def test_a_pass_gets_a_graph_of_the_stage_that_it_requires() -> None:
     graph = parse_graph("graph @g(%x: Tensor<float>[?]) -> (Tensor<float>[?]) {\n  return %x\n}")
     with pytest.raises(AssertionError, match="cse takes a resolved graph, and gets a traced one"):
-        run_pipeline(graph, ORACLE, (PIPELINE[2],))
+        run_pipeline(graph, ORACLE, (PASSES["cse"],))

@@ -25,7 +25,7 @@ ELSEWHERE: dict[str, str] = {
     "backend/emit/fold/tuning.py": "backend/emit/test_tuning.py",
     "backend/emit/operand.py": "backend/emit/test_region.py",
     "backend/emit/shims.py": "backend/emit/test_region.py",
-    "backend/emit/stores.py": "backend/emit/test_region.py",
+    "backend/emit/store.py": "backend/emit/test_region.py",
     "backend/emit/text.py": "backend/emit/test_region.py",
     "backend/execute/destinations.py": "errors/test_misuse.py",
     "backend/execute/fold_plan.py": "language/test_reductions.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -251,6 +252,36 @@ def test_a_marshal_that_is_not_registered(polar: Any) -> None:
     bare = broken(place=lambda self, v, t, d: (_ for _ in ()).throw(fp.RangeError("no")))
     with pytest.raises(ConformanceError, match="has no hint"):
         check_marshal(bare, [], refused=[POINTS])
+
+
+class Span(timedelta):
+    """A span of time; Slang sees its seconds."""
+
+
+class SpanMarshal:
+    returns, precedence = "span", 69
+
+    def key(self, value: Span) -> Any:
+        return ("span",)
+
+    def describe(self, value: Span) -> fp.Description:
+        return fp.Description(fp.Type.parse("float"), (), "", weak=True)
+
+    def place(self, value: Span, type: fp.Type, device: fp.Device) -> float:
+        return value.total_seconds()
+
+    def extents(self, value: Span) -> tuple[int, ...]:
+        return ()
+
+    def hand_out(self, tensor: fp.Tensor) -> Span:
+        return Span(seconds=tensor.to_numpy().item())
+
+
+def test_results_that_numpy_does_not_know(device: Any) -> None:
+    fp.register(Span, SpanMarshal())
+    check_marshal(SpanMarshal(), [Example(Span(minutes=1), "float", 60, like=Span(seconds=1))])
+    m = fp.Module.load_from_source(device, "spans", "float half_of(float x) { return x / 2; }")
+    assert m.half_of(Span(minutes=1)) == m.half_of(60.0, _result=Span) == Span(seconds=30)
 
 
 def test_matching_numpy(lib: Any) -> None:

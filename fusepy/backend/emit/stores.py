@@ -1,93 +1,15 @@
-"""Stores, which write one result of a kernel. `STORES` has those that do not write plain memory."""
+"""The table of stores, and the store to textures. A result that is stored into nothing else goes to memory."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
 
-from fusepy.backend.emit.operand import BLOCK, Field, Variant, is_split, parts, pointee, result_resource, to_storage
+from fusepy.backend.emit.operand import Field, result_resource
+from fusepy.backend.emit.store import Store, StoredResult, ToMemory, guarded
 from fusepy.errors import UnsupportedArgumentError
-from fusepy.ir.ops.region import ResultSpec, StoredInto
+from fusepy.ir.ops.region import StoredInto
 from fusepy.ir.resources import channels, same_class
 from fusepy.ir.types import Type
-
-
-@dataclass(frozen=True)
-class StoredResult:
-    """One result of a kernel.
-
-    Attributes:
-        along: the dimensions of the grid that the kernel computes it over.
-    """
-
-    j: int
-    type: Type
-    spec: ResultSpec
-    along: tuple[int, ...]
-    variant: Variant
-    cuda: bool = False
-
-    @property
-    def repeated(self) -> list[str]:
-        """Conditions that hold for the first of the elements that share this result."""
-        return [f"d{d} == 0" for d in self.along if d not in self.spec.dims]
-
-
-class Store(Protocol):
-    """A way to write a result.
-
-    Attributes:
-        placed: it needs the coordinates of an element in a linear variant as well.
-    """
-
-    placed: bool
-
-    def fields(self) -> list[Field]:
-        """Returns the result's pointer in the parameter block, or its binding by name (`Field.is_bound`)."""
-        ...
-
-    def strides(self) -> list[Field]:
-        """Returns the fields of its base offset and strides, if the variant uses them."""
-        ...
-
-    def write(self, name: str) -> str:
-        """Returns the statement that stores the value `name` of an element."""
-        ...
-
-
-class ToMemory:
-    """A store to an array. Along a dimension that the result does not vary over, only the first thread writes."""
-
-    placed = False
-
-    def __init__(self, output: StoredResult):
-        self.output = output
-        self.pointer = f"{BLOCK}.r_{output.j}"
-
-    def fields(self) -> list[Field]:
-        j, type = self.output.j, self.output.type
-        return [Field(f"{pointee(type, self.output.cuda)}*", f"r_{j}", "out", j)]
-
-    def strides(self) -> list[Field]:
-        j, variant = self.output.j, self.output.variant
-        if variant.linear:
-            return []
-        steps = (Field(variant.index, f"r_{j}_s{axis}", "out_stride", j, axis) for axis in range(len(self.output.spec.dims)))
-        return [Field(variant.index, f"r_{j}_b", "out_base", j), *steps]
-
-    def write(self, name: str) -> str:
-        dims, pointer = self.output.spec.dims, self.pointer
-        if self.output.variant.linear:
-            return self.assign("i" if dims else "0", name)
-        offset = " + ".join([f"{pointer}_b", *(f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(dims))])
-        first = [*self.output.repeated, *(f"(d{d} == 0 || {pointer}_s{axis} != 0)" for axis, d in enumerate(dims))]
-        return guarded(first, self.assign(offset, name))
-
-    def assign(self, index: str, name: str) -> str:
-        """Returns the statement that writes one element of the array."""
-        return assigned(self.pointer, index, name, self.output.type, self.output.cuda)
 
 
 class ToTexture:
@@ -116,7 +38,7 @@ class ToTexture:
         return guarded(output.repeated, f"{result_resource(output.j)}[{where}] = {value};")
 
 
-STORES: dict[str, Callable[[StoredResult], Store]] = {  # by the prefix of the container's type name
+STORES: dict[str, Callable[[StoredResult], Store]] = {  # by the prefix of the type's name
     "RWTexture": ToTexture,
 }
 
@@ -126,23 +48,9 @@ def store_of(output: StoredResult) -> Store:
     into = output.spec.into
     if into is None:
         return ToMemory(output)
-    return next(make for head, make in STORES.items() if into.type.head.startswith(head))(output)
-
-
-def guarded(conditions: list[str], statement: str) -> str:
-    """Returns a statement guarded by `conditions`, if any."""
-    return f"if ({' && '.join(conditions)}) {statement}" if conditions else statement
-
-
-def assigned(pointer: str, index: str, name: str, type: Type, cuda: bool) -> str:
-    """Returns the statement that writes one element behind a pointer."""
-    scalar = type.scalar
-    if scalar is None or not is_split(type, cuda):
-        return f"{pointer}[{index}] = {to_storage(name, type)};"
-    places = itertools.product(*(range(n) for n in type.shape))
-    values = ["".join(f"[{c}]" for c in place) for place in places]
-    lines = (f"{p} = {to_storage(f'{name}{v}', scalar)};" for p, v in zip(parts(pointer, index, type), values))
-    return f"{{ {' '.join(lines)} }}"
+    make = next((store for head, store in STORES.items() if into.type.head.startswith(head)), None)
+    assert make is not None, f"no row of STORES is for a result that is stored into {into.type}"
+    return make(output)
 
 
 def texel_of(into: StoredInto) -> Type:

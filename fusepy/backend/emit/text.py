@@ -13,7 +13,8 @@ from fusepy.backend.emit.operand import BLOCK, Access, Field, Operand, Variant, 
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.emit.shims import called_names, make_shims
 from fusepy.backend.emit.statements import Statements
-from fusepy.backend.emit.stores import Store, StoredResult, declare_resource, store_of
+from fusepy.backend.emit.store import Store, StoredResult
+from fusepy.backend.emit.stores import declare_resource, store_of
 from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.ir.arrivals import Arrival

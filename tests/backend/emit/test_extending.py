@@ -13,7 +13,8 @@ from fusepy.backend.emit.linear import Counted
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.region import SPACES
 from fusepy.backend.emit.space import ElementWork
-from fusepy.backend.emit.stores import STORES, ToMemory
+from fusepy.backend.emit.store import ToMemory
+from fusepy.backend.emit.stores import STORES
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 from fusepy.ir.graph import Graph
 from fusepy.ir.ops.control import block
