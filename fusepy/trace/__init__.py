@@ -1,4 +1,4 @@
-"""Tracing: running a Python function with values that record what is done with them as a graph.
+"""Tracing: a Python function is run with values that record its operations as a graph.
 
 Imports `errors`, `location`, `ir`, `backend` and `arguments`.
 """

@@ -1,4 +1,4 @@
-"""Which parameters the arguments of a call fill, and how many results a node has, before it is known what they are."""
+"""The parameters that the arguments of a call fill, and the number of results of a node, before any type is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Given(Protocol):
-    """A call as a node: the function, and what it is given."""
+    """A call as a node: the function and its arguments."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -24,7 +24,7 @@ class Given(Protocol):
 
 
 def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """Positional and named arguments in the order of the input parameters.
+    """Returns positional and named arguments in the order of the input parameters.
 
     Raises:
         ArgumentError: for an unknown, doubled or missing argument.
@@ -59,10 +59,10 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
 
 
 def result_counts(oracle: SlangOracle, alias: str, use: Given) -> list[int]:
-    """The numbers of results of the overloads that take as many arguments, each once.
+    """Returns the numbers of results of the overloads that take this number of arguments, sorted, without repetition.
 
     Raises:
-        ArgumentError: if no overload does, or has parameters of these names.
+        ArgumentError: if no overload takes it, or has parameters of these names.
     """
     function = use.function.__name__
     signatures = oracle.declared(alias, function)
@@ -90,5 +90,5 @@ def _takes(oracle: SlangOracle, alias: str, function: str, signature: Signature,
 
 
 def _results(signature: Signature) -> int:
-    returns = signature.result is None or signature.result.kind is not Kind.VOID  # a generic result is one, too
+    returns = signature.result is None or signature.result.kind is not Kind.VOID  # a generic result counts too
     return returns + sum(p.direction != IN for p in signature.params)

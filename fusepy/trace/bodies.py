@@ -1,8 +1,8 @@
-"""Traces of the bodies of loops and branches: what they use from outside becomes operands of the node that they are in.
+"""Traces of the bodies of loops and branches: values that they capture become operands of the node of the loop or branch.
 
-A body works on single elements. Inside it, a value from outside stands in for what one grid point sees of it, which is known
-only where it is used: a Slang function may want an element, a vector of the last axis, or the array as a whole. So it is held
-back as it is outside until then, and becomes one input of the body for each way in which it is used.
+A body works on single elements. A captured value has a stand-in inside the body. The use decides what one grid point reads:
+a Slang function may take an element, a vector of the last axis, or the whole array. So the stand-in keeps the shape of the
+captured value, and becomes one input of the body for each way in which it is used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WHOLE = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)
 
 
 class Use(NamedTuple):
-    """One way in which a body uses a value from outside: by what map, and whether as a Python number."""
+    """One way in which a body uses a captured value: the map, and whether it is used as a Python number."""
 
     value: Value
     map: ArgMap
@@ -33,10 +33,10 @@ class Use(NamedTuple):
 
 
 class BodyBuilder(Builder):
-    """Records the nodes of a body on single elements.
+    """A builder of nodes on single elements.
 
     Attributes:
-        outside: the values that stand in for those of outside.
+        outside: the stand-ins of captured values.
         uses: the inputs that they have become.
     """
 
@@ -79,8 +79,8 @@ class BodyBuilder(Builder):
         loc: str | None,
         bodies: Sequence[Graph],
     ) -> list[Use | None]:
-        """How the operation uses its operands from outside, found out with them as they are there; ``None`` for others."""
-        # over dimensions of its own: which ones it was given is said by the map of the use
+        """Returns how the operation uses its captured operands, resolved with the outer shapes; ``None`` for other operands."""
+        # the dimensions count from 0 here; the map of the use has those that the user named
         maps = [m if m.dims is None else ArgMap(tuple(range(len(m.dims))), m.type) for m in said]
         trial = Node(op, operands, maps, (), attrs, loc, bodies)
         trial.results = tuple(op.infer(trial, self.oracle))
@@ -96,9 +96,9 @@ class BodyBuilder(Builder):
                 type = trial.results[0].type
                 if is_default(
                     value
-                ):  # the cast is the user's: it stays in the body, and does not change how the array is uploaded
+                ):  # a cast by the user stays in the body, so that it does not change how the array is uploaded
                     type = type.with_scalar(value.type)
-            elif type is None and weak:  # a Python number, which comes with all digits where they are wanted
+            elif type is None and weak:  # a Python number keeps all digits until its type is known
                 scalar = op.wanted(trial, i)
                 type = None if scalar is None else value.type.with_scalar(scalar)
             elif type is not None:
@@ -108,7 +108,7 @@ class BodyBuilder(Builder):
         return found
 
     def element(self, use: Use) -> Value:
-        """The input that a use of a value from outside is."""
+        """Returns the input for a use of a captured value."""
         found = self.uses.get(use)
         if found is None:
             found = self.uses[use] = Value(use.map.type or use.value.type, weak=use.weak, name=use.value.name or "x")
@@ -116,12 +116,12 @@ class BodyBuilder(Builder):
 
 
 class BodyTrace(Trace):
-    """The recording of one body, inside another trace.
+    """The trace of a body, inside another trace.
 
     Args:
         parent: the trace that the loop or branch is recorded in.
-        body: the operation that it belongs to.
-        name: what the body is called.
+        body: the operation that has the body.
+        name: the name of the body.
     """
 
     def __init__(self, parent: Trace, body: str, name: str):
@@ -175,24 +175,24 @@ class BodyTrace(Trace):
         return found
 
     def common_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
-        return list(maps), None  # the loop or branch as a whole runs along them
+        return list(maps), None  # the loop or branch as a whole runs along the dimensions
 
     def start(self, name: str, type: Type, weak: bool = False) -> Traced:
-        """An input that the loop provides."""
+        """Adds an input that the loop provides."""
         return Traced(self, self.builder.input(name, type, weak=weak), None)
 
     def output(self, value: Any, loc: str | None) -> Value:
-        """What the body returns, as one element."""
+        """Returns a result of the body, as one element."""
         found, said = self.operand(value, "captured", loc)
         check_axes(self.body, found, said, loc)
         return found if found not in self.inside.outside else self.inside.element(Use(found, said, found.weak))
 
     def uses(self) -> list[Use]:
-        """What the body uses from outside, as values of its parent."""
+        """Returns the captured values of the body, as values of its parent."""
         return [Use(self._behind[u.value], u.map, u.weak) for u in self.inside.uses]
 
     def close(self, uses: Sequence[Use], outputs: Sequence[Value]) -> Graph:
-        """The body, with an input for each of `uses`, of which it may need only some."""
+        """Makes the graph of the body. It gets an input for each of `uses`, even if it does not use all of them."""
         inputs = [*self.builder.inputs]
         taken = {v.name for v in inputs}
         for use in uses:

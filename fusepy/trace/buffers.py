@@ -1,8 +1,8 @@
-"""Buffers of the graphics layer as arrays of elements: one thread an element, where a parameter wants one and not the buffer.
+"""Buffers of the graphics layer as arrays of elements, for parameters that take one element per thread.
 
-A buffer says how large its elements are (``struct_size``) and never what they are. So each type of that size that a parameter
-has, or could have, is tried as the element, beside the buffer as a whole, and Slang says which of these it takes. What is chosen
-becomes an input of its own over the same memory, as an array of numbers does that is read as structs
+A buffer has a size of its elements (``struct_size``), but no type. So each type of that size that a parameter has, or could
+have, is tried as the element type, and the whole buffer too. Slang says which of these it takes. The choice becomes an input
+of its own over the same memory, like arrays of numbers that are read as structs
 (`fusepy.backend.memory.structs`).
 """
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 _WHOLE = (Kind.RESOURCE, Kind.POINTER)
 _WRITTEN_BYTES = Type.parse("RWByteAddressBuffer")
-_MOST = 4096  # combinations for several buffers that are tried
+_MOST = 4096  # combinations of several buffers that are tried
 
 
 @dataclass(frozen=True)
 class _Way:
-    """What a buffer may be passed as: elements of a type, the whole of it as a type, or the whole as the parameter says."""
+    """One way to pass a buffer: as elements of a type, as a whole of a type, or as a whole of the parameter's type."""
 
     type: Type | None
     whole: bool
@@ -50,23 +50,23 @@ _PLAIN = _Way(None, True)
 
 @dataclass(frozen=True)
 class BufferView(ArgumentView):
-    """An argument that is a buffer, as an array of elements."""
+    """An argument that is a buffer, read as an array of elements."""
 
     device: Device
     element: Element
     name: str
 
     def of(self, value: Any) -> Tensor:
-        """The elements of a buffer.
+        """Returns the elements of a buffer.
 
         Raises:
-            UnsupportedArgumentError: for a buffer with elements of another size, or that cannot be read.
+            UnsupportedArgumentError: for a buffer with elements of another size, or one that cannot be read.
         """
         return _adopted(value, self.element, self.device, self.name)
 
 
 def _adopted(value: Any, element: Element, device: Device, name: str) -> Tensor:
-    """The elements of the buffer that is passed as `name`."""
+    """Returns the elements of the buffer that is passed as `name`."""
     try:
         return adopt_buffer(value, element, device)
     except FusepyError as error:
@@ -75,10 +75,10 @@ def _adopted(value: Any, element: Element, device: Device, name: str) -> Tensor:
 
 
 def elements_of(trace: OpenTrace, value: Value, type: Type) -> Value | None:
-    """A buffer as an input of elements of `type`; ``None`` for what is no buffer.
+    """Returns a buffer as an input of elements of `type`; ``None`` if `value` is no buffer.
 
     Raises:
-        UnsupportedArgumentError: for a type that does not lie in memory, or of another size than the buffer says.
+        UnsupportedArgumentError: for a type that cannot be in memory, or has another size than the buffer's elements.
     """
     behind = trace.behind(value)
     if behind is not None:  # in the body of a loop or branch
@@ -96,7 +96,7 @@ def elements_of(trace: OpenTrace, value: Value, type: Type) -> Value | None:
     except FusepyError as error:
         raise error.at(user_line()) from None
     if value in owner.given:
-        found = owner._input(value.name or "", made)  # pyright: ignore[reportPrivateUsage]
+        found = owner._input(value.name or "", made)  # messages name the elements
         found.name, value.name = value.name, found.name  # messages tell of the elements
         owner.captures.append(BufferView(owner.given[value][0], owner.device, element, found.name or ""))
     else:
@@ -116,14 +116,14 @@ def chosen(
     slots: Sequence[Sequence[Type | None]],
     dirs: tuple[str, ...] | None,
 ) -> tuple[list[Value], list[ArgMap]]:
-    """The operands of a call with each buffer as what the call takes: the whole of it, or elements.
+    """Chooses for each buffer among the operands of a call: the whole buffer, or its elements.
 
     Args:
-        slots: the types of the parameter that each operand is for, one of each overload.
+        slots: for each operand the types of its parameter, one per overload.
 
     Raises:
         AmbiguousCallError: if Slang takes it in several ways.
-        UnsupportedArgumentError: if an element would have another size than the buffer says.
+        UnsupportedArgumentError: if the elements of the buffer have another size.
     """
     values, said = list(operands), list(maps)
     free: dict[int, list[_Way]] = {}
@@ -149,10 +149,10 @@ def chosen(
             answer = resolve_call(trace.oracle, module, function, tried, typed, None, dirs, trace.strict)
         except AmbiguousCallError:
             raise
-        except FusepyError:  # Slang takes it not as this
+        except FusepyError:  # Slang does not take this choice
             continue
         taken = [p.type for p in answer.params if p.direction != OUT]
-        # an element that is taken as a pointer or structured buffer is the whole buffer, which is a way of its own
+        # an element that is taken as a pointer or structured buffer is the whole buffer, which is another choice
         if all(way.whole or (t := taken[i]) is None or t.kind not in _WHOLE for i, way in zip(free, choice)):
             found[choice] = taken
     if len(found) > 1:
@@ -169,7 +169,7 @@ def chosen(
 
 
 def member_elements(trace: OpenTrace, value: Value, said: ArgMap, member: Type | None) -> tuple[Value, ArgMap]:
-    """A buffer for a member of a struct: elements of the member's type, unless that holds a whole buffer."""
+    """Returns a buffer for a member of a struct, as elements of the member's type, unless the member holds a whole buffer."""
     type = member if said.type is None else said.type
     if type is None or type.kind in _WHOLE:
         return value, said
@@ -177,7 +177,7 @@ def member_elements(trace: OpenTrace, value: Value, said: ArgMap, member: Type |
 
 
 def check_elements(what: str, value: Value, loc: str | None) -> None:
-    """Raises `UnsupportedArgumentError` for a buffer where elements are computed with that no parameter tells the type of."""
+    """Raises `UnsupportedArgumentError` for a buffer in an operation on elements, where no parameter gives their type."""
     if value.arrival.raw:
         raise UnsupportedArgumentError(
             f"{what}: {value.name!r} is a buffer, which does not say what its elements are",
@@ -187,7 +187,7 @@ def check_elements(what: str, value: Value, loc: str | None) -> None:
 
 
 def _origin(trace: OpenTrace, value: Value) -> tuple[OpenTrace | None, Any]:
-    """The trace that has a buffer among its inputs, and the buffer itself."""
+    """Returns the trace that has a buffer among its inputs, and the buffer itself."""
     if not value.arrival.raw:
         return None, None
     behind = trace.behind(value)
@@ -202,16 +202,16 @@ def _origin(trace: OpenTrace, value: Value) -> tuple[OpenTrace | None, Any]:
 
 
 def _size(trace: OpenTrace, value: Value) -> int:
-    return int(getattr(_origin(trace, value)[1], "struct_size", 0))  # a type stands for a buffer in `resolve`
+    return int(getattr(_origin(trace, value)[1], "struct_size", 0))  # `resolve` has types instead of buffers
 
 
 def _ways(trace: OpenTrace, types: Sequence[Type | None], size: int, said: ArgMap) -> Iterator[_Way]:
-    """What a buffer whose elements have `size` bytes, or 0, may be passed as to parameters of these types."""
+    """Yields the ways to pass a buffer to parameters of these types; its elements have `size` bytes, 0 if unknown."""
     known = list(dict.fromkeys(t for type in types for t in _elements(trace, type)))
     fitting = [t for t in known if not size or _stride(trace, t) == size]
     if not said.dims:
         yield _PLAIN
-        if None in types:  # Slang alone knows the parameter
+        if None in types:  # only Slang knows the parameter
             for type in (_WRITTEN_BYTES, *(w for t in fitting for w in _wholes(t))):
                 yield _Way(type, True)
     yield from (_Way(t, False) for t in fitting if size)
@@ -223,7 +223,7 @@ def _wholes(element: Type) -> tuple[Type, ...]:
 
 
 def _elements(trace: OpenTrace, type: Type | None) -> Iterator[Type]:
-    """The elements that a parameter could want: its own type, or any where that is not known before the call."""
+    """Yields the element types that a parameter could take: its own type, or all types if it is not known before the call."""
     if type is not None and type.kind is Kind.WHOLE and type.element is not None:
         yield type.element
     elif type is not None and type.kind in _WHOLE:
@@ -240,14 +240,14 @@ def _elements(trace: OpenTrace, type: Type | None) -> Iterator[Type]:
 def _stride(trace: OpenTrace, type: Type) -> int | None:
     try:
         return Element.of(type, trace.oracle).nbytes
-    except UnsupportedArgumentError:  # an interface, say
+    except UnsupportedArgumentError:  # e.g. an interface
         return None
 
 
 def _refuse_sizes(
     trace: OpenTrace, function: str, operands: Sequence[Value], slots: Sequence[Sequence[Type | None]], free: Iterable[int]
 ) -> None:
-    """Raises `UnsupportedArgumentError` where every overload wants an element of another size than a buffer says."""
+    """Raises `UnsupportedArgumentError` if every overload takes elements of another size than the buffer's."""
     for i in free:
         wanted = [(t, s) for t in slots[i] if t is not None and (s := _stride(trace, t)) is not None]
         size = _size(trace, operands[i])
@@ -260,7 +260,7 @@ def _refuse_sizes(
 def _ambiguous(
     function: str, operands: Sequence[Value], free: Sequence[int], found: Mapping[tuple[_Way, ...], Sequence[Type | None]]
 ) -> AmbiguousCallError:
-    """Several ways; the hint has a call for each of them, as it is written in Python."""
+    """Returns the error for several ways; its hint shows a Python call for each."""
     differ = [i for k, i in enumerate(free) if len({choice[k] for choice in found}) > 1]
     names = [v.name or f"arg{i}" for i, v in enumerate(operands)]
     shown: list[str] = []

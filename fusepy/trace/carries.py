@@ -1,4 +1,4 @@
-"""What a loop carries from step to step: its leaves, and the types that they settle on."""
+"""The carry of a loop: the values that go from step to step, and their types."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _UNCARRIED = (Kind.WHOLE, Kind.RESOURCE, Kind.VOID)
 
 @dataclass
 class Leaf:
-    """One leaf of what is carried.
+    """One leaf of the carry.
 
     Attributes:
-        path: what it is called, ``c[0]``.
-        start: what it is before the first step.
-        said: the dimensions that it was said to run along then.
-        type: what it is in every step; a guess as long as it is `open`.
-        open: whether it is a Python number that has not met a type yet.
+        path: its name, ``c[0]``.
+        start: its value before the first step.
+        said: the mapping of `start`.
+        type: its type in every step; a guess while it is `open`.
+        open: True for a Python number whose type is not known yet.
     """
 
     path: str
@@ -43,11 +43,11 @@ class Leaf:
 
 
 class Carries:
-    """The carries of one loop.
+    """The carry of one loop.
 
     Args:
-        init: what they are at first, any structure of values.
-        name: what the function of the body calls them.
+        init: the first values, any structure.
+        name: the name of the body's parameter.
     """
 
     def __init__(self, trace: Trace, op: str, init: Any, name: str, loc: str | None):
@@ -71,7 +71,7 @@ class Carries:
     def run(
         self, function: Callable[..., Any], name: str, index: tuple[str, Type] | None = None
     ) -> tuple[BodyTrace, list[Value]]:
-        """Traces the body that gives back the carries, anew until their types are settled."""
+        """Traces the body that returns the carry, again and again until the types are settled."""
         while True:
             inner, given = self.enter(name, index)
             with inner.recording():
@@ -89,14 +89,14 @@ class Carries:
             return function(*given)
         except ResolveError as error:
             wide = [v for v in self.leaves if not v.start.arrival.plain and v.start.rank and v.type.kind is Kind.SCALAR]
-            if wide:  # the last axis becomes a vector where a call wants one, but what is carried is settled before
+            if wide:  # a call may take the last axis as a vector, but the type of the carry is settled before
                 error.hint += (
                     f"; {wide[0].path} is carried as a {wide[0].type}: if it shall be a vector, vcast it before the loop"
                 )
             raise
 
     def enter(self, name: str, index: Index | None = None) -> tuple[BodyTrace, list[Any]]:
-        """A trace of a body, and what its function is called with."""
+        """Makes a trace of a body, and the arguments of its function."""
         inner = BodyTrace(self.trace, self.op, name)
         given = [inner.start(*index)] if index is not None else []
         return inner, [*given, self.structure.fill([inner.start(leaf.path, leaf.type, leaf.open) for leaf in self.leaves])]
@@ -114,7 +114,7 @@ class Carries:
         return [inner.output(v, self.loc) for v in found]
 
     def settle(self, leaf: Leaf, output: Value) -> bool:
-        """Lets an open leaf follow what the body gives back for it; whether that tells anything new."""
+        """Updates an open leaf from the result of the body; True if its type has changed."""
         if not leaf.open:
             return False
         if not output.weak:
@@ -131,7 +131,7 @@ class Carries:
         return changed
 
     def converted(self, inner: BodyTrace, leaf: Leaf, output: Value) -> Value:
-        """An output of the body as the type that is carried."""
+        """Converts an output of the body to the type of the carry."""
         if output.type is leaf.type:
             return output
         if not (output.weak and adapts(output, leaf.type)):
@@ -148,13 +148,13 @@ class Carries:
         )
 
     def starts(self) -> tuple[list[Value], list[ArgMap]]:
-        """What the carries are before the first step, with the conversions to what they are then."""
+        """Returns the values before the first step, with their conversions to the types of the carry."""
         maps = [ArgMap(leaf.said.dims, leaf.type if leaf.type is not leaf.start.type else None) for leaf in self.leaves]
         return [leaf.start for leaf in self.leaves], maps
 
 
 def adapts(value: Value, want: Type) -> bool:
-    """Whether `value` is a Python number, or computed from such alone, that becomes a `want` without losing anything."""
+    """True if `value` has the type `want`, or is a weak number (from Python numbers only) that converts to it without loss."""
     have = value.type
     if not value.weak or not have.is_numeric or not want.is_numeric or have.shape not in ((), want.shape):
         return have is want
@@ -164,12 +164,12 @@ def adapts(value: Value, want: Type) -> bool:
 
 
 def as_type(inner: BodyTrace, value: Value, type: Type, loc: str | None) -> Value:
-    """A number inside a body as a `type`."""
+    """Casts a number inside a body to `type`."""
     return inner.builder.add(OPS["cast"], [value], [UNSAID], {"type": type.name}, loc)[0]
 
 
 def parameter_names(function: Callable[..., Any], defaults: Sequence[str]) -> list[str]:
-    """What a function calls its parameters, as far as it says."""
+    """Returns the names of a function's parameters, or the defaults if they are unknown."""
     try:
         found = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     except (TypeError, ValueError):  # a builtin

@@ -1,4 +1,4 @@
-"""Methods and operators of Slang types on traced values: ``ray.at(t)``, ``a + b`` where these are structs."""
+"""Methods and operators of Slang types on traced values: ``ray.at(t)``, and ``a + b`` of structs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fusepy.trace.traced import BINARY, COMPARISONS, UNARY
 if TYPE_CHECKING:
     from fusepy.trace.traced import Traced
 
-# operations that Slang lets users define for their types
+# operators that users can define for their types in Slang
 SLANG_OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<",
     "shr": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "neg": "-", "invert": "~",
@@ -27,8 +27,8 @@ SLANG_OPERATORS = {
 class BoundMethod:
     """A method of a traced value's type; calling it records the call.
 
-    A ``[mutating]`` method changes nothing: like every call in a trace it returns what it writes, the new object behind the
-    method's own result.
+    A ``[mutating]`` method changes nothing. Like every call in a trace, it returns the values that it writes: the new object
+    follows the method's own result.
     """
 
     def __init__(self, trace: OpenTrace, alias: str, function: str, this: Traced):
@@ -50,7 +50,7 @@ class BoundMethod:
 
 
 def _uncalled(self: BoundMethod, *others: Any) -> NoReturn:
-    """What operators of a method are: Python would compare it by identity, and the answer would be part of the program."""
+    """Raises `TraceError`; every operator of a method is this, since Python would compare methods by identity."""
     name = self.__name__.rpartition("::")[2]
     raise TraceError(f"the method {name} is not called", place=user_line(), saw=repr(self), hint=f"write .{name}(…)")
 
@@ -62,7 +62,7 @@ for _name in (*BINARY, *COMPARISONS, *UNARY, "bool"):
 
 
 def method_of(trace: OpenTrace, value: Traced, name: str) -> BoundMethod | None:
-    """The method `name` of a traced value; ``None`` where it is a field or component.
+    """Returns the method `name` of a traced value; ``None`` if it is a field or component.
 
     Raises:
         UnknownNameError: if a struct has neither; names the nearest.
@@ -85,16 +85,16 @@ def method_of(trace: OpenTrace, value: Traced, name: str) -> BoundMethod | None:
 
 
 def user_operator(trace: OpenTrace, op: str, operands: Sequence[Any], types: Sequence[Type]) -> Any:
-    """An operator on structs, as a call of the ``operator`` function that the user's module declares for them.
+    """Calls the ``operator`` function that the user's module declares for structs.
 
     Raises:
-        TraceError: if no module does.
+        TraceError: if no module declares it.
     """
     symbol = SLANG_OPERATORS[op]
     for alias in trace.sources:
         try:
             return trace.call(alias, f"operator{symbol}", operands, {})
-        except NoMatchError:  # this module has none for these types
+        except NoMatchError:  # this module declares none for these types
             continue
     listed = ", ".join(map(str, types))
     example = f"{types[0]} operator{symbol}({', '.join(f'{t} {n}' for t, n in zip(types, 'ab'))})"

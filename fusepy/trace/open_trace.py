@@ -1,4 +1,4 @@
-"""`OpenTrace`: a trace that is being recorded, as its values and those who build structs and calls in it see it."""
+"""`OpenTrace`: the part of `Trace` that its values and helpers use while it is recorded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OpenTrace(Protocol):
-    """What `Trace` is to the files that it is made of; see there."""
+    """The protocol of `Trace` for the files that it imports; see there."""
 
     body: str
     strict: bool

@@ -1,4 +1,4 @@
-"""`Recording`: what tracing a call gives, from which `fusepy.program.program` makes a program."""
+"""`Recording`: the result of tracing a call, from which `fusepy.program.program` makes a program."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ NOTHING_SAID: Mapping[int, ArgMap] = MappingProxyType({})
 
 @dataclass
 class Recording:
-    """What tracing a call gives: the graph, what its inputs are, and how results go back to Python.
+    """A traced call: its graph, its arguments, and how results go back to Python.
 
     Attributes:
-        arguments: what the caller passed, in order, nested arguments as their leaves.
-        nested: whether there are any of these.
-        inputs: for each input of the graph the argument behind it; captured values follow.
-        structure: what the caller gets, with the results as its leaves.
-        outs: for each result the argument that it is written to, or ``None``; eager calls with ``out`` and ``inout`` arguments.
-        keep: for each result whether it is returned.
-        names: what the arguments are called, for messages about those that are written to.
-        said: for results that are written to arguments what was said about the mapping and type of these.
+        arguments: the caller's arguments in order, nested ones as their leaves.
+        nested: True if an argument is nested.
+        inputs: for each input of the graph the index of its argument; captured values follow.
+        structure: the structure of the results that the caller gets.
+        outs: for each result the argument that it is written to, or ``None``; for ``out`` and ``inout`` arguments of eager calls.
+        keep: for each result, True if it is returned.
+        names: the names of the arguments, for messages.
+        said: the mapping and type of the results that are written to arguments.
         grads: the results that are written to the gradient of their argument.
-        classes: the Python classes of the arguments, kept when these are gone.
+        classes: the Python classes of the arguments, for use after the arguments are gone.
     """
 
     graph: Graph

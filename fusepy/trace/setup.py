@@ -1,7 +1,7 @@
-"""What a function object carries beside its program: values of globals, hooks, and where to record.
+"""The setup of a function: values of globals, hooks, and the encoder to record into.
 
-None of it is part of a program's identity: functions that differ only in what they have set share their programs and kernels, and
-the values go along with each call.
+The setup is no part of a program's identity: functions that differ only in their setup share programs and kernels, and
+each call brings its values.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Hook = Callable[["CallContext"], object]
 
 
 class Bindings:
-    """Values of globals by name; never changed once made, so one is compared with another by identity.
+    """Values of globals by name. Bindings are immutable, so they are compared by identity.
 
     Attributes:
-        names: of the values. What was found out about names holds for all bindings that have the same.
+        names: the names of the values. Checks of names hold for all bindings with the same names.
     """
 
     __slots__ = ("last", "names", "values")
@@ -32,19 +32,19 @@ class Bindings:
     def __init__(self, values: Mapping[str, Any]):
         self.values = values
         self.names = tuple(values)
-        self.last: tuple[Bindings, Bindings] | None = None  # with what it was last joined, and what came of it
+        self.last: tuple[Bindings, Bindings] | None = None  # the bindings that it was last joined with, and the result
 
     def updated(self, values: Mapping[str, Any]) -> Bindings:
-        """With other values."""
+        """Returns these bindings with other values."""
         return Bindings(merged(self.values, values))
 
 
 class Setup(Bindings):
-    """The run-time configuration of a function. One object with the values of globals, since these may be set every frame.
+    """The run-time configuration of a function. It is one object with the values of globals, since these may be set every frame.
 
     Attributes:
         hooks: called before each call, in order.
-        encoder: the user's command encoder, where a call is recorded instead of run.
+        encoder: the user's command encoder, if a call is recorded instead of run.
     """
 
     __slots__ = ("encoder", "hooks")
@@ -57,7 +57,7 @@ class Setup(Bindings):
         self.encoder = encoder
 
     def joined(self, other: Setup, what: str) -> Setup:
-        """This setup with that of another function in the same kernel.
+        """Joins this setup with that of another function in the same kernel.
 
         Raises:
             ArgumentError: if both set a global, to different values.
@@ -69,11 +69,11 @@ NO_SETUP = Setup({})
 
 
 class CallContext:
-    """What a hook is given: the call that is about to run.
+    """The call that is about to run; the argument of hooks.
 
     Attributes:
-        function: the function that is called; args, kwargs: its arguments.
-        device: where it will run.
+        function: the function that is called; ``args`` and ``kwargs`` are its arguments.
+        device: the device that it will run on.
 
     Example:
         >>> import fusepy as fp
@@ -96,7 +96,7 @@ class CallContext:
 
 
 def given(what: str, values: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a ``set`` as snapshots by name.
+    """Returns the arguments of a ``set`` as snapshots by name.
 
     Raises:
         ArgumentError: for anything but one dict, or names.
@@ -118,12 +118,12 @@ def given(what: str, values: Sequence[Any], named: dict[str, Any]) -> dict[str, 
 
 
 def no_global(name: str, known: Sequence[str], what: str) -> UnknownNameError:
-    """The error for a name that is not among the `known` globals."""
+    """Returns the error for a name that is not among the `known` globals."""
     return UnknownNameError(f"{what}: there is no global {name!r}", place=user_line(), hint=did_you_mean(name, known))
 
 
 def hook_of(hook: Any, method: Any) -> Hook:
-    """The callable behind ``hook(callback)`` and ``hook(obj, Class.method)``.
+    """Returns the callable for ``hook(callback)`` and ``hook(obj, Class.method)``.
 
     Raises:
         ArgumentError: if it cannot be called with one context.
@@ -147,16 +147,16 @@ def hook_of(hook: Any, method: Any) -> Hook:
             saw=f"{getattr(takes, '__name__', takes)}{inspect.signature(takes)}",
             hint="write def callback(context): …, or def method(self, context): …",
         ) from None
-    except ValueError:  # a builtin that does not tell its signature
+    except ValueError:  # a builtin without a signature
         pass
     return cast("Hook", found)
 
 
 def joined(a: Bindings, b: Bindings, what: str) -> Bindings:
-    """The values of both; the same object for the same two, so that kernels need not be bound again.
+    """Joins the values of both. The same two give the same object, so that kernels need not be bound again.
 
     Raises:
-        ArgumentError: if they differ about one.
+        ArgumentError: if they have different values for a name.
     """
     if not a.values:
         return b
@@ -178,7 +178,7 @@ def joined(a: Bindings, b: Bindings, what: str) -> Bindings:
 
 
 def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Old values with new ones in their place; dicts are merged, so that a part of a parameter block can be set by itself."""
+    """Replaces old values by new ones; dicts are merged, so that a part of a parameter block can be set by itself."""
     made = dict(old)
     for name, value in new.items():
         before = made.get(name)
@@ -191,5 +191,5 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two snapshots are one value. Resources are compared by identity, which is what ``==`` does for them."""
+    """True if two snapshots are equal. Resources are compared by identity, which is their ``==``."""
     return a is b or (type(a) is type(b) and bool(a == b))

@@ -1,4 +1,4 @@
-"""Types in place of values, for `resolve`: what Slang would answer, asked without making an array first."""
+"""Types instead of values, for `resolve`: Slang's answer needs no array."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StandIn:
 
 
 class StandInMarshal:
-    """Describes a `StandIn`; there is nothing to place."""
+    """A marshal that describes a `StandIn`; there is no value to upload."""
 
     returns = "tensor"
 
@@ -49,8 +49,9 @@ register_kind(StandIn, StandInMarshal())
 
 
 def stand_in(value: Any) -> Any:
-    """What a type stands for, anything else as it is: a Slang type, its name, ``float``, ``"Texture2D<float3>"`` or, as in
-    the textual IR, ``"Tensor<float>[?,3]"``.
+    """Returns a `StandIn` for a type, and anything else unchanged.
+
+    Types are Slang types, their names, ``float``, ``"Texture2D<float3>"`` and, as in the textual IR, ``"Tensor<float>[?,3]"``.
 
     Raises:
         InvalidNameError: for text that is no type.
@@ -61,7 +62,7 @@ def stand_in(value: Any) -> Any:
     if isinstance(value, Mapping):
         try:
             check_finite(value, "")
-        except ArgumentError:  # it contains itself; recording the call says where
+        except ArgumentError:  # it contains itself: the recorded call raises a better error
             return cast("Any", value)
         fields = cast("Mapping[str, Any]", value)
         return {name: inner if name == TYPE else stand_in(inner) for name, inner in fields.items()}
@@ -95,7 +96,7 @@ def _spelled(text: str) -> Description:
 
 
 def _described(type: Type) -> Description:
-    """One value of this type; or the texture, array or buffer that a parameter of it would take."""
+    """Describes one value of this type; for a resource, the texture, array or buffer that such a parameter takes."""
     if type.kind is Kind.RESOURCE:
         shape = type.head.removeprefix("RW")
         if arrival_named(shape).texels and type.element is not None:

@@ -1,4 +1,4 @@
-"""Which struct a nested argument becomes: the one that it names, or the only candidate that has its fields."""
+"""The choice of the struct for a nested argument: the named one, or the only candidate with its fields."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fusepy.ir.types import Kind, Type
 
 
 def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type | None], place: str | None) -> Type:
-    """The struct that a nested argument is to become: the one it names, or the candidate that has its fields.
+    """Returns the struct for a nested argument: the one that it names, or the candidate with its fields.
 
     Raises:
         UnknownNameError: if it names a struct that Slang does not know.
         ArgumentError: if no candidate has these fields.
-        AmbiguousCallError: if several have.
+        AmbiguousCallError: if several candidates have them.
     """
     names = set(tree.fields)
     interface = next(((c, t) for c in candidates if c is not None and (t := oracle.conforming(c)) is not None), None)
@@ -53,7 +53,7 @@ def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type
         )
     open_ones = [c for c, fields in structs.items() if fields]
     if len(open_ones) == 1:
-        return open_ones[0]  # the struct itself says what is missing
+        return open_ones[0]  # its constructor names the missing fields
     if not structs:
         raise ArgumentError(
             f"{path} is given by fields, and its parameter is generic or an interface",
@@ -77,18 +77,18 @@ def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type
 
 
 def _nearest_field(names: Iterable[str], structs: Mapping[Type, Sequence[str]]) -> str:
-    """What to do about fields that no overload has."""
+    """Returns a hint for fields that no overload has."""
     known = {field for fields in structs.values() for field in fields}
     unknown = sorted(set(names) - known)
     return did_you_mean(unknown[0], known) if unknown else "give every field of one of them"
 
 
 def list_type(tree: Tree, path: str, candidates: Sequence[Type | None], place: str | None) -> Type:
-    """What a list of leaves is to become: the only candidate of its length: an array, a vector, or a matrix of so many rows.
+    """Returns the type for a list of leaves: the only candidate of its length, an array, a vector, or a matrix of that many rows.
 
     Raises:
-        UnsupportedArgumentError: if no candidate is.
-        AmbiguousCallError: if several are.
+        UnsupportedArgumentError: if no candidate has this length.
+        AmbiguousCallError: if several have.
     """
     count = len(tree.fields)
     takes = [c for c in dict.fromkeys(candidates) if c is not None and c.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY)]

@@ -1,4 +1,4 @@
-"""Nested arguments of calls while they are recorded: a ``struct`` node for each level, over the leaves below it."""
+"""Nested arguments of recorded calls: a ``struct`` node for each level, over the leaves below it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from fusepy.trace.traced import Traced
 
 
 def passed(trace: OpenTrace, function: str, value: Any, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
-    """An argument of a call of `function` and what was said about it; a nested one becomes a struct, one of `candidates`.
+    """Returns an argument of a call of `function`, and its mapping; a nested one becomes a struct, one of `candidates`.
 
     Raises:
-        ArgumentError: if its fields are not those of a candidate.
+        ArgumentError: if its fields are not the fields of a candidate.
     """
     if not is_nested(value):
         return operand(trace, value, path, candidates)
@@ -43,7 +43,7 @@ def passed(trace: OpenTrace, function: str, value: Any, path: str, candidates: S
 
 
 def operand(trace: OpenTrace, value: Any, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
-    """A leaf or a level of an argument."""
+    """Returns a leaf or a level of an argument, and its mapping."""
     tree = Tree.of(value, path)
     if tree is not None:
         named = trace.named.get(id(value))
@@ -59,10 +59,10 @@ def operand(trace: OpenTrace, value: Any, path: str, candidates: Sequence[Type |
 
 
 def as_struct_input(trace: OpenTrace, value: Value, type: Type, spec: Any = None) -> Value | None:
-    """An argument of numbers as an input of structs, in the same memory; ``None`` where a cast is another conversion.
+    """Reads an argument of numbers as an input of structs, in the same memory; ``None`` if the cast is another conversion.
 
     Args:
-        spec: the type as the user named it, if it was named: one of a module brings that module with it.
+        spec: the type as the user named it, if any: a type of a module adds the module to the trace.
 
     Raises:
         UnsupportedArgumentError: if its extents or its dtype do not fit the struct.
@@ -92,10 +92,10 @@ def as_struct_input(trace: OpenTrace, value: Value, type: Type, spec: Any = None
 
 
 def _struct_element(trace: OpenTrace, type: Type) -> Element | None:
-    """The layout of a struct; ``None`` where `type` is none, such as an enum."""
+    """Returns the layout of a struct; ``None`` for other types, such as enums."""
     if type.optional is not None or pair_of(type) is not None:
         return None
-    if trace.oracle.layout(type) is None:  # of a module that the trace has not met
+    if trace.oracle.layout(type) is None:  # its module is not in the trace yet
         known = Element.structs_named(type)
         return known[0] if len(known) == 1 else None
     found = Element.of(type, trace.oracle)
@@ -103,20 +103,20 @@ def _struct_element(trace: OpenTrace, type: Type) -> Element | None:
 
 
 def struct(trace: OpenTrace, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
-    """One level of a nested argument."""
+    """Composes one level of a nested argument."""
     loc = user_line()
     return composed(trace, tree, struct_type(trace.oracle, tree, path, candidates, loc), path)
 
 
 def listed(trace: OpenTrace, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
-    """A list of leaves, which is an array of fixed size, a vector, or the rows of a matrix."""
+    """Composes a list of leaves: an array of fixed size, a vector, or the rows of a matrix."""
     type = list_type(tree, path, candidates, user_line())
     names = [p.name for p in parts(trace.oracle, type) or ()]
     return composed(trace, replace(tree, fields=dict(zip(names, tree.fields.values()))), type, path)
 
 
 def composed(trace: OpenTrace, tree: Tree, type: Type, path: str) -> tuple[Value, ArgMap]:
-    """A value of this type from its members, over the leaves below them."""
+    """Composes a value of this type from its members."""
     loc = user_line()
     members = {p.name: p for p in parts(trace.oracle, type) or ()}
     if set(members) != set(tree.fields):
@@ -147,14 +147,14 @@ def composed(trace: OpenTrace, tree: Tree, type: Type, path: str) -> tuple[Value
 def placed(
     trace: OpenTrace, members: Sequence[Param], operands: Sequence[Value], maps: Sequence[ArgMap], path: str, loc: str | None
 ) -> tuple[list[ArgMap], ArgMap | None, str | None]:
-    """Maps of the leaves of a struct over a grid of its own, and how that runs along the grid of the call.
+    """Returns the maps of a struct's leaves over its own grid, the map of that grid in the call, and the path of a loose leaf.
 
     A struct whose leaves run along d1 only is computed over one dimension, and the call takes it under ``vmap(d1)``. A leaf
-    without a word beside mapped ones is *loose*: broadcasting aligns it with the last dimensions of the call, which are those
-    of the struct only if the call has no more. Its path is returned, for `check_loose`.
+    without a mapping beside mapped leaves is *loose*: broadcasting aligns it with the last dimensions of the call, and these are
+    the dimensions of the struct only if the call has no more. `check_loose` gets its path.
     """
     found = list(maps)
-    if trace.body or not any(m.dims for m in maps):  # in the body of a loop, it is that which runs along the grid
+    if trace.body or not any(m.dims for m in maps):  # in a body, the loop or branch runs along the grid
         return found, None, None
     loose = next((trace.loose[v][0] for v in operands if v in trace.loose), None)
     rank = max(m.min_grid_rank for m in maps)
@@ -174,9 +174,9 @@ def placed(
 
 
 def check_loose(trace: OpenTrace, what: str, operands: Sequence[Value], loc: str | None, rank: int | None = None) -> None:
-    """Raises `ShapeError` for a leaf without a mapping beside mapped ones if the grid has more dimensions than its struct.
+    """Raises `ShapeError` for a leaf without a mapping beside mapped ones, if the grid has more dimensions than its struct.
 
-    The grid is that of the node just recorded, or `rank`.
+    The grid is that of the last node, or has `rank` dimensions.
     """
     found = next((trace.loose[v] for v in operands if v in trace.loose), None)
     if found is None:
@@ -196,7 +196,7 @@ def check_loose(trace: OpenTrace, what: str, operands: Sequence[Value], loc: str
 
 
 def check_axes(op: str, value: Value, map: ArgMap, loc: str | None) -> None:
-    """Raises `ShapeError` where vmap leaves axes over for an operation on single elements, or names those of components."""
+    """Raises `ShapeError` if vmap names too few axes for an operation on single elements, or names axes of components."""
     if map.dims is None or is_spread(value):
         return
     left = value.rank - filled_axes(value, map.type)
@@ -219,7 +219,7 @@ def check_axes(op: str, value: Value, map: ArgMap, loc: str | None) -> None:
 def call_map(
     trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap], attrs: Mapping[str, Attr], loc: str | None
 ) -> tuple[list[ArgMap], ArgMap | None]:
-    """`Trace.common_map` for a call, some of whose operands may be arrays that Slang takes as one value without a mapping."""
+    """Returns `Trace.common_map` for a call: Slang may take an array without a mapping as one value."""
     unsaid = [i for i, (v, m) in enumerate(zip(values, maps)) if v.rank and m.dims is None]
     if not unsaid or trace.body or not any(m.dims for m in maps):
         return trace.common_map(values, maps)
@@ -233,12 +233,12 @@ def call_map(
 
 
 def closed(values: Sequence[Value], maps: Sequence[ArgMap], unsaid: Mapping[int, int]) -> list[ArgMap]:
-    """Maps of operands of which some have none, over a grid without the dimensions that nobody runs along.
+    """Closes the gaps between the dimensions of operands, some of which have no mapping: dimensions without operands are removed.
 
-    Only dimensions that results have inherited are left out, such as those of a sum; for arguments such maps are an error.
+    Only dimensions that results have inherited are removed, such as those of a sum; for arguments such maps are an error.
 
     Args:
-        unsaid: how many axes run along the grid of each operand without a mapping: along the last dimensions.
+        unsaid: for each operand without a mapping, the number of its axes that run along the grid, along the last dimensions.
     """
     said = {i for i, (v, m) in enumerate(zip(values, maps)) if v.rank and m.dims}
     if any(not values[i].arrival.plain for i in said):
@@ -250,10 +250,9 @@ def closed(values: Sequence[Value], maps: Sequence[ArgMap], unsaid: Mapping[int,
 
 
 def returned(trace: OpenTrace, given: Any, path: str) -> Value:
-    """What a traced function gives back, under all that was said about it; a nested value is one whose struct was said.
+    """Returns the result of a traced function, converted by its vcast and vmap; a nested result needs a struct type.
 
-    The leading axes of an array stand in the order of the dimensions that they run along, and those that vmap does not name
-    follow as they are.
+    The result has the mapped axes of the array in the order of their dimensions, and then the axes that vmap does not name.
 
     Raises:
         ShapeError: if vmap names more axes than it has.
@@ -261,7 +260,7 @@ def returned(trace: OpenTrace, given: Any, path: str) -> Value:
     loc = user_line()
     if is_nested(given) or id(given) in trace.named:
         inner, type = bare(given)
-        if type is None and id(inner) in trace.named:  # it was an argument
+        if type is None and id(inner) in trace.named:  # an argument
             type = trace.named[id(inner)][1]
         if type is None:
             raise ArgumentError(
@@ -281,13 +280,13 @@ def returned(trace: OpenTrace, given: Any, path: str) -> Value:
     value = trace.lift(inner)
     known = trace.maps.get(value, UNSAID).under(said)
     want, dims = known.type, known.dims
-    if want is not None and want.kind in AS_A_WHOLE:  # how a call takes it
+    if want is not None and want.kind in AS_A_WHOLE:  # a pointer or a whole array: the user means its elements
         want = want.scalar if value.type.kind is Kind.SCALAR else None
     want = want or value.type
     if dims is not None and not is_spread(value):
         left = value.rank - filled_axes(value, want) - len(dims)
         dims += tuple(range(max(dims, default=-1) + 1, max(dims, default=-1) + 1 + left))
-    open_type = value.weak and known.type is not None  # a number is uploaded as what else is computed with it wants it
+    open_type = value.weak and known.type is not None  # a weak number takes its type from the operations that use it
     if want is value.type and not open_type and (dims is None or list(dims) == sorted(dims)):
         check_axes("return", value, ArgMap(dims), loc)
         return value

@@ -1,4 +1,4 @@
-"""What traced functions return, and what loops carry: pytrees of values that a kernel can compute."""
+"""The structure of results and carries: pytrees of values that a kernel can compute."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from fusepy.trace.traced import Traced
 
 
 def flatten_values(values: Any, name: str, is_leaf: Callable[[Any], bool] = lambda value: False) -> tuple[list[Any], Structure]:
-    """The leaves of what the function `name` returns or takes, and its structure; what is under `vmap` is a leaf.
+    """Returns the leaves and the structure of the results or arguments of the function `name`; mapped values are leaves.
 
     Args:
-        is_leaf: says which other containers are leaves as they are.
+        is_leaf: True for other containers that are leaves.
 
     Raises:
         ArgumentError: for a leaf that no kernel can produce.

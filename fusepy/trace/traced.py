@@ -18,7 +18,7 @@ from fusepy.trace.open_trace import OpenTrace
 
 
 class Traced(Numberless, Symbolic):
-    """A value inside a trace. Operators, `fusepy`'s math functions, members and Slang functions record what becomes of it."""
+    """A value inside a trace. Its operators and members, `fusepy`'s math functions and Slang functions record nodes."""
 
     __slots__ = ("_loc", "_trace", "_value")
     __hash__ = object.__hash__
@@ -31,12 +31,12 @@ class Traced(Numberless, Symbolic):
     @property
     def type(self) -> Type:
         """The Slang type of one element."""
-        said = self._trace.maps.get(self._value)  # an argument under vcast becomes that type when it is first used
+        said = self._trace.maps.get(self._value)  # an argument under vcast gets its type on first use
         return said.type if said is not None and said.type is not None else self._value.type
 
     @property
     def rank(self) -> int:
-        """Over how many axes it is spread, those that a vcast takes as components left out."""
+        """The number of axes, without those that a vcast takes as components."""
         said = self._trace.maps.get(self._value)
         return self._value.rank if said is None or said.dims is None else len(said.dims)
 
@@ -44,16 +44,16 @@ class Traced(Numberless, Symbolic):
         return self._value.rank
 
     def _misplaced(self) -> LeakedTracerError:
-        return leaked(self)  # no trace is being recorded, or the call would not ask
+        return leaked(self)  # no trace is active here
 
     def check(self, trace: OpenTrace) -> None:
-        """Raises `LeakedTracerError` unless `trace` or one around it has made this value, and that is still recorded."""
+        """Raises `LeakedTracerError` unless `trace`, or a trace around it, has made this value and is still active."""
         if not self._trace.active or self._trace not in trace.chain:
             raise leaked(self)
 
     @property
     def _recorder(self) -> OpenTrace:
-        """What records what is done with this value: the innermost body that is traced, inside what has made it."""
+        """The trace that records operations on this value: the innermost body inside its own trace."""
         trace = self._trace.innermost()
         self.check(trace)
         return trace
@@ -70,7 +70,7 @@ class Traced(Numberless, Symbolic):
         return Traced(trace, trace.recast(trace.lift(self), type, loc), loc)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # protocols that look for special methods must not record a member
+        if name.startswith("_"):  # Python looks up special methods: these are no members
             raise AttributeError(f"'Traced' object has no attribute {name!r}")
         if name in _OF_ARRAYS and self.type.kind is not Kind.NAMED:
             self.check(self._recorder)
@@ -97,11 +97,11 @@ class Traced(Numberless, Symbolic):
         return self._record("index", self, index)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Traced:
-        """Operators between arrays and traced values come this way; other NumPy functions have no traced form."""
+        """Records operators between arrays and traced values; NumPy calls it. Other NumPy functions have no traced form."""
         return self._record(ufunc_name(ufunc, method, kwargs), *inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Traced:
-        """NumPy's functions that are no ufuncs: `where` means what fusepy's does, others have no traced form."""
+        """Records `numpy.where` as fusepy's; raises for other NumPy functions that are no ufuncs."""
         if function is np.where and len(args) == 3 and not kwargs:
             return self._record("select", *args)
         name = function.__name__
@@ -162,7 +162,7 @@ class Traced(Numberless, Symbolic):
 
 
 def leaked(value: Traced) -> LeakedTracerError:
-    """The error for a value that has outlived its trace."""
+    """Returns the error for a value that is used after its trace has ended."""
     body = value._trace.body  # pyright: ignore[reportPrivateUsage]
     return LeakedTracerError(
         f"a traced value is used outside of the {f'body of the {body}' if body else 'call'} that made it",
@@ -173,14 +173,14 @@ def leaked(value: Traced) -> LeakedTracerError:
 
 
 def misused(error: Exception) -> FusepyError | None:
-    """What Python, NumPy or torch raise where they cannot work with a traced or mapped value; ``None`` for any other error."""
-    if isinstance(error.__cause__, FusepyError) and "array element" in str(error):  # NumPy puts its own words around it
+    """Translates errors of Python, NumPy or torch about a traced or mapped value; ``None`` for any other error."""
+    if isinstance(error.__cause__, FusepyError) and "array element" in str(error):  # NumPy wraps the error
         return error.__cause__
     inner = error.__traceback__
     while inner is not None and inner.tb_next is not None:
         inner = inner.tb_next
     raised = inner is not None and inner.tb_frame.f_code.co_code[inner.tb_lasti] == dis.opmap["RAISE_VARARGS"]
-    # what a `raise` says may show a value, which is no complaint about its type
+    # a raised message may contain the repr of a value, which is no complaint about its type
     named = re.search(r"\b(Traced|Mapped|Taken)\b" + (r"(?!\()" if raised else ""), str(error))
     if named is None:
         return None
@@ -194,7 +194,7 @@ def misused(error: Exception) -> FusepyError | None:
 
 
 def no_array(value: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
-    """What ``__array__`` of traced and mapped values is: NumPy would make arrays of Python objects without it."""
+    """Raises `TraceError`, as ``__array__`` of traced and mapped values: else NumPy would make arrays of Python objects."""
     raise TraceError(
         "a NumPy array cannot be made of a traced or mapped value",
         place=user_line(),
@@ -204,10 +204,10 @@ def no_array(value: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
 
 
 def ufunc_name(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> str:
-    """The operation behind a NumPy function that is called with a traced or mapped value.
+    """Returns the operation for a NumPy function that is called with a traced or mapped value.
 
     Raises:
-        TraceError: for one that has no traced form.
+        TraceError: for a function without a traced form.
     """
     name = UFUNCS.get(ufunc.__name__)
     if name is None or method != "__call__" or kwargs:
@@ -234,7 +234,7 @@ def _forward(op: str) -> Callable[..., Traced]:
 
 
 def no_modulus(value: Any) -> TraceError:
-    """The error for ``pow(a, b, c)``, the only operator that has a third operand."""
+    """Returns the error for ``pow(a, b, c)``, the only operator with a third operand."""
     return TraceError("pow() with a modulus", place=user_line(), saw=repr(value)[:80], hint="write pow(a, b) % c")
 
 

@@ -1,4 +1,4 @@
-"""`out` and `inout` arguments of eager calls: which results are written to which argument, leaf by leaf for nested ones."""
+"""The `out` and `inout` arguments of eager calls: the argument that each result is written to, leaf by leaf for nested ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fusepy.trace.traced import Traced
 
 @dataclass(frozen=True)
 class Written:
-    """An argument with its parameter, what `declare` said, its leaves with their paths, and the position of the first."""
+    """An argument with its parameter, the mapping of `declare`, its leaves with their paths, and the index of the first leaf."""
 
     param: Param
     value: Any
@@ -31,9 +31,9 @@ class Written:
 
 @dataclass(frozen=True)
 class Output:
-    """A result of the program, and the position of the argument that it is written to; ``None`` returns it.
+    """A result of the program, and the index of the argument that it is written to; ``None`` returns it.
 
-    `grad` says that it is written to the gradient of that argument, `said` what was said about its mapping and type.
+    `grad`: it is written to the gradient of that argument. `said`: the mapping and type of the argument.
     """
 
     value: Traced
@@ -43,17 +43,17 @@ class Output:
 
 
 def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> list[Output]:
-    """The result of one `out` or `inout` parameter as outputs.
+    """Returns the outputs for the result of one `out` or `inout` parameter.
 
     Raises:
-        UnsupportedArgumentError: where an `out` argument cannot be written to.
+        UnsupportedArgumentError: if an `out` argument cannot be written to.
     """
     tree = Tree.of(slot.value, slot.param.name)
     if tree is not None:
         _check_fields(trace, function, tree, result.type, slot.param.name)
     outputs: list[Output] = []
     declared = slot.said or UNSAID
-    declared = declared if tree is None else ArgMap(declared.dims)  # its type is that of the whole
+    declared = declared if tree is None else ArgMap(declared.dims)  # a type of `declare` is the type of the whole
     for k, (path, leaf) in enumerate(slot.leaves):
         inner, said = (leaf.value, leaf.map) if isinstance(leaf, Mapped) else (leaf, declared)
         if is_writable(inner):
@@ -71,16 +71,16 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
                 expected="a Tensor, a NumPy array or a Texture",
                 hint="leave the argument away to have it returned",
             )
-    return outputs or [Output(result)]  # an inout argument that cannot be written to is returned instead
+    return outputs or [Output(result)]  # an inout argument that cannot be written to is returned
 
 
 def is_pair(value: Traced) -> bool:
-    """Whether a traced value is a ``DifferentialPair``."""
+    """True if a traced value is a ``DifferentialPair``."""
     return pair_of(value.type) is not None
 
 
 def _check_fields(trace: Trace, function: str, tree: Tree, type: Type, path: str) -> None:
-    """Raises `ArgumentError` where what is to be written has no such field. Fields that are left away are not written."""
+    """Raises `ArgumentError` for a field that the written type does not have. Fields may be missing: they are not written."""
     members = {p.name: p.type for p in parts(trace.oracle, type) or ()}
     if tree.listed and type.kind is Kind.VECTOR:
         members = {str(i): t for i, t in enumerate(members.values())}
@@ -99,7 +99,7 @@ def _check_fields(trace: Trace, function: str, tree: Tree, type: Type, path: str
 
 
 def _part(trace: Trace, result: Traced, path: str) -> Traced:
-    """The leaf of a struct at a path: ``ray.position.z`` is ``.position.z`` of the result."""
+    """Records the leaf of a struct at a path: ``ray.position.z`` is ``.position.z`` of the result."""
     for name in path.split(".")[1:]:
         if trace.oracle.conforming(result.type) is not None:
             raise UnsupportedArgumentError(
