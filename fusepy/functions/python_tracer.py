@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import accumulate
 from typing import Any
 
@@ -16,20 +18,23 @@ from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.marshals.registry import device_of
-from fusepy.errors import ArgumentError, FusepyError, UnrollWarning, did_you_mean
+from fusepy.errors import ArgumentError, FusepyError, TraceRecursionError, UnrollWarning, did_you_mean
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import Config
 from fusepy.ir.graph import Graph
 from fusepy.ir.resolve.refusals import none_error
+from fusepy.location import user_line
 from fusepy.pytree import Structure, several
+from fusepy.trace.inputs import argument
 from fusepy.trace.recording import Recording
 from fusepy.trace.structs import returned
 from fusepy.trace.structure import flatten_values
-from fusepy.trace.trace import Trace, entered, user_line
+from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced, misused
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 LIMIT = 1000  # operations that one line of a program may record without a warning
+_tracing: ContextVar[tuple[Any, ...]] = ContextVar("fusepy_tracing", default=())
 
 
 class PythonTracer:
@@ -92,7 +97,7 @@ class PythonTracer:
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Calls the function inside a trace, so that it becomes part of the trace."""
-        with entered(self, self.__name__):
+        with _entered(self, self.__name__):
             return self.function(*args, **kwargs)
 
     def record(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Recording:
@@ -103,13 +108,13 @@ class PythonTracer:
             leaves = [leaf for name, value in dynamic.items() for _, leaf in leaves_of(value, name)]
         trace = Trace(self.__name__, self._device_of(leaves))
         trace.strict = config.strict
-        with trace.recording(), entered(self, self.__name__):
+        with trace.recording(), _entered(self, self.__name__):
             passed: dict[str, Any] = {}
             for position, name in enumerate(self.signature.parameters):
                 if name in dynamic:
                     if dynamic[name] is None:
                         raise none_error(f"{self.__name__}: argument {name!r}", user_line())
-                    passed[name] = trace.argument(name, dynamic[name], config.spec(position, name))
+                    passed[name] = argument(trace, name, dynamic[name], config.spec(position, name))
             result = self._traced(passed)
             found, structure = flatten_values(result, self.__name__, lambda v: id(v) in trace.named)
             outputs = [Traced(trace, returned(trace, v, self.__name__), None) for v in found]
@@ -176,3 +181,26 @@ def _warn_unrolled(graph: Graph) -> None:
             UnrollWarning,
             stacklevel=2,
         )
+
+
+@contextmanager
+def _entered(function: Any, name: str) -> Generator[None, None, None]:
+    """Marks a fused function as being traced, so that it cannot trace itself.
+
+    Raises:
+        TraceRecursionError: shows the cycle.
+    """
+    stack = _tracing.get()
+    if function in stack:
+        cycle = " -> ".join([*(f.__name__ for f in stack[stack.index(function) :]), name])
+        raise TraceRecursionError(
+            f"{name} calls itself while it is traced",
+            place=user_line(),
+            saw=cycle,
+            hint="write the recursion in Slang, or as a loop",
+        )
+    token = _tracing.set((*stack, function))
+    try:
+        yield
+    finally:
+        _tracing.reset(token)

@@ -19,6 +19,7 @@ from fusepy.ir.oracle import INOUT, OUT, Param, Signature
 from fusepy.ir.resolve.offers import fill
 from fusepy.pytree import Structure, several
 from fusepy.trace.arity import result_counts
+from fusepy.trace.inputs import argument
 from fusepy.trace.recording import Recording
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
@@ -88,7 +89,7 @@ class SlangTracer:
         dirs = _directions(declared, slots, len(args)) if len(inputs) < len(slots) else None
         specs = [config.spec(i, p.name) for i, p in enumerate(slots)]
         with trace.recording():
-            passed = {i: trace.argument(slots[i].name, given[i], specs[i]) for i in inputs}
+            passed = {i: argument(trace, slots[i].name, given[i], specs[i]) for i in inputs}
             positional = [t for i, t in passed.items() if i < len(args)]
             named = {slots[i].name: t for i, t in passed.items() if i >= len(args)}
             found = trace.call(alias, self.__name__, positional, named, inherit=False, dirs=dirs, strict=config.strict)

@@ -21,6 +21,7 @@ from fusepy.location import user_line
 from fusepy.pytree import LEAF, Structure
 from fusepy.trace.bodies import BodyTrace, Use
 from fusepy.trace.carries import Carries, adapts, as_type, parameter_names
+from fusepy.trace.maps import shared_map
 from fusepy.trace.structs import check_loose
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace, current_trace
@@ -176,9 +177,6 @@ def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     return carries.structure.fill(_add(trace, "while_loop", starts, maps, [tester, inner], [[holds], outputs], attrs, loc))
 
 
-# ---- recording ------------------------------------------------------------------------------------------------------
-
-
 def _add(
     trace: Trace,
     op: str,
@@ -193,7 +191,7 @@ def _add(
     uses: list[Use] = list(dict.fromkeys(use for body in bodies for use in body.uses()))
     graphs = [body.close(uses, found) for body, found in zip(bodies, outputs)]
     values = [*operands, *(use.value for use in uses)]
-    said, inherited = trace.shared_map(values, [*maps, *(use.map for use in uses)])
+    said, inherited = shared_map(trace, values, [*maps, *(use.map for use in uses)])
     results = trace.builder.add(OPS[op], values, said, attrs, loc, graphs)
     if not trace.body:
         check_loose(trace, op, values, loc, grid_rank(trace.builder.nodes[-1]))

@@ -17,7 +17,7 @@ from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import Op
 from fusepy.ir.types import Kind, Type
-from fusepy.trace.structs import check_axes
+from fusepy.trace.maps import check_axes
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 
@@ -173,9 +173,6 @@ class BodyTrace(Trace):
             if value in self.parent.maps:
                 self.maps[found] = self.parent.maps[value]
         return found
-
-    def common_map(self, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
-        return list(maps), None  # the loop or branch as a whole runs along the dimensions
 
     def start(self, name: str, type: Type, weak: bool = False) -> Traced:
         """Adds an input that the loop provides."""

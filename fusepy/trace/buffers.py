@@ -26,6 +26,7 @@ from fusepy.ir.resolve.refusals import MOST_SHOWN
 from fusepy.ir.resolve.resolve import resolve_call
 from fusepy.ir.types import SCALARS, Kind, Type
 from fusepy.location import user_line
+from fusepy.trace.inputs import add_input
 from fusepy.trace.open_trace import OpenTrace
 
 if TYPE_CHECKING:
@@ -96,8 +97,8 @@ def elements_of(trace: OpenTrace, value: Value, type: Type) -> Value | None:
     except FusepyError as error:
         raise error.at(user_line()) from None
     if value in owner.given:
-        found = owner._input(value.name or "", made)  # messages name the elements
-        found.name, value.name = value.name, found.name  # messages tell of the elements
+        found = add_input(owner, value.name or "", made)
+        found.name, value.name = value.name, found.name  # messages name the elements
         owner.captures.append(BufferView(owner.given[value][0], owner.device, element, found.name or ""))
     else:
         found = owner.capture(made, value.name or "")

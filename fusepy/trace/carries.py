@@ -14,7 +14,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.promotion import promote
 from fusepy.ir.types import Kind, Type
 from fusepy.trace.bodies import BodyTrace
-from fusepy.trace.structs import check_axes
+from fusepy.trace.maps import check_axes
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,18 +12,18 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import StructView, as_structs
 from fusepy.errors import ArgumentError, FusepyError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.graph import Attr, Node, Value
+from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.oracle import Param, parts
-from fusepy.ir.resolve.hints import components_hint, is_scalar_array
-from fusepy.ir.resolve.offers import describe
 from fusepy.ir.resolve.refusals import wrong_members
 from fusepy.ir.resolve.resolve import member_offer
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.trace.buffers import member_elements
+from fusepy.trace.inputs import add_input
+from fusepy.trace.maps import check_axes
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.struct_choice import list_type, struct_type
 from fusepy.trace.traced import Traced
@@ -83,7 +83,7 @@ def as_struct_input(trace: OpenTrace, value: Value, type: Type, spec: Any = None
             made = as_structs(given, element)
         except FusepyError as error:
             raise error.at(user_line()) from None
-        found = owner._input(value.name or "", made)  # pyright: ignore[reportPrivateUsage]
+        found = add_input(owner, value.name or "", made)
         owner.captures.append(StructView(place, element, made.ndim))
         owner.struct_inputs[value, type] = found
         if value in owner.maps:
@@ -193,60 +193,6 @@ def check_loose(trace: OpenTrace, what: str, operands: Sequence[Value], loc: str
             saw=f"a struct over {own} dimensions in a grid of {rank}",
             hint=f"map {path} with vmap as well",
         )
-
-
-def check_axes(op: str, value: Value, map: ArgMap, loc: str | None) -> None:
-    """Raises `ShapeError` if vmap names too few axes for an operation on single elements, or names axes of components."""
-    if map.dims is None or is_spread(value):
-        return
-    left = value.rank - filled_axes(value, map.type)
-    if len(map.dims) < left:
-        raise ShapeError(
-            f"{op}: vmap names {len(map.dims)} of the {left} axes of a {value.type} array",
-            place=loc,
-            saw=map,
-            hint="name a dimension for each axis" + (f"; or {components_hint(value)}" if is_scalar_array(value) else ""),
-        )
-    if len(map.dims) > left:
-        raise ShapeError(
-            f"{op}: vmap names {len(map.dims)} axes of a value with {left}",
-            place=loc,
-            saw=f"{describe(value)} under {map}",
-            hint="name one grid dimension per leading axis, and none for those that a vcast takes as components",
-        )
-
-
-def call_map(
-    trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap], attrs: Mapping[str, Attr], loc: str | None
-) -> tuple[list[ArgMap], ArgMap | None]:
-    """Returns `Trace.common_map` for a call: Slang may take an array without a mapping as one value."""
-    unsaid = [i for i, (v, m) in enumerate(zip(values, maps)) if v.rank and m.dims is None]
-    if not unsaid or trace.body or not any(m.dims for m in maps):
-        return trace.common_map(values, maps)
-    uniform = {i: ArgMap((), maps[i].type) for i in unsaid}
-    placed, inherited = trace.common_map(values, [uniform.get(i, m) for i, m in enumerate(maps)])
-    op, tried = OPS["slang.call"], [maps[i] if i in uniform else m for i, m in enumerate(placed)]
-    answer = op.resolution(Node(op, values, tried, (), attrs, loc), trace.oracle)
-    assert answer is not None
-    ranks = {i: len(answer.maps[i].dims or ()) for i in unsaid}
-    return (closed(values, maps, ranks), None) if any(ranks.values()) else (placed, inherited)
-
-
-def closed(values: Sequence[Value], maps: Sequence[ArgMap], unsaid: Mapping[int, int]) -> list[ArgMap]:
-    """Closes the gaps between the dimensions of operands, some of which have no mapping: dimensions without operands are removed.
-
-    Only dimensions that results have inherited are removed, such as those of a sum; for arguments such maps are an error.
-
-    Args:
-        unsaid: for each operand without a mapping, the number of its axes that run along the grid, along the last dimensions.
-    """
-    said = {i for i, (v, m) in enumerate(zip(values, maps)) if v.rank and m.dims}
-    if any(not values[i].arrival.plain for i in said):
-        return list(maps)
-    rank = max([*(maps[i].min_grid_rank for i in said), *unsaid.values()], default=0)
-    covered = {d for i in said for d in maps[i].dims or ()}.union(*(range(rank - n, rank) for n in unsaid.values()))
-    own = {d: i for i, d in enumerate(sorted(covered))}
-    return [ArgMap(tuple(own[d] for d in m.dims or ()), m.type) if i in said else m for i, m in enumerate(maps)]
 
 
 def returned(trace: OpenTrace, given: Any, path: str) -> Value:

@@ -18,7 +18,6 @@ LONGER_THAN_SHORT = 51  # files
 
 LONG_FILES = """
 backend/kernels/kernel.py
-trace/trace.py
 """.split()  # noqa: SIM905
 LONG_FUNCTIONS = """
 backend/device/device.py:__init__
@@ -37,7 +36,6 @@ program/delivery.py:deliver
 program/program.py:__init__
 trace/buffers.py:chosen
 trace/struct_choice.py:struct_type
-trace/trace.py:call
 """.split()  # noqa: SIM905
 LONG_CLASSES = """
 backend/device/device.py:Device

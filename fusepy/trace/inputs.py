@@ -1,0 +1,81 @@
+"""Inputs of a trace: arguments of the traced function, nested ones leaf by leaf, and captured values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.nested import Tree, bare, check_finite, is_nested
+from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.errors import FusepyError
+from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
+from fusepy.ir.graph import Value
+from fusepy.location import user_line
+from fusepy.trace.open_trace import OpenTrace
+from fusepy.trace.traced import Traced
+
+if TYPE_CHECKING:
+    from fusepy.backend.sources.source import ModuleSource
+
+
+def argument(trace: OpenTrace, name: str, value: Any, map: ArgMap | None = UNSAID) -> Any:
+    """Adds an argument of the traced function as inputs, and returns it traced; nested ones keep their structure.
+
+    Args:
+        map: the mapping for every use of the argument; ``None`` is "one for all threads".
+    """
+    check_finite(value, name)
+    return _tree(trace, name, value, map)
+
+
+def _tree(trace: OpenTrace, name: str, value: Any, map: ArgMap | None) -> Any:
+    """Adds one input per leaf, named by its path."""
+    if map is not None and map.dims is not None and is_nested(value):
+        value, map = Mapped(value, ArgMap(map.dims)), ArgMap(None, map.type)
+    tree = Tree.of(value, name)
+    if tree is not None:
+        below = UNSAID if map is not None else None
+        parts = {field: _tree(trace, f"{name}.{field}", v, below) for field, v in tree.fields.items()}
+        made = tree.container.rebuild(value, parts)
+        struct = bare(value)[1] if map is None or map.type is None else map.type
+        if struct is not None:  # kept, since the fused function gets the argument in its own class
+            trace.named[id(made)] = (made, struct)
+        return made
+    if isinstance(value, Mapped):
+        value, map = value.value, value.map
+    made = add_input(trace, name, value)
+    trace.given[made] = (len(trace.builder.inputs) - 1, value)
+    if map is None:
+        map = UNSAID if made.arrival.plain else ArgMap(())
+    if map is not UNSAID:
+        trace.maps[made] = map
+    return Traced(trace, made, user_line())
+
+
+def add_input(trace: OpenTrace, name: str, value: Any) -> Value:
+    """Adds one value as an input.
+
+    Raises:
+        UnsupportedArgumentError: if it cannot be an argument.
+    """
+    try:
+        described = kind_of_value(value).describe(value)
+        check_rank(len(described.dims), "the array")
+    except FusepyError as error:
+        error.what = f"{trace.builder.name}: argument {name!r}: {error.what}"
+        raise error.at(user_line()) from None
+    if described.origin is not None:
+        trace.add_origin(name, described.type, cast("ModuleSource", described.origin))
+    taken = {v.name for v in trace.builder.inputs}
+    unique, count = name, 1
+    while unique in taken:
+        count += 1
+        unique = f"{name}_{count}"
+    return trace.builder.input(
+        unique,
+        described.type,
+        described.dims,
+        arrival=described.arrival,
+        weak=described.weak,
+        copied=described.copied,
+    )

@@ -1,0 +1,96 @@
+"""Grid maps of operands: the grid that the operands of a node run along, and the dimensions that its results inherit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fusepy.errors import ShapeError
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Attr, Node, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.base import filled_axes
+from fusepy.ir.resolve.hints import components_hint, is_scalar_array
+from fusepy.ir.resolve.offers import describe
+from fusepy.ir.value import is_spread
+from fusepy.trace.open_trace import OpenTrace
+
+
+def common_map(trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
+    """Returns the maps of mapped operands over a grid of just their dimensions, and these dimensions for the result.
+
+    If an operand is not mapped, the result inherits nothing, and the maps only lose dimensions without operands. In the body
+    of a loop or branch they stay: the loop or branch as a whole runs along them.
+    """
+    if trace.body:
+        return list(maps), None
+    spread = [m for v, m in zip(values, maps) if v.rank]
+    if any(m.dims is None for m in spread):
+        return closed(values, maps, {i: v.rank for i, (v, m) in enumerate(zip(values, maps)) if m.dims is None}), None
+    outer = tuple(sorted({d for m in spread for d in m.dims or ()}))
+    if not outer:
+        return list(maps), None
+    own = {d: i for i, d in enumerate(outer)}
+    placed = [ArgMap(tuple(own[d] for d in m.dims or ()), m.type) if v.rank else m for v, m in zip(values, maps)]
+    return placed, ArgMap(outer)
+
+
+def shared_map(trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap]) -> tuple[list[ArgMap], ArgMap | None]:
+    """Returns `common_map` for a loop or branch: some of its operands may be whole arrays."""
+    spread = [i for i, (v, m) in enumerate(zip(values, maps)) if not (v.rank and m.dims == ())]
+    found, inherited = common_map(trace, [values[i] for i in spread], [maps[i] for i in spread])
+    new = dict(zip(spread, found))
+    return [new.get(i, m) for i, m in enumerate(maps)], inherited
+
+
+def call_map(
+    trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap], attrs: Mapping[str, Attr], loc: str | None
+) -> tuple[list[ArgMap], ArgMap | None]:
+    """Returns `common_map` for a call: Slang may take an array without a mapping as one value."""
+    unsaid = [i for i, (v, m) in enumerate(zip(values, maps)) if v.rank and m.dims is None]
+    if not unsaid or trace.body or not any(m.dims for m in maps):
+        return common_map(trace, values, maps)
+    uniform = {i: ArgMap((), maps[i].type) for i in unsaid}
+    placed, inherited = common_map(trace, values, [uniform.get(i, m) for i, m in enumerate(maps)])
+    op, tried = OPS["slang.call"], [maps[i] if i in uniform else m for i, m in enumerate(placed)]
+    answer = op.resolution(Node(op, values, tried, (), attrs, loc), trace.oracle)
+    assert answer is not None
+    ranks = {i: len(answer.maps[i].dims or ()) for i in unsaid}
+    return (closed(values, maps, ranks), None) if any(ranks.values()) else (placed, inherited)
+
+
+def closed(values: Sequence[Value], maps: Sequence[ArgMap], unsaid: Mapping[int, int]) -> list[ArgMap]:
+    """Closes the gaps between the dimensions of operands, some of which have no mapping: dimensions without operands are removed.
+
+    Only dimensions that results have inherited are removed, such as those of a sum; for arguments such maps are an error.
+
+    Args:
+        unsaid: for each operand without a mapping, the number of its axes that run along the grid, along the last dimensions.
+    """
+    said = {i for i, (v, m) in enumerate(zip(values, maps)) if v.rank and m.dims}
+    if any(not values[i].arrival.plain for i in said):
+        return list(maps)
+    rank = max([*(maps[i].min_grid_rank for i in said), *unsaid.values()], default=0)
+    covered = {d for i in said for d in maps[i].dims or ()}.union(*(range(rank - n, rank) for n in unsaid.values()))
+    own = {d: i for i, d in enumerate(sorted(covered))}
+    return [ArgMap(tuple(own[d] for d in m.dims or ()), m.type) if i in said else m for i, m in enumerate(maps)]
+
+
+def check_axes(op: str, value: Value, map: ArgMap, loc: str | None) -> None:
+    """Raises `ShapeError` if vmap names too few axes for an operation on single elements, or names axes of components."""
+    if map.dims is None or is_spread(value):
+        return
+    left = value.rank - filled_axes(value, map.type)
+    if len(map.dims) < left:
+        raise ShapeError(
+            f"{op}: vmap names {len(map.dims)} of the {left} axes of a {value.type} array",
+            place=loc,
+            saw=map,
+            hint="name a dimension for each axis" + (f"; or {components_hint(value)}" if is_scalar_array(value) else ""),
+        )
+    if len(map.dims) > left:
+        raise ShapeError(
+            f"{op}: vmap names {len(map.dims)} axes of a value with {left}",
+            place=loc,
+            saw=f"{describe(value)} under {map}",
+            hint="name one grid dimension per leading axis, and none for those that a vcast takes as components",
+        )
