@@ -1,8 +1,8 @@
-"""Installs Debian packages, and finds where this machine gets them from, by asking apt itself.
+"""Installation of Debian packages, and the sources that this machine gets them from, as apt reports them.
 
-Reads apt's index targets and source files (one-line and deb822), so that a suite added here uses the mirror, the key and the
-options that the machine's owner chose; proxies and passwords stay apt's business. Standard library only, since it runs before
-anything is installed.
+It reads apt's index targets and source files (one-line and deb822). A suite that is added here uses the mirror, the key and the
+options that the machine's owner chose; apt handles proxies and passwords. Standard library only, because it runs before any
+package is installed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 
 BACKPORTS_FILE = Path("/etc/apt/sources.list.d/fusepy-backports.sources")
 
-# Option names of the one-line format whose deb822 field is not just the same word (sources.list(5)).
+# option names of the one-line format whose deb822 field is a different word (sources.list(5))
 _FIELDS = {"arch": "Architectures", "lang": "Languages", "target": "Targets", "pdiffs": "PDiffs", "signed-by": "Signed-By"}
 _ONE_LINE = re.compile(r"^deb\s+(?:\[(?P<options>[^\]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)")
 
 
 class SetupError(Exception):
-    """Set-up cannot go on; the message says what to do instead."""
+    """An error that stops the set-up; its message gives the alternative."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Target:
-    """One package index that apt knows: which suite it belongs to and which source entry, as file and number, brought it."""
+    """One package index of apt: its suite, and the file and number of its source entry."""
 
     origin: str
     codename: str
@@ -50,7 +50,7 @@ class Target:
 
 
 def parse_list(text: str) -> list[Entry]:
-    """The ``deb`` lines of a one-line ``.list`` file."""
+    """Returns the ``deb`` lines of a one-line ``.list`` file."""
     entries: list[Entry] = []
     for number, line in enumerate(text.splitlines(), 1):
         found = _ONE_LINE.match(line.split("#")[0].strip())
@@ -59,14 +59,14 @@ def parse_list(text: str) -> list[Entry]:
         options: dict[str, str] = {}
         for option in (found["options"] or "").split():
             name, _, value = option.partition("=")
-            if name[-1:] not in ("+", "-"):  # `arch+=` and `arch-=` change apt's defaults; the new suite can live with those
+            if name[-1:] not in ("+", "-"):  # `arch+=` and `arch-=` change apt's defaults, and the new suite does not need them
                 options[_FIELDS.get(name.lower(), name.title())] = value.replace(",", " ")
         entries.append(Entry(number, (found["uri"],), (found["suite"],), options))
     return entries
 
 
 def parse_stanzas(text: str) -> list[dict[str, str]]:
-    """The stanzas of deb822 text; a value keeps its continuation lines, comments are dropped."""
+    """Returns the stanzas of deb822 text. A value keeps its continuation lines; comments are dropped."""
     stanzas: list[dict[str, str]] = [{}]
     name = ""
     for line in text.splitlines():
@@ -84,11 +84,11 @@ def parse_stanzas(text: str) -> list[dict[str, str]]:
 
 
 def parse_sources(text: str) -> list[Entry]:
-    """The enabled ``deb`` stanzas of a deb822 ``.sources`` file."""
+    """Returns the enabled ``deb`` stanzas of a deb822 ``.sources`` file."""
     own = {"Types", "Uris", "Suites", "Components", "Enabled"}
     entries: list[Entry] = []
     for number, stanza in enumerate(parse_stanzas(text), 1):
-        # Field names are case-insensitive in deb822.
+        # field names are case-insensitive in deb822
         fields = {name.title(): value for name, value in stanza.items()}
         if "deb" not in fields.get("Types", "").split() or fields.get("Enabled", "yes").lower() in ("no", "false", "0", "off"):
             continue
@@ -98,7 +98,7 @@ def parse_sources(text: str) -> list[Entry]:
 
 
 def parse_targets(text: str) -> list[Target]:
-    """The package indices in the output of ``apt-get indextargets``."""
+    """Returns the package indices in the output of ``apt-get indextargets``."""
     targets: list[Target] = []
     for stanza in parse_stanzas(text):
         if stanza.get("Created-By") != "Packages":
@@ -118,20 +118,20 @@ def parse_targets(text: str) -> list[Target]:
 
 
 def main_target(targets: list[Target], codename: str) -> Target | None:
-    """The index that the release's own `main` packages come from."""
+    """Returns the index of the release's own `main` packages."""
     found = [t for t in targets if t.codename == codename and t.component == "main"]
     return min(found, key=lambda t: t.origin != "Debian", default=None)
 
 
 def entry_of(target: Target, text: str) -> Entry:
-    """The source entry behind a target, given the text of its file; the bare address where the file no longer has it."""
+    """Returns the source entry of a target from the text of its file, or the bare address if the file no longer has it."""
     entries = parse_sources(text) if target.file.endswith(".sources") else parse_list(text)
     plain = Entry(target.number, (target.uri,), (target.codename,))
     return next((entry for entry in entries if entry.number == target.number), plain)
 
 
 def stanza_for(entry: Entry, suite: str) -> str:
-    """A deb822 stanza for another suite of the same mirror, with the same key and options."""
+    """Returns a deb822 stanza for another suite of the same mirror, with the same key and options."""
     lines = [
         "# Written by fusepy's tools/setup_driver.py, which takes its graphics driver from this suite.",
         "Types: deb",
@@ -144,16 +144,16 @@ def stanza_for(entry: Entry, suite: str) -> str:
 
 
 def candidate_in(policy: str) -> str | None:
-    """The version that apt would install, from the output of ``apt-cache policy NAME``."""
+    """Returns the version that apt would install, from the output of ``apt-cache policy NAME``."""
     found = re.search(r"^\s*Candidate:\s*(\S+)", policy, re.MULTILINE)
     return found[1] if found and found[1] != "(none)" else None
 
 
 def root_prefix() -> list[str]:
-    """What to put before a command so that it runs as root.
+    """Returns the words to put before a command so that it runs as root.
 
     Raises:
-        SetupError: when this process is not root and sudo would ask for a password.
+        SetupError: if this process is not root and sudo would ask for a password.
     """
     if os.geteuid() == 0:
         return []
@@ -164,7 +164,7 @@ def root_prefix() -> list[str]:
 
 
 class Apt:
-    """apt-get, run as root without questions; each method raises `SetupError` with apt's last words when apt fails."""
+    """apt-get, run as root without questions. Each method raises `SetupError` with apt's last lines if apt fails."""
 
     def __init__(self) -> None:
         if not shutil.which("apt-get"):
@@ -172,27 +172,27 @@ class Apt:
         self._root = root_prefix()
 
     def update(self) -> None:
-        """Fetches the package lists; a source that fails is only reported, since the one that matters may be well."""
+        """Fetches the package lists. A source that fails is only reported, because the necessary one may work."""
         try:
             self._apt("update")
         except SetupError as error:
             print(f"warning: {error}", flush=True)
 
     def install(self, *packages: str, suite: str | None = None) -> None:
-        """Installs packages, from one suite where given, and never removes anything for it."""
+        """Installs packages, optionally from one suite, and never removes any."""
         target = ["-t", suite] if suite else []
         self._apt("install", "--no-install-recommends", "--no-remove", *target, *packages)
 
     def candidate(self, package: str) -> str | None:
-        """The version of a package that would be installed; None when apt knows no such package."""
+        """Returns the version of a package that would be installed, or None if apt does not know the package."""
         return candidate_in(_output(["apt-cache", "policy", package]))
 
     def has_suite(self, suite: str) -> bool:
-        """True when apt's lists hold packages of this suite."""
+        """True if apt's lists have packages of this suite."""
         return any(target.codename == suite for target in parse_targets(_output(["apt-get", "indextargets"])))
 
     def add_suite(self, codename: str, suite: str) -> None:
-        """Adds a suite next to the release `codename`, unless it is there already, and fetches its lists."""
+        """Adds a suite for the release `codename`, unless it exists, and fetches its lists."""
         if self.has_suite(suite):
             return
         target = main_target(parse_targets(_output(["apt-get", "indextargets"])), codename)
@@ -200,7 +200,7 @@ class Apt:
             raise SetupError(f"apt's sources name no mirror with the suite {codename}, so {suite} cannot be found")
         source = Path(target.file)
         text = source.read_text(encoding="utf-8") if source.is_file() else ""
-        # An address can carry a password: the new file is as private as the one it is taken from.
+        # an address can contain a password: the new file is as private as the original
         mode = stat.S_IMODE(source.stat().st_mode) if source.is_file() else 0o644
         print(f"Adding the suite {suite} to apt's sources in {BACKPORTS_FILE}", flush=True)
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".sources") as draft:

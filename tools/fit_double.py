@@ -1,7 +1,7 @@
-"""Prints the constants of ``fusepy/slang/fusepy_math64.slang``: polynomials, split logarithms, and the bits of 2/pi.
+"""The constants of ``fusepy/slang/fusepy_math64.slang``, printed: polynomials, split logarithms, and the bits of 2/pi.
 
-Each polynomial is the Chebyshev interpolant of a function on its interval, in 60 digits, which is near the best one there is.
-The second column says how far it is off, relative to the function that it is a part of: less than 2 ** -56 is wanted.
+Each polynomial is the Chebyshev interpolant of a function on its interval, in 60 digits, which is almost optimal. The second
+column is its error relative to the function that it is part of; it should be less than 2 ** -56.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Function = Callable[[Any], Any]
 
 
 def series(terms: Function, count: int = 60) -> Function:
-    """A power series, where a formula would cancel near 0."""
+    """Returns a function given by its power series, for a formula that would cancel near 0."""
     return lambda u: mp.fsum(terms(n) * u**n for n in range(count))
 
 
 def odd(f: Function) -> Function:
-    """``(f(x) / x - 1) / x**2`` as a function of ``u = x**2`` above 0."""
+    """Returns ``(f(x) / x - 1) / x**2`` as a function of ``u = x**2`` above 0."""
     return lambda u: (f(mp.sqrt(u)) / mp.sqrt(u) - 1) / u
 
 
@@ -38,7 +38,7 @@ FITS: list[tuple[str, Function, tuple[Any, Any], int, Function]] = [
 
 
 def split(name: str, value: Any, *bits: int) -> None:
-    """A constant as a sum of doubles, all but the last of so many bits that small integers times them are exact."""
+    """Prints a constant as a sum of doubles. All but the last have so few bits that products with small integers are exact."""
     parts = []
     rest = value
     for count in bits:

@@ -1,7 +1,7 @@
-"""Makes sure that a headless browser exists for the tests of pages, installing Debian's where none does.
+"""A headless browser for the tests of pages: installs Debian's if there is none.
 
-Run by `make test`. Where none can be had it says why and exits with 0: the tests that need one are skipped then, except on CI.
-Standard library only.
+`make test` runs it. If no browser is available it prints the reason and exits with 0: the tests that need one are then skipped,
+except on CI. Standard library only.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import sys
 
 from aptget import Apt, SetupError
 
-# All of them speak the DevTools protocol over a pipe. The first has no window at all, and is the smallest: 62 MB to fetch.
+# all of them speak the DevTools protocol over a pipe; the first has no window and is the smallest: 62 MB to download
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome-stable", "google-chrome", "microsoft-edge-stable")
-PACKAGE = "chromium-headless-shell"  # Ubuntu's `chromium` is a stub that wants a snap, so only this name is asked for
+PACKAGE = "chromium-headless-shell"  # Ubuntu's `chromium` is a stub that installs a snap, so only this name is requested
 
 
 def find_browser() -> str | None:
-    """The path of a browser that is installed."""
+    """Returns the path of an installed browser, or None."""
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
@@ -35,7 +35,7 @@ def install(apt: Apt) -> None:
 
 
 def main() -> int:
-    """Returns 0 in any case: what depends on a browser says by itself when there is none."""
+    """Installs a browser if necessary. Returns 0 in any case: tests report a missing browser themselves."""
     if find_browser() is None:
         try:
             install(Apt())

@@ -1,7 +1,7 @@
-"""Makes sure that a graphics device exists that fusepy can use, installing Mesa's software Vulkan driver where none does.
+"""A graphics device for fusepy: installs Mesa's software Vulkan driver if there is none.
 
-Run by `make` with the virtual environment's Python, in which fusepy is installed. It changes the system only through apt, as
-root, on Debian and its relatives; anywhere else it says what to install and exits with 1.
+`make` runs it with the virtual environment's Python, in which fusepy is installed. It changes the system only through apt, as
+root, on Debian and its relatives. On other systems it prints the packages to install and exits with 1.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from aptget import Apt, SetupError
 
 
 def _load(path: str) -> ModuleType:
-    """Loads one file of fusepy without the package around it: that imports slangpy, which a bare system may be unable to load."""
+    """Loads one file of fusepy without the package: the package imports slangpy, which may fail on a bare system."""
     file = Path(__file__).resolve().parent.parent / path
     spec = importlib.util.spec_from_file_location(f"fusepy_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up by name
+    sys.modules[spec.name] = module  # dataclasses look up their module by name
     spec.loader.exec_module(module)
     return module
 
@@ -33,14 +33,14 @@ probing = _load("fusepy/backend/device/probe.py")
 
 
 def choose_suite(system: drivers.System, candidate: str | None) -> str | None:
-    """The suite to take the driver from: None for the release's own, else one with a newer Mesa.
+    """Returns the suite for the driver: None for the release's own, else one with a newer Mesa.
 
     Args:
-        system: where to install.
-        candidate: the version of the driver package that apt would install, None when it knows no such package.
+        system: the system to install on.
+        candidate: the version of the driver package that apt would install, None if apt does not know it.
 
     Raises:
-        SetupError: when neither would give a driver that works.
+        SetupError: if neither has a driver that works.
     """
     package = system.drivers[0]
     if candidate is None:
@@ -54,7 +54,7 @@ def choose_suite(system: drivers.System, candidate: str | None) -> str | None:
 
 
 def install_driver(system: drivers.System, apt: Apt) -> None:
-    """Installs the software Vulkan driver, adding the backports suite first where the release's own is too old."""
+    """Installs the software Vulkan driver. Adds the backports suite first if the release's own driver is too old."""
     print(f"Installing a software Vulkan driver ({', '.join(system.drivers)}); a minute or two", flush=True)
     suite = choose_suite(system, apt.candidate(system.drivers[0]))
     if suite:
@@ -68,12 +68,12 @@ def look() -> list[probing.Probe]:
 
 
 def lacks_library(probes: Sequence[probing.Probe]) -> bool:
-    """True when slangpy cannot be loaded because system libraries are missing."""
+    """True if slangpy cannot be loaded because system libraries are missing."""
     return any(p.broken_install and drivers.lacks_library(p.error) for p in probes)
 
 
 def obstacle(probes: Sequence[probing.Probe], system: drivers.System) -> str | None:
-    """Why installing packages would be wrong or impossible here, with what to do instead; None when it is the thing to do."""
+    """Returns the reason why installing packages would be wrong or impossible, with an alternative, or None."""
     if all(p.broken_install for p in probes) and not lacks_library(probes):
         return "slangpy cannot even be imported, which no driver cures: mend the environment first (`make clean` removes it)"
     if problem := drivers.environment_problem():
@@ -82,16 +82,16 @@ def obstacle(probes: Sequence[probing.Probe], system: drivers.System) -> str | N
 
 
 def remedy(probes: Sequence[probing.Probe], system: drivers.System) -> str:
-    """What a person must install."""
+    """Returns the packages that the user must install."""
     first = [drivers.advice_on_library(system)] if lacks_library(probes) else []
     return "\n".join([*first, drivers.advice(system)])
 
 
 def set_up(probes: list[probing.Probe], system: drivers.System) -> list[probing.Probe]:
-    """Installs what is missing, system libraries first, and looks again after each step.
+    """Installs missing packages, system libraries first, and tries the devices again after each step.
 
     Raises:
-        SetupError: when apt cannot be used or fails.
+        SetupError: if apt cannot be used or fails.
     """
     apt = Apt()
     print(f"No graphics device found.\n{reasons(probes)}", flush=True)
@@ -107,12 +107,12 @@ def set_up(probes: list[probing.Probe], system: drivers.System) -> list[probing.
 
 
 def reasons(probes: Sequence[probing.Probe]) -> str:
-    """Why each device type that was tried cannot be used."""
+    """Returns the reason why each device type cannot be used."""
     return "\n".join(f"  {p.type}: {p.error}" for p in probes if p.error)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns 0 when a usable device exists at the end, else 1 with the reason and the remedy on stderr."""
+    """Runs the set-up. Returns 0 if a usable device exists at the end, else 1, with reason and remedy on stderr."""
     parser = argparse.ArgumentParser(description="Makes sure that a usable graphics device exists.")
     parser.add_argument("--check", action="store_true", help="only look; install nothing")
     arguments = parser.parse_args(argv)

@@ -1,7 +1,7 @@
-"""Makes .venv and installs fusepy into it with the named extras, unless that is done already.
+"""The virtual environment: creates .venv and installs fusepy with the named extras, unless that is done already.
 
-Run by `make` with the system's Python, usually as ``python3 tools/setup_venv.py demo dev``. What was installed is kept in a stamp
-inside .venv together with a digest of pyproject.toml, so that nothing happens until that file or the wanted extras change.
+`make` runs it with the system's Python, usually as ``python3 tools/setup_venv.py demo dev``. A stamp in .venv records the extras
+and a digest of pyproject.toml. Nothing happens until that file or the requested extras change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TORCH = "torch==2.13.0+cpu"
 
 
 def use_new_enough_python() -> None:
-    """Goes on in a newer Python when this one is too old for fusepy and a newer one is at hand."""
+    """Restarts in a newer Python if this one is too old for fusepy and a newer one is available."""
     if sys.version_info >= OLDEST:
         return
     for minor in range(20, OLDEST[1] - 1, -1):
@@ -36,22 +36,22 @@ def use_new_enough_python() -> None:
 
 
 def works(python: Path) -> bool:
-    """True when an interpreter starts; a virtual environment dies when the system's Python is replaced."""
+    """True if an interpreter starts; a virtual environment breaks when the system's Python is replaced."""
     return python.exists() and subprocess.run([str(python), "-c", "import pip"], capture_output=True).returncode == 0
 
 
 def make_venv() -> None:
-    """Creates .venv afresh, first installing the part of Python that Debian leaves out."""
+    """Creates a new .venv. Installs the part of Python that Debian omits first."""
     if any(importlib.util.find_spec(name) is None for name in ("venv", "ensurepip")):
         install_venv_module()
     print(f"Making {VENV.name} with Python {sys.version.split()[0]}", flush=True)
-    # A new process: this one has already looked for ensurepip, and remembers that there was none.
+    # a new process, because this one has already looked for ensurepip and remembers that there was none
     if subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)]).returncode:
         sys.exit(f"`{sys.executable} -m venv` failed, see above")
 
 
 def install_venv_module() -> None:
-    """Installs Debian's pythonX.Y-venv, or stops and says what is missing."""
+    """Installs Debian's pythonX.Y-venv, or exits with the missing package."""
     from aptget import Apt, SetupError
 
     package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
@@ -68,13 +68,13 @@ def install_venv_module() -> None:
 
 
 def wanted(extras: set[str]) -> dict[str, object]:
-    """What the stamp must say for these extras to be in place."""
+    """Returns the contents of the stamp for these extras."""
     digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
     return {"pyproject": digest, "extras": sorted(extras), "root": str(ROOT)}
 
 
 def installed() -> dict[str, object]:
-    """What the stamp says; empty when nothing, or something unreadable, is there."""
+    """Returns the contents of the stamp; empty if there is none or it is unreadable."""
     try:
         stamp = json.loads(STAMP.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -83,13 +83,13 @@ def installed() -> dict[str, object]:
 
 
 def install_torch(pip: list[str]) -> None:
-    """Installs torch's build for CPUs, which tests of tensors use, where pip has one; never the large build for GPUs."""
+    """Installs torch's build for CPUs, which tests of tensors use, if pip has one; never the large build for GPUs."""
     if subprocess.run([*pip, TORCH], capture_output=True).returncode:
         print(f"pip has no {TORCH}: tests of torch are skipped unless a torch is installed into {VENV.name}", flush=True)
 
 
 def main(extras: set[str]) -> None:
-    """Brings .venv up to date."""
+    """Updates .venv."""
     use_new_enough_python()
     if not works(PYTHON):
         make_venv()

@@ -1,4 +1,4 @@
-"""What stands in the place of a device that is closed or lost, and the error that its uses raise."""
+"""`Lost`: the replacement of a device that is closed or lost, and the error that its uses raise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fusepy.errors import DeviceLostError
 
 
 class Lost:
-    """Stands where a part of a device was that is closed or lost: any use of it raises `DeviceLostError`."""
+    """The replacement of a part of a device that is closed or lost. Any use of it raises `DeviceLostError`."""
 
     def __init__(self, cause: str):
         self._cause = cause
@@ -18,5 +18,5 @@ class Lost:
 
 
 def lost_error(cause: str) -> DeviceLostError:
-    """The error of every use of a device that is closed or lost."""
+    """Returns the error for a use of a device that is closed or lost."""
     return DeviceLostError(f"this device cannot be used: {cause}", hint="open one with fusepy.init_device()")

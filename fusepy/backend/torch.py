@@ -1,6 +1,6 @@
-"""torch itself, which fusepy never imports unasked: its class, its gradients, its CUDA context, and tensors made by it.
+"""torch, which fusepy never imports on its own: its class, its gradients, its CUDA context, and tensors made by it.
 
-Nothing else below `backend.marshals.torch` knows torch. A class of torch is known once somebody has imported it.
+Apart from this module only `backend.marshals.torch` uses torch. A class belongs to torch only after the user has imported torch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fusepy.errors import GradientError, MissingPackageError, UnsupportedArgumen
 
 
 def need_torch() -> Any:
-    """torch itself, imported now if nobody has.
+    """Returns the module torch. Imports it if necessary.
 
     Raises:
         MissingPackageError: if it is not installed.
@@ -27,13 +27,13 @@ def need_torch() -> Any:
 
 
 def is_torch(cls: type[Any]) -> bool:
-    """Whether a class is torch's ``Tensor`` or derives from it."""
+    """True if a class is torch's ``Tensor`` or derives from it."""
     torch = sys.modules.get("torch")
     return torch is not None and issubclass(cls, getattr(torch, "Tensor", ()))
 
 
 def make_context_current() -> bool:
-    """Makes torch's CUDA context that of this thread; false where torch has made none."""
+    """Makes torch's CUDA context current on this thread. Returns false if torch has none."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return False
@@ -42,7 +42,7 @@ def make_context_current() -> bool:
 
 
 def check_gradient(tensor: Any) -> None:
-    """Raises `GradientError` if torch records what is done with one of its tensors, in order to differentiate it."""
+    """Raises `GradientError` if torch records operations on this tensor for its gradient."""
     if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
         raise GradientError(
             "a torch tensor that requires gradients, which fusepy does not compute yet",
@@ -52,7 +52,7 @@ def check_gradient(tensor: Any) -> None:
 
 
 def check_numbers(tensor: Any) -> None:
-    """Raises `UnsupportedArgumentError` for a tensor of fusepy's that holds structs."""
+    """Raises `UnsupportedArgumentError` if a fusepy tensor holds structs."""
     if tensor.element.dtype.names is not None:
         raise UnsupportedArgumentError(
             f"torch has no dtype for {tensor.dtype}",
@@ -63,7 +63,7 @@ def check_numbers(tensor: Any) -> None:
 
 
 def as_torch(tensor: Any) -> Any:
-    """A tensor of fusepy's as one of torch: in the same memory where torch can reach it, else a copy on the CPU."""
+    """Returns a fusepy tensor as a torch tensor: in the same memory if torch can address it, else a copy on the CPU."""
     torch = need_torch()
     check_numbers(tensor)
     sharable = tensor.element.stored == tensor.element.dtype and all(s >= 0 for s in tensor.strides)

@@ -1,4 +1,4 @@
-"""The ``fusepy`` command: ``demo`` develops a photograph, ``doctor`` says what is missing, ``cache`` empties the cache.
+"""The ``fusepy`` command: ``demo`` develops a photograph, ``doctor`` reports problems, ``cache`` shows or empties the disk cache.
 
 Imports everything.
 """
@@ -14,7 +14,7 @@ from fusepy.errors import FusepyError
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line of ``fusepy``."""
+    """Returns the parser of the command line."""
     top = argparse.ArgumentParser(prog="fusepy", description="A lazy tracing and fusion compiler for Slang functions.")
     top.add_argument("--version", action="version", version=f"fusepy {version()}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code: 0, 1 when it failed, 2 when the command line is wrong."""
+    """Runs one command. Returns its exit code: 0, 1 for a failure, 2 for a wrong command line."""
     arguments = parser().parse_args(argv)
     try:
         return arguments.run(arguments)
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-# Each command is imported when it runs: `fusepy doctor` must work where the parts that `fusepy demo` needs do not.
+# Each command is imported when it runs: `fusepy doctor` must work if the packages for `fusepy demo` are missing.
 def _demo(arguments: argparse.Namespace) -> int:
     from fusepy.cli import demo
 

@@ -1,4 +1,4 @@
-"""``fusepy cache``: where compiled kernels are kept on disk, how much there is, and a way to empty it."""
+"""``fusepy cache``: shows the folder and size of the disk cache, and empties it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fusepy.backend.cache.disk import DiskCache
 
 @dataclass(frozen=True)
 class CacheFacts:
-    """The disk cache as it lies there, looked at without creating it; `folder` is None where the cache is off."""
+    """The state of the disk cache, read without creating it; `folder` is None if the cache is off."""
 
     folder: Path | None
     entries: int
@@ -21,7 +21,7 @@ class CacheFacts:
 
 
 def cache_facts() -> CacheFacts:
-    """Looks at the disk cache that this process would use."""
+    """Reads the state of the disk cache that this process would use."""
     cache = DiskCache.from_environment()
     stats, folder = cache.stats, cache.folder
     return CacheFacts(folder, stats.entries, stats.bytes, folder is not None and _writable(folder))
@@ -33,7 +33,7 @@ def _writable(folder: Path) -> bool:
 
 
 def size_text(count: int) -> str:
-    """A number of bytes for people.
+    """Returns a number of bytes as text.
 
     Example:
         >>> size_text(1_536_000)
@@ -48,12 +48,12 @@ def size_text(count: int) -> str:
 
 
 def held_text(facts: CacheFacts) -> str:
-    """How much the cache holds, for people."""
+    """Returns the contents of the cache as text."""
     return f"{facts.entries} {'entry' if facts.entries == 1 else 'entries'}, {size_text(facts.bytes)}"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Shows the cache, or empties it with ``--clear``; exit code 1 when entries could not be removed."""
+    """Shows the cache, or empties it with ``--clear``. The exit code is 1 if entries could not be removed."""
     before = cache_facts()
     if before.folder is None:
         print("the disk cache is off (FUSEPY_CACHE=0)")

@@ -1,6 +1,6 @@
-"""The darkroom of ``fusepy demo``: eight Slang functions composed in Python, and the settings that they get.
+"""The darkroom of ``fusepy demo``: eight Slang functions composed in Python, and their settings.
 
-`develop.slang` holds the functions, `developer` composes them, `meter` chooses white balance and exposure as a camera does.
+`develop.slang` has the functions, `developer` composes them, `meter` chooses white balance and exposure as a camera does.
 """
 
 # NumPy's stubs leave some of its functions partly untyped.
@@ -22,20 +22,20 @@ from fusepy.cli.picture import Picture
 
 Array = NDArray[Any]
 SLANG = Path(__file__).with_name("develop.slang")
-BAND_PIXELS = 1 << 23  # larger pictures are developed in bands of rows of about 100 MB, which bounds the device memory
+BAND_PIXELS = 1 << 23  # larger pictures are developed in bands of rows of about 100 MB, to limit device memory
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a photographer would choose.
+    """The settings of a photographer.
 
     Attributes:
-        gains: of the channels, for white balance; a grey of the picture keeps its luminance.
+        gains: factors of the channels, for white balance; a grey of the picture keeps its luminance.
         stops: exposure, in powers of two.
-        white: light that becomes white on film, after `contrast`.
+        white: the light that becomes white on film, after `contrast`.
         corner: tangent of the angle between the axis of the lens and the corners; 0.55 darkens them by 0.76 stops.
         contrast: slope of the film's straight line.
-        saturation: 1 leaves colours as they are; a little less makes up for what contrast, channel by channel, adds.
+        saturation: 1 leaves colours unchanged; a little less compensates the saturation that contrast adds.
     """
 
     gains: tuple[float, float, float]
@@ -47,12 +47,12 @@ class Settings:
 
 
 def meter(encoded: NDArray[np.float32]) -> Settings:
-    """Settings for a picture: a light meter and an automatic white balance, both restrained.
+    """Returns settings for a picture: a light meter and an automatic white balance, both restrained.
 
-    The light is estimated by the Minkowski mean of the channels, and half of its colour (in stops) is taken out: all of it would
-    cool every sunset. Source: Finlayson and Trezzi, "Shades of Gray and Colour Constancy", 2004, with p = 6 as they found best.
-    The exposure brings the log-average luminance 0.6 of the way (in stops) to a key of 0.19. Source: Reinhard et al.,
-    "Photographic Tone Reproduction for Digital Images", 2002, equation 1.
+    The light is estimated by the Minkowski mean of the channels, and half of its colour (in stops) is removed: the full
+    correction would cool every sunset. Source: Finlayson and Trezzi, "Shades of Gray and Colour Constancy", 2004, with p = 6 as
+    they found best. The exposure brings the log-average luminance 0.6 of the way (in stops) to a key of 0.19. Source: Reinhard et
+    al., "Photographic Tone Reproduction for Digital Images", 2002, equation 1.
 
     Args:
         encoded: sRGB code values in 0 … 1, of shape ``(height, width, 3)``; a sample of the pixels is enough.
@@ -63,17 +63,17 @@ def meter(encoded: NDArray[np.float32]) -> Settings:
     light = light.astype(np.float64)
     illuminant: Array = np.mean(light**6, axis=0) ** (1 / 6) + 1e-4
     gains: Array = ((illuminant @ weights) / illuminant) ** 0.5
-    gains = np.clip(gains, 0.5, 2.0)  # a picture of nothing but a red wall stays red
+    gains = np.clip(gains, 0.5, 2.0)  # a picture of a red wall stays red
     gains = gains / (gains @ weights)
     average = float(np.exp(np.mean(np.log(light @ (gains * weights) + 1e-3))))
     stops = min(max(0.6 * math.log2(0.19 / average), -1.0), 1.6)
-    # What was white, or clipped, becomes white again: the channel with the least gain reaches it last.
+    # White or clipped pixels become white again: the channel with the least gain is the last to reach white.
     white = 0.18 * (2.0**stops * float(gains.min()) / 0.18) ** Settings.contrast
     return Settings((float(gains[0]), float(gains[1]), float(gains[2])), stops, white)
 
 
 def developer(device: fp.Device) -> fp.FusedFunction:
-    """The developing function, which is one kernel; its ``__wrapped__`` is the plain Python function, which is eight."""
+    """Returns the developing function, which is one kernel. Its ``__wrapped__`` is the plain Python function: eight kernels."""
     m = fp.Module.load_from_file(device, SLANG)
 
     @fp.fuse
@@ -93,7 +93,7 @@ def developer(device: fp.Device) -> fp.FusedFunction:
 
 
 def arguments_of(device: fp.Device, picture: Picture, rows: slice, settings: Settings) -> tuple[Any, ...]:
-    """What the function of `developer` takes, for some rows of a picture, on the device."""
+    """Returns the arguments of the function of `developer`, for some rows of a picture, on the device."""
     pixels = picture.floats(rows)
     return (
         fp.Tensor.from_numpy(device, pixels, "float3"),
@@ -105,7 +105,7 @@ def arguments_of(device: fp.Device, picture: Picture, rows: slice, settings: Set
 
 
 def bands(picture: Picture) -> Iterator[slice]:
-    """Ranges of rows of at most `BAND_PIXELS` pixels."""
+    """Yields ranges of rows of at most `BAND_PIXELS` pixels."""
     width, height = picture.size
     step = max(1, BAND_PIXELS // width)
     return (slice(top, min(top + step, height)) for top in range(0, height, step))

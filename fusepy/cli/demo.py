@@ -1,7 +1,7 @@
 """``fusepy demo``: develops a photograph with eight Slang functions, composed in Python, that run as one kernel.
 
-`darkroom` has the functions and their settings, `picture` reads and writes; here the two ways of running are timed, compared and
-printed.
+`darkroom` has the functions and their settings; `picture` reads and writes files. This module times and compares the fused and
+the separate kernels, and prints the report.
 """
 
 # NumPy's stubs leave some of its functions partly untyped.
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from fusepy.cli.darkroom import Settings
     from fusepy.cli.picture import Picture
 
-# The photograph of the cat Chelsea that comes with scikit-image; its licence stands in the docstring of skimage.data.chelsea.
+# The photograph of the cat Chelsea from scikit-image; the docstring of skimage.data.chelsea has its licence.
 DEFAULT = "chelsea.png"
 CREDIT = 'the cat Chelsea; photograph by Stefan van der Walt, CC0, from the package scikit-image ("skimage.data.chelsea")'
 
 ROUNDS = 9
-ROUNDS_S = 4.0  # no new round of timing is begun after this long
+ROUNDS_S = 4.0  # no new round of timing begins after this time
 TOLERANCE = 1e-3  # a quarter of a step of 8 bits: fused and separate kernels may round differently
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How long one way of running took, in seconds a round, and how many kernels it dispatched in each."""
+    """The time of one way of running, in seconds per round, and its number of kernel dispatches per round."""
 
     name: str
     kernels: int
@@ -56,12 +56,12 @@ class Timing:
 
 @dataclass(frozen=True)
 class Report:
-    """What developing a picture has shown.
+    """The measurements of developing a picture.
 
     Attributes:
-        explanation: how the fused function runs.
-        rows: how many rows of the picture were timed.
-        timings: of the fused function, and of the same one call by call.
+        explanation: the output of the fused function's `explain`.
+        rows: the number of rows of the picture that were timed.
+        timings: the fused function, and the same function call by call.
         difference: the largest difference between the two results, in code values from 0 to 1.
     """
 
@@ -73,7 +73,7 @@ class Report:
 
 
 def measure(device: fp.Device, develop: fp.FusedFunction, arguments: tuple[Any, ...]) -> tuple[Report, NDArray[np.float32]]:
-    """Runs the fused function and the same Python function call by call, in turns, and compares their results."""
+    """Runs the fused function and the same Python function call by call, in turns. Compares their results."""
     runs: dict[str, Callable[..., Any]] = {"fused": develop, "call by call": inspect.unwrap(develop)}
     results: dict[str, NDArray[np.float32]] = {}
     kernels: dict[str, int] = {}
@@ -86,7 +86,7 @@ def measure(device: fp.Device, develop: fp.FusedFunction, arguments: tuple[Any, 
     while len(seconds["fused"]) < ROUNDS and (time.perf_counter() - begun < ROUNDS_S or not seconds["fused"]):
         for name, function in runs.items():
             start = time.perf_counter()
-            kept = function(*arguments)  # until the device is done
+            kept = function(*arguments)  # alive until the device is done
             device.wait()
             seconds[name].append(time.perf_counter() - start)
             del kept
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Develops ``arguments.image``, or the default picture, into ``arguments.output``.
 
     Raises:
-        FusepyError: for a picture that cannot be read or written, a missing package, or no device.
+        FusepyError: if a picture cannot be read or written, a package is missing, or there is no device.
     """
     _check_packages()
     from rich.console import Console
@@ -158,7 +158,7 @@ def _check_packages() -> None:
 
 
 def _default() -> Path:
-    """The file of the default picture.
+    """Returns the file of the default picture.
 
     Raises:
         FusepyError: if scikit-image is not installed, or without its pictures.
@@ -220,7 +220,7 @@ def _print(console: Console, report: Report, picture: Picture, settings: Setting
 
 
 def _coloured(ir: str) -> Text:
-    """Textual IR with its values, functions and comments told apart."""
+    """Returns textual IR with colours for values, functions and comments."""
     from rich.text import Text
 
     text = Text(ir.rstrip())

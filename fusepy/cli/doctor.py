@@ -1,4 +1,4 @@
-"""``fusepy doctor``: what was found on this machine, what is missing, and how to get it."""
+"""``fusepy doctor``: a report of devices and packages on this machine, with hints for missing ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fusepy.cli import drivers
 from fusepy.cli.cache import CacheFacts, cache_facts, held_text
 from fusepy.cli.version import version
 
-# Distribution -> the extra of fusepy-slang that brings it.
+# the extra of fusepy-slang that installs each distribution
 _EXTRAS = {"torch": "torch", "jax": "jax", "rich": "demo", "pillow": "demo", "scikit-image": "demo"}
 _SETTINGS = (
     *("FUSEPY_DEVICE", "FUSEPY_CACHE", "FUSEPY_CACHE_DIR"),
@@ -26,7 +26,7 @@ _SETTINGS = (
 
 @dataclass
 class Diagnosis:
-    """Everything that doctor found; `device` is what fusepy would open, None when nothing works."""
+    """The findings of doctor; `device` is the device type that fusepy would open, None if none works."""
 
     ok: bool
     device: str | None
@@ -47,7 +47,7 @@ class Section:
 
 
 def diagnose() -> Diagnosis:
-    """Looks at the machine; takes about a second, since every device type is opened and runs a kernel."""
+    """Examines the machine. It takes about a second, because every device type is opened and runs a kernel."""
     wanted = os.environ.get("FUSEPY_DEVICE", "")
     probes = probe_all(TYPES)
     working = next((p for p in probes if p.ok and p.type == wanted), None) if wanted else best(probes)
@@ -83,7 +83,7 @@ def _installed(distribution: str) -> str | None:
 
 
 def _hints(probes: Sequence[Probe], wanted: str, working: Probe | None, cache: CacheFacts) -> list[str]:
-    """What to do about what is missing, the most important first."""
+    """Returns hints for missing parts, the most important first."""
     hints: list[str] = []
     system = drivers.this_system()
     broken = all(p.broken_install for p in probes)
@@ -106,7 +106,7 @@ def _hints(probes: Sequence[Probe], wanted: str, working: Probe | None, cache: C
 
 
 def sections(found: Diagnosis) -> list[Section]:
-    """The report as tables of text."""
+    """Returns the report as tables of text."""
     cache = found.cache
     return [
         Section("Versions", list(found.versions.items())),
@@ -140,7 +140,7 @@ def _remark(probe: Probe) -> str:
 
 
 def verdict(found: Diagnosis) -> str:
-    """The last word, in one line."""
+    """Returns the verdict, in one line."""
     if found.ok:
         return f"Ready: fusepy can use {found.device}."
     fallback = any(p.ok and p.type == "cpu" for p in found.devices)
@@ -148,7 +148,7 @@ def verdict(found: Diagnosis) -> str:
 
 
 def print_plain(found: Diagnosis) -> None:
-    """The report without any package but the standard library."""
+    """Prints the report with the standard library only."""
     for section in sections(found):
         print(section.title)
         columns = list(zip(*section.rows))
@@ -162,7 +162,7 @@ def print_plain(found: Diagnosis) -> None:
 
 
 def print_rich(found: Diagnosis) -> None:
-    """The report as tables; needs rich."""
+    """Prints the report as tables; needs rich."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -182,12 +182,12 @@ def print_rich(found: Diagnosis) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the report; exit code 0 when a usable device exists, else 1."""
+    """Prints the report. The exit code is 0 if a usable device exists, else 1."""
     found = diagnose()
     if arguments.json:
         print(json.dumps(asdict(found), indent=2, default=str))
         return 0 if found.ok else 1
-    # A pipe or a file gets plain text: rich would fold its lines at 80 columns.
+    # a pipe or a file gets plain text, because rich would wrap its lines at 80 columns
     if sys.stdout.isatty() and found.extras["rich"]:
         print_rich(found)
     else:

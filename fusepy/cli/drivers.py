@@ -1,6 +1,6 @@
-"""What each system must install so that a graphics device exists: the one place that knows package names and versions.
+"""Packages that each system must install for a graphics device: the only place with package names and versions.
 
-Both `fusepy doctor`, which only advises, and ``tools/setup_driver.py``, which installs, read it. Nothing here runs a command.
+`fusepy doctor` prints this advice, and ``tools/setup_driver.py`` installs the packages. This module runs no commands.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from pathlib import Path
 
 # Measured: Mesa 22.3 lacks VK_KHR_shader_non_semantic_info in its software driver and slangpy opens no device; 25.0 works.
 MESA_TOO_OLD = (22, 3)
-# The releases that ship such a Mesa and still have a Python that fusepy supports.
+# the releases with such a Mesa and a Python that fusepy supports
 _OLD_RELEASES = {"bookworm"}
 
-# Family -> the command that installs, the packages that bring the software driver and the Vulkan loader.
+# by family: the command that installs, and the packages of the software driver and the Vulkan loader
 _DRIVERS = {
     "debian": ("apt-get install", ("mesa-vulkan-drivers", "libvulkan1")),
     "fedora": ("dnf install", ("mesa-vulkan-drivers", "vulkan-loader")),
     "arch": ("pacman -S", ("vulkan-swrast", "vulkan-icd-loader")),
     "suse": ("zypper install", ("libvulkan_lvp", "libvulkan1")),
 }
-# Family -> the packages of the system libraries that slangpy's wheel needs (libatomic, libX11) and that a bare image may lack.
+# by family: the packages of system libraries that slangpy's wheel needs (libatomic, libX11) and that a bare image may lack
 _LIBRARIES = {
     "debian": ("libatomic1", "libx11-6"),
     "fedora": ("libatomic", "libX11"),
@@ -37,7 +37,7 @@ _ICD_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 
 @dataclass(frozen=True)
 class System:
-    """The operating system as far as drivers are concerned; `family` names a package manager, or is None where we know none."""
+    """The operating system for driver advice; `family` is a package manager's, or None for an unknown system."""
 
     platform: str
     name: str
@@ -47,17 +47,17 @@ class System:
 
     @property
     def drivers(self) -> tuple[str, ...]:
-        """The packages that bring a software Vulkan driver; empty where we know none."""
+        """The packages of a software Vulkan driver; empty for an unknown system."""
         return _DRIVERS[self.family][1] if self.family else ()
 
     @property
     def libraries(self) -> tuple[str, ...]:
-        """The packages that bring the system libraries of slangpy; empty where we know none."""
+        """The packages of slangpy's system libraries; empty for an unknown system."""
         return _LIBRARIES[self.family] if self.family else ()
 
 
 def system_from(os_release: Mapping[str, str]) -> System:
-    """Reads a Linux system off the fields of its os-release file.
+    """Returns the Linux system for the fields of an os-release file.
 
     Example:
         >>> system_from({"ID": "linuxmint", "ID_LIKE": "ubuntu debian", "PRETTY_NAME": "Linux Mint 22"}).family
@@ -75,7 +75,7 @@ def system_from(os_release: Mapping[str, str]) -> System:
 
 
 def this_system() -> System:
-    """The system that this process runs on."""
+    """Returns the system of this process."""
     if sys.platform != "linux":
         return System(sys.platform, f"{platform.system()} {platform.release()}")
     try:
@@ -85,10 +85,10 @@ def this_system() -> System:
 
 
 def mesa_version(package_version: str) -> tuple[int, int]:
-    """Mesa's own version inside a distribution's package version.
+    """Returns Mesa's own version from a distribution's package version.
 
     Raises:
-        ValueError: when the text does not begin with a version.
+        ValueError: if the text does not begin with a version.
 
     Example:
         >>> mesa_version("1:22.3.6-1+deb12u1")
@@ -99,12 +99,12 @@ def mesa_version(package_version: str) -> tuple[int, int]:
 
 
 def backports_suite(system: System) -> str | None:
-    """The suite that has a newer Mesa for a release whose own is too old, where the distribution keeps one."""
+    """Returns the suite with a newer Mesa for a release whose own is too old, or None."""
     return f"{system.codename}-backports" if system.id == "debian" and system.codename else None
 
 
 def environment_problem(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Says so when a variable points the Vulkan loader at drivers that do not exist: no package can cure that."""
+    """Returns an error if a variable points the Vulkan loader at drivers that do not exist: no package can repair that."""
     for variable in _ICD_VARIABLES:
         paths = [Path(path) for path in environ.get(variable, "").split(os.pathsep) if path]
         if paths and not any(path.exists() for path in paths):
@@ -113,19 +113,19 @@ def environment_problem(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def lacks_library(error: str | None) -> bool:
-    """True when an error is the loader's about a system library that is not there."""
+    """True if an error is the loader's message about a missing system library."""
     return error is not None and "cannot open shared object file" in error
 
 
 def advice_on_library(system: System) -> str:
-    """What to install when slangpy cannot be imported because a system library is missing."""
+    """Returns the packages to install if slangpy cannot be imported because a system library is missing."""
     if not system.family:
         return "install the system libraries libatomic and libX11"
     return f"as root: {_DRIVERS[system.family][0]} {' '.join(system.libraries)}"
 
 
 def advice(system: System) -> str:
-    """What to install, and how, so that this system has a device that fusepy can use.
+    """Returns the packages to install for a device that fusepy can use, and the command.
 
     Example:
         >>> print(advice(System("linux", "Fedora Linux 42", "fedora", "fedora")))
@@ -152,8 +152,8 @@ def advice(system: System) -> str:
 
 
 def nvrtc_advice() -> str:
-    """How CUDA's run-time compiler gets where Slang looks for it."""
-    # Slang asks the system's loader for exactly "libnvrtc.so"; the wheel brings only a file with a version behind that name.
+    """Returns instructions to install CUDA's run-time compiler for Slang."""
+    # Slang asks the system's loader for exactly "libnvrtc.so"; the wheel has only a file with a version after that name.
     return (
         "a CUDA device is there, and its run-time compiler NVRTC is not: install the CUDA toolkit, or the Python package "
         "nvidia-cuda-nvrtc and link its libnvrtc.so.* as libnvrtc.so; then put that folder on LD_LIBRARY_PATH first"

@@ -1,4 +1,4 @@
-"""Pictures on disk: reading any usual file as sRGB, writing one, and a comparison of two. Needs Pillow."""
+"""Pictures on disk: reads usual formats as sRGB, writes them, and composes a comparison of two. Needs Pillow."""
 
 # Pillow's stubs leave profiles and opened files partly untyped.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
@@ -20,7 +20,7 @@ from PIL import Image, ImageCms, ImageDraw, ImageFont, ImageOps
 
 from fusepy.errors import FusepyError, nearest
 
-# What Pillow raises for damaged files, by format.
+# errors that Pillow raises for damaged files, by format
 _DAMAGED = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error, Image.DecompressionBombError)
 _ALPHA = {"PNG", "WEBP", "TIFF"}  # formats that keep transparency
 _SAVE: dict[str, dict[str, Any]] = {
@@ -33,7 +33,7 @@ SIDE = 1600  # the longest side of each half of a comparison, in pixels
 
 
 class PictureError(FusepyError):
-    """A file that cannot be read or written, in one line: what is wrong, and what to do."""
+    """An error for a file that cannot be read or written, in one line with a hint."""
 
     def _render(self, placed: bool = True) -> str:
         return f"{self.what}; {self.hint}"
@@ -45,7 +45,7 @@ class Picture:
 
     Attributes:
         rgb: sRGB code values of shape ``(height, width, 3)``, ``uint8`` or ``uint16``, upright.
-        alpha: opacity of shape ``(height, width)``, 0 to 255; ``None`` where the file has none.
+        alpha: opacity of shape ``(height, width)``, 0 to 255; None if the file has none.
     """
 
     rgb: NDArray[Any]
@@ -53,16 +53,16 @@ class Picture:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height in pixels."""
+        """The width and height in pixels."""
         return self.rgb.shape[1], self.rgb.shape[0]
 
     def floats(self, rows: slice = slice(None), step: int = 1) -> NDArray[np.float32]:
-        """The code values of some rows in 0 … 1; every `step`-th pixel both ways."""
+        """Returns the code values of some rows in 0 … 1, every `step`-th pixel in both directions."""
         part = self.rgb[rows][::step, ::step]
         return np.divide(part, np.iinfo(self.rgb.dtype).max, dtype=np.float32)
 
     def image(self) -> Image.Image:
-        """As a Pillow image of mode RGB or RGBA."""
+        """Returns a Pillow image of mode RGB or RGBA."""
         shown = Image.fromarray(self.rgb if self.rgb.dtype == np.uint8 else (self.rgb >> 8).astype(np.uint8))
         if self.alpha is not None:
             shown.putalpha(Image.fromarray(self.alpha))
@@ -70,14 +70,14 @@ class Picture:
 
 
 def read(path: Path) -> Picture:
-    """Reads a picture: any mode and bit depth, its EXIF orientation applied, its colours converted to sRGB.
+    """Reads a picture of any mode and bit depth. Applies its EXIF orientation and converts colours to sRGB.
 
     Grey pictures keep 16 bits; Pillow reads colours with 8.
 
     Raises:
         PictureError: for a missing, unreadable, damaged or oversized file.
     """
-    if not os.path.exists(path):  # unlike Path.exists() it takes any name, even one that is too long for the system
+    if not os.path.exists(path):  # unlike Path.exists() it takes any name, even a too long one
         raise PictureError(f"there is no file {shown(path)}", hint=_near(path))
     if not path.is_file():
         raise PictureError(
@@ -103,18 +103,18 @@ def read(path: Path) -> Picture:
 
 
 def shown(path: Path) -> str:
-    """A path as one line that any terminal can show."""
+    """Returns a path as one line that any terminal can show."""
     text = str(path)
     return text if text.isprintable() else repr(text)
 
 
 def _misread(tags: Any) -> bool:
-    """Whether Pillow would get a TIFF wrong: planes (PlanarConfiguration 2) of more than 8 bits (measured: it mixes them up)."""
+    """True if Pillow would misread a TIFF: planes (PlanarConfiguration 2) of more than 8 bits (measured: it mixes them up)."""
     return tags.get(284) == 2 and max(tags.get(258) or (1,)) > 8
 
 
 def _near(path: Path) -> str:
-    """What to do about a missing file: the nearest names in its folder."""
+    """Returns a hint for a missing file: the nearest names in its folder."""
     try:
         near = nearest(path.name, os.listdir(path.parent), 1)
     except (OSError, ValueError):
@@ -123,7 +123,7 @@ def _near(path: Path) -> str:
 
 
 def _managed(image: Image.Image) -> Image.Image:
-    """`image` in sRGB, where it carries a profile of another colour space, as most pictures of phones do."""
+    """Converts an image with a profile of another colour space to sRGB; most pictures of phones have one."""
     profile = image.info.get("icc_profile")
     if not profile or image.mode not in ("RGB", "RGBA", "CMYK", "L"):
         return image
@@ -132,11 +132,11 @@ def _managed(image: Image.Image) -> Image.Image:
         source = ImageCms.ImageCmsProfile(BytesIO(profile))
         return ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode=mode) or image
     except (ImageCms.PyCMSError, OSError):
-        return image  # a damaged profile; viewers ignore it as well
+        return image  # a damaged profile, which viewers ignore as well
 
 
 def _converted(image: Image.Image) -> Picture:
-    """The arrays behind an image of any mode."""
+    """Returns the arrays of an image of any mode."""
     if image.mode == "F" or image.mode.startswith("I"):  # one channel of more than 8 bits, which Pillow's convert() clips
         return Picture(np.repeat(_sixteen_bits(np.asarray(image))[..., None], 3, axis=2))
     if image.has_transparency_data:
@@ -146,7 +146,7 @@ def _converted(image: Image.Image) -> Picture:
 
 
 def _sixteen_bits(values: NDArray[Any]) -> NDArray[np.uint16]:
-    """Grey values as ``uint16``; floats, and integers beyond 16 bits, are scaled by their maximum."""
+    """Returns grey values as ``uint16``; floats, and integers beyond 16 bits, are scaled by their maximum."""
     if values.dtype == np.uint16:
         return values
     numbers = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0).clip(0)
@@ -155,10 +155,10 @@ def _sixteen_bits(values: NDArray[Any]) -> NDArray[np.uint16]:
 
 
 def check_writable(path: Path, source: Path | None = None) -> None:
-    """Finds out, before any work is done, what would keep a picture from being written to `path`.
+    """Checks, before any work is done, that a picture can be written to `path`.
 
     Raises:
-        PictureError: for an unknown format, a folder that is missing or may not be written, or where `path` is the `source`.
+        PictureError: if the format is unknown, the folder is missing or not writable, or `path` is the `source`.
     """
     folder = path.parent
     if os.path.isdir(path):
@@ -180,7 +180,7 @@ def check_writable(path: Path, source: Path | None = None) -> None:
 
 
 def write(path: Path, image: Image.Image) -> None:
-    """Writes an image in the format that the name says; transparency goes onto white where the format has none.
+    """Writes an image in the format of the file name. Formats without transparency get a white background.
 
     Raises:
         PictureError: if it cannot be written.
@@ -197,19 +197,19 @@ def write(path: Path, image: Image.Image) -> None:
 
 
 def _format(path: Path) -> str | None:
-    """Pillow's name of the format that a file name asks for."""
+    """Returns Pillow's name for the format of a file name, or None."""
     kind = Image.registered_extensions().get(path.suffix.lower())
     return kind if kind in Image.SAVE else None
 
 
 def _line(error: BaseException) -> str:
-    """The message of a foreign error as part of a line."""
+    """Returns the message of a foreign error as part of a line."""
     text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
     return " ".join(text.split())
 
 
 def flat(image: Image.Image) -> Image.Image:
-    """`image` without transparency, on white."""
+    """Returns `image` without transparency, on white."""
     if image.mode != "RGBA":
         return image
     ground = Image.new("RGB", image.size, "white")
@@ -218,7 +218,7 @@ def flat(image: Image.Image) -> Image.Image:
 
 
 def comparison(before: Image.Image, after: Image.Image) -> Image.Image:
-    """Both images with a thin divider between them and a small label each; wide ones below each other."""
+    """Returns both images with a thin divider and a small label each; wide ones are stacked."""
     halves = [flat(before), flat(after)]
     for half in halves:
         half.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
@@ -233,14 +233,14 @@ def comparison(before: Image.Image, after: Image.Image) -> Image.Image:
 
 
 def _label(image: Image.Image, text: str) -> None:
-    """Writes a word into the lower left corner, on a dark patch that lets the picture shine through."""
+    """Writes a word into the lower left corner, on a dark translucent patch."""
     width, height = image.size
     points = max(11, min(width, height) // 26)
     font = ImageFont.load_default(points)
     pad = points // 2
     top, right = height - 3 * pad - points, round(3 * pad + font.getlength(text))
     if right > width or top < 0:
-        return  # too small a picture for words
+        return  # the picture is too small for text
     box = (pad, top, right, height - pad)
     patch = Image.new("L", image.size, 0)
     ImageDraw.Draw(patch).rounded_rectangle(box, radius=pad // 2 + 1, fill=150)

@@ -1,4 +1,4 @@
-"""The version of fusepy that runs."""
+"""The version of the running fusepy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import metadata
 
 
 def version() -> str:
-    """The version of the installed distribution; says so when fusepy runs from a folder that was never installed."""
+    """Returns the version of the installed distribution, or a note if fusepy was never installed."""
     try:
         return metadata.version("fusepy-slang")
     except metadata.PackageNotFoundError:

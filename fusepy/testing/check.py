@@ -1,4 +1,4 @@
-"""What authors of extensions test with: a conformance suite for marshals, and comparison with NumPy.
+"""Checks for authors of extensions: a conformance suite for marshals, and comparison with NumPy.
 
 A marshal is one kind of argument (see `fusepy.Marshal` and docs/marshals.md). `check_marshal` holds it to the protocol and runs
 it through every way of calling: plain, mapped, cast, declared, fused and captured.
@@ -23,23 +23,23 @@ from fusepy.testing.conformance import Check, ConformanceError, Example, marshal
 
 __all__ = ["Check", "ConformanceError", "Example", "assert_matches_numpy", "check_marshal", "marshal_checks"]
 
-_RAISED = (FusepyError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # what a broken marshal may raise
+_RAISED = (FusepyError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # the errors of a broken marshal
 
 
 def check_marshal(
     marshal: Marshal, examples: Sequence[Example], *, refused: Sequence[Any] = (), same: Any = None, device: Any = None
 ) -> None:
-    """Runs all checks of a marshal and reports all that fail.
+    """Runs all checks of a marshal and reports all failures.
 
     Args:
         marshal: registered already for the classes of the examples.
-        examples: a few values with their meaning; take different element types, ranks and, where they matter, extents.
-        refused: values of these classes that cannot be passed, each of which must raise a `FusepyError` with a hint.
-        same: a Slang function that returns its argument as it is, for examples of structs: ``T same<T>(T x)`` of their module.
-        device: where to run; the default device if left away.
+        examples: a few values with their meaning, of different element types, ranks and, if they matter, extents.
+        refused: values of these classes that cannot be passed. Each must raise a `FusepyError` with a hint.
+        same: a Slang function that returns its argument, for examples of structs: ``T same<T>(T x)`` of their module.
+        device: the device that runs the checks; the default device if omitted.
 
     Raises:
-        ConformanceError: listing the checks that fail.
+        ConformanceError: if checks fail; the error lists them.
 
     Example:
         >>> from fusepy.backend.marshals.registry import ListMarshal
@@ -66,11 +66,11 @@ def assert_matches_numpy(
     """Checks a Slang or fused function against a NumPy function of the same arguments.
 
     Args:
-        reference: takes the arguments as arrays (tensors read back, lists as arrays), and returns what is expected.
+        reference: takes the arguments as arrays (tensors and lists are converted), and returns the expected result.
         ulps: the largest difference in units in the last place of the result's dtype; ``atol`` is allowed as well.
 
     Raises:
-        AssertionError: naming the worst place, both numbers there, and how many differ.
+        AssertionError: if they differ; the error gives the worst position, both numbers there, and the number of differences.
 
     Example:
         >>> import fusepy as fp

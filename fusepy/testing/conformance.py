@@ -1,6 +1,6 @@
-"""What holds of every marshal: the checks of `fusepy.testing.check_marshal`, one by one.
+"""The checks of `fusepy.testing.check_marshal`, which hold for every marshal.
 
-They go through the protocol first and then through every way of calling: plain, mapped, cast, declared, fused and captured.
+They test the protocol first, then every way of calling: plain, mapped, cast, declared, fused and captured.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ SLOWEST_KEY = 200e-6  # seconds; the key of a Tensor takes 0.1 µs, that of a li
 
 
 class ConformanceError(AssertionError):
-    """A marshal that breaks the protocol; the message lists every check that failed, with the example."""
+    """The error for a marshal that breaks the protocol. The message lists every failed check, with the example."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A value with what it means.
+    """An example: a value with its meaning.
 
     Attributes:
         value: an argument that the marshal takes.
         type: the Slang type of one element, e.g. ``"float2"``; a struct as ``m.Ray``.
-        expected: the numbers that Slang should see, the components of an element last.
+        expected: the numbers that Slang should receive, with the components of an element on the last axes.
         like: another value of equal code, whose key must be equal; sizes and numbers may differ.
     """
 
@@ -65,7 +65,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Check:
-    """One check of one example; call it."""
+    """One check of one example. A call runs it."""
 
     name: str
     about: str
@@ -81,7 +81,7 @@ class Check:
 def marshal_checks(
     marshal: Marshal, examples: Sequence[Example], *, refused: Sequence[Any] = (), same: Any = None, device: Any = None
 ) -> Iterator[Check]:
-    """The checks of `check_marshal` one by one, for a test framework to run and name."""
+    """Yields the checks of `check_marshal` one by one, for a test framework to name and run."""
     suite = _Suite(marshal, same, device)
     yield Check("kinds of results", "", suite.returns)
     for example in examples:
@@ -94,7 +94,7 @@ def marshal_checks(
         yield Check("refused with a hint", repr(value)[:40], partial(suite.refused, value))
 
 
-# the order is that of a call: what fails first explains the rest
+# in the order of a call: the first failure explains the rest
 _EACH = (
     "registered", "key", "equal_code_has_an_equal_key", "description", "placing", "value_is_left_alone", "round_trip",
     "second_call", "under_vmap", "under_vcast", "declared", "fused", "captured", "explained",
@@ -113,7 +113,7 @@ class _Suite:
         return default_device() if self._device is None else self._device
 
     def identity(self, example: Example) -> Any:
-        """A Slang function that returns elements of this type as they are."""
+        """Returns a Slang function that returns elements of this type unchanged."""
         if example.element.kind is Kind.NAMED:
             require(self.same is not None, f"pass same=, a function of the module that declares {example.element}")
             return self.same
@@ -258,7 +258,7 @@ class _Suite:
 
 
 def require(condition: bool, message: str) -> None:
-    """Raises `ConformanceError` unless it holds."""
+    """Raises `ConformanceError` if the condition is false."""
     if not condition:
         raise ConformanceError(message)
 
@@ -273,12 +273,12 @@ def _told(described: Description) -> str:
 
 
 def _stored(told: Description, wanted: Type) -> Type:
-    """What a value is placed as where Slang wants `wanted`: weak numbers follow it, others stay what they are."""
+    """Returns the element type of an uploaded value if Slang wants `wanted`: weak numbers adopt it, others keep their type."""
     return told.type.with_scalar(wanted.scalar) if told.weak and told.type.is_numeric and wanted.scalar is not None else told.type
 
 
 def numbers(value: Any) -> Array:
-    """A result as an array."""
+    """Returns a result as an array."""
     held = host_array(value)
     return np.asarray(value) if held is None else held
 
@@ -290,7 +290,7 @@ def _timed(run: Callable[[], object]) -> float:
 
 
 def _frozen(value: Any) -> bytes | str:
-    """Something that changes with a value."""
+    """Returns an object that differs after the value has changed."""
     try:
         return pickle.dumps(value)
     except (TypeError, AttributeError, pickle.PicklingError):

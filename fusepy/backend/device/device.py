@@ -93,7 +93,7 @@ class Device(NativeMethods):
         if self._dropped is not None:
             self._dropped.atexit = False
 
-    # ---- what users see -----------------------------------------------------------------------------------------
+    # ---- for users ---------------------------------------------------------------------------------------------
 
     @property
     def sgl(self) -> spy.Device:

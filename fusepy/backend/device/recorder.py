@@ -73,7 +73,7 @@ class Located(Protocol):
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """Returns start and end addresses, one pair for each of its pieces of memory."""
+        """The start and end addresses, one pair for each of its pieces of memory."""
         ...
 
 

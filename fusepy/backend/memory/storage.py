@@ -93,7 +93,7 @@ class Storage:
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """Returns the start and end addresses of its memory and of its gradients' memory."""
+        """The start and end addresses of its memory and of its gradients' memory."""
         return [(t.low, t.high) for t in (self, *(g for g in self.grads or () if g is not None))]
 
     @property

@@ -93,7 +93,7 @@ class ModuleSource:
         return self.path or f"{self.alias}.slang"
 
     def imported(self) -> list[str]:
-        """The direct imports, as spelled. Users of this module do not see them."""
+        """Returns the direct imports, as spelled. Users of this module do not see them."""
         found: list[str] = []
         pending, seen = [self.text], set[Path]()
         own_dir = Path(self.path).parent if self.path else None
