@@ -160,7 +160,7 @@ def root_prefix() -> list[str]:
     asked = ["sudo", "-n", "true"]
     if shutil.which("sudo") and subprocess.run(asked, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0:
         return ["sudo", "-n"]
-    raise SetupError("installing needs root, or a sudo that asks for no password")
+    raise SetupError("installing needs root, or a sudo without a password")
 
 
 class Apt:
@@ -210,7 +210,7 @@ class Apt:
         self.update()
         if not self.has_suite(suite):
             _run([*self._root, "rm", "-f", str(BACKPORTS_FILE)])
-            raise SetupError(f"this machine's mirror has no suite {suite}; the added source was taken away again")
+            raise SetupError(f"this machine's mirror has no suite {suite}; the added source was removed again")
 
     def _apt(self, *arguments: str) -> None:
         options = ["-y", "-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=3", "-o", "Dpkg::Use-Pty=0"]

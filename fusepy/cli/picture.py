@@ -88,7 +88,7 @@ def read(path: Path) -> Picture:
             warnings.simplefilter("ignore")  # on large files, and on metadata that does not matter here
             with Image.open(path) as opened:
                 if opened.format == "TIFF" and _misread(opened.tag_v2):
-                    raise PictureError(f"{shown(path)} keeps 16-bit channels in planes of their own", hint="save it interleaved")
+                    raise PictureError(f"{shown(path)} stores 16-bit channels in separate planes", hint="save it interleaved")
                 opened.load()
                 return _converted(_managed(ImageOps.exif_transpose(opened)))
     except PermissionError:

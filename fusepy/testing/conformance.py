@@ -186,7 +186,7 @@ class _Suite:
         self.marshal.key(example.value)
         self.marshal.describe(example.value)
         self.identity(example)(example.value)
-        require(_frozen(example.value) == before, "the value is not what it was before the call")
+        require(_frozen(example.value) == before, "the call has changed the value")
 
     # ---- every way of calling -----------------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ class _Suite:
     def explained(self, example: Example) -> None:
         function = self.identity(example)
         kernels = function.explain(example.value).kernels
-        require(kernels == 1, f"one call of one function is said to take {kernels} kernels")
+        require(kernels == 1, f"explain() reports {kernels} kernels for one call of one function")
         require(f"{function.__name__}(" in function.source(example.value), "source() does not show the call")
 
     def refused(self, value: Any) -> None:

@@ -405,8 +405,8 @@ def test_layouts_that_do_not_fit(m: Any) -> None:
     for wrong, words in [
         (np.zeros((4, 5), F32), r"shape \(4, 5\) does not hold Ray"),
         (tensor(np.zeros((4, 2, 2), F32)), r"float\[4, 2, 2\] does not hold Ray"),
-        (tensor(np.zeros((4, 12), F32))[:, ::2], "the numbers of one Ray do not lie together"),
-        (tensor(np.zeros((4, 7), F32))[:, :6], "rows lie no whole number of Ray apart"),
+        (tensor(np.zeros((4, 12), F32))[:, ::2], "the numbers of one Ray are not contiguous"),
+        (tensor(np.zeros((4, 7), F32))[:, :6], "the stride of the rows is no multiple of Ray"),
         (np.zeros((4, 6), np.int32), "int32 cannot be read as Ray"),
     ]:
         with pytest.raises(TypeError, match=words):

@@ -62,7 +62,7 @@ def _holding(made: type[Made], given: Sequence[Any], dtype: Any, device: Device)
     scalar = element.type.scalar
     if scalar is not None:
         if array.dtype.kind == "f" and not scalar.is_float:
-            raise ArgumentError(f"Tensor() of {element.type} would cut floats", saw=repr(first)[:60], hint="round them first")
+            raise ArgumentError(f"Tensor() of {element.type} truncates floats", saw=repr(first)[:60], hint="round them first")
         check_range(array, scalar, "a number in a list")
         array = array.astype(element.dtype)
     return from_array(made, device, array, element) if scalar is not None else _structs(made, array, element, device)

@@ -181,7 +181,7 @@ def number(tensor: Storage, what: str) -> Any:
             f"{what} of a tensor of {tensor.size} {tensor.dtype}",
             saw=f"shape {tensor.shape}",
             expected="one number",
-            hint="ask fp.any(t) or fp.all(t) about it" if what == "the truth" else "index it, or reduce it",
+            hint="write fp.any(t) or fp.all(t)" if what == "the truth" else "index it, or reduce it",
         )
     return item(tensor)
 

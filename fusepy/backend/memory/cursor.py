@@ -46,7 +46,7 @@ class BufferCursor:
         stop = tensor.size if count is None else start + count
         if not 0 <= start <= stop <= tensor.size:
             raise ShapeError(
-                "a cursor reaches over the end",
+                "a cursor exceeds its tensor",
                 saw=f"elements {start} to {stop}",
                 expected=f"0 to {tensor.size}",
                 hint="see t.size",

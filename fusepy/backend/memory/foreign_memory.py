@@ -40,7 +40,7 @@ def from_dlpack(made: type[Made], device: Device, array: Any, dtype: Any = None)
     if where == CUDA and hasattr(array, "__cuda_array_interface__"):
         return from_cuda(made, device, array, dtype)
     raise UnsupportedArgumentError(
-        f"a {type(array).__name__} lies where neither the host nor CUDA can reach it",
+        f"a {type(array).__name__} is in memory that neither the host nor CUDA can access",
         saw=f"DLPack device {array.__dlpack_device__()}",
         expected="memory of the host or of CUDA",
         hint="copy it to the host, e.g. with .cpu()",
@@ -100,7 +100,7 @@ def from_cuda(made: type[Made], device: Device, array: Any, dtype: Any = None) -
         )
     if not device.shares_cuda:
         raise ShapeError(
-            f"a {type(array).__name__} lies in another CUDA context",
+            f"a {type(array).__name__} belongs to another CUDA context",
             saw="memory of torch's context",
             expected=f"that of {device.name}",
             hint="open the device after torch: torch.cuda.init(), then init_device('cuda')",
@@ -137,7 +137,7 @@ def _wrap(
         raise ShapeError(
             f"memory with these strides does not hold {element.type}",
             saw=f"strides {steps} in bytes",
-            expected=f"multiples of {element.nbytes}, components behind one another",
+            expected=f"multiples of {element.nbytes}, contiguous components",
             hint="make it contiguous first",
         )
     assert element.nbytes == count * kind.itemsize or kind.names is not None

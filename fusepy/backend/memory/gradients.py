@@ -58,6 +58,6 @@ def checked(tensor: Made, grad_in: Made | None, grad_out: Made | None, zero: boo
                 f"with_grads: {name} does not fit the tensor",
                 saw=f"{grad.dtype}{list(grad.shape)} on {grad.device.name}",
                 expected=f"{element.type}{list(tensor.shape)} on {tensor.device.name}",
-                hint="leave it away to have one made",
+                hint="omit it: a new one is made",
             )
     return grad_in, grad_out

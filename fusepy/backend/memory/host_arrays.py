@@ -20,7 +20,7 @@ def mask_error(array: Any) -> FusepyError:
         "a masked array, whose mask would be lost",
         saw=f"{type(array).__name__} of {array.dtype}{list(array.shape)}",
         expected="a plain array",
-        hint="fill what is masked with a.filled(value), or pass a.data and the mask as two arrays",
+        hint="fill masked elements with a.filled(value), or pass a.data and the mask as two arrays",
     )
 
 
@@ -62,7 +62,7 @@ def as_array(value: Any, dtype: Any = None) -> Array:
     try:
         return np.asarray(given, dtype)
     except ValueError as error:
-        raise ShapeError("values that make no array", saw=error, hint="give every row the same length") from None
+        raise ShapeError("values that do not form an array", saw=error, hint="give every row the same length") from None
     except (RuntimeError, TypeError) as error:  # torch raises these for device memory and for conjugated tensors
         raise UnsupportedArgumentError(
             f"a {type(given).__name__} cannot be read as an array", saw=error, hint="convert it with numpy.asarray"

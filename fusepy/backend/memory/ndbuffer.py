@@ -54,7 +54,7 @@ class NDBuffer(Tensor):
     ):
         if hasattr(device, "__dlpack__") or isinstance(device, np.ndarray):
             if shape is not None or element_count is not None:
-                raise ArgumentError("NDBuffer(array) takes its shape from the array", saw=shape, hint="leave shape= away")
+                raise ArgumentError("NDBuffer(array) takes its shape from the array", saw=shape, hint="omit shape=")
             shared = from_dlpack(Tensor, as_device(on), device, dtype)
             super().__init__(
                 shared.device, shared.element, shared.shape, block=shared.block, offset=shared.origin, strides=shared.strides
@@ -62,7 +62,7 @@ class NDBuffer(Tensor):
             return
         wanted = element_count if shape is None else shape
         if wanted is None:
-            raise ArgumentError("NDBuffer() misses shape", hint="write NDBuffer(device, dtype=module.float3, shape=(16, 16))")
+            raise ArgumentError("NDBuffer() needs a shape", hint="write NDBuffer(device, dtype=module.float3, shape=(16, 16))")
         super().__init__(as_device(device if on is None else on), element_of(FLOAT if dtype is None else dtype), as_shape(wanted))
         self.clear()
 
@@ -127,7 +127,7 @@ def filling(array: Array, element: Element, shape: tuple[int, ...]) -> Array:
             f"an array of shape {array.shape} does not fill a buffer of {element.type}{list(shape)}",
             saw=f"{array.size} numbers",
             expected=f"{np.prod(shape + element.shape, dtype=int)} of {element.dtype}",
-            hint="mind the extents",
+            hint="check the extents",
         ) from None
 
 

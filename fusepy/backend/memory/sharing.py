@@ -72,7 +72,7 @@ def host_array(tensor: Storage, *, publish: bool = True) -> Array:
     tensor.device.check()
     interface = _interface(tensor)
     if not tensor.device.transfer.host_addressable:
-        raise ExportError(f"memory of {tensor.device.name} is not reached from the host", hint="copy it with .to_numpy()")
+        raise ExportError(f"memory of {tensor.device.name} cannot be accessed by the host", hint="copy it with .to_numpy()")
     if publish:
         _publish(tensor)
     else:
@@ -114,7 +114,7 @@ def dlpack(
     here = dlpack_device(tensor)
     if copy or (dl_device is not None and tuple(dl_device) != here):
         if copy is False or (dl_device is not None and dl_device[0] != CPU):
-            raise ExportError(f"a tensor on DLPack device {here} cannot be had on {dl_device}", hint="copy it with .to_numpy()")
+            raise ExportError(f"a tensor on DLPack device {here} cannot be moved to {dl_device}", hint="copy it with .to_numpy()")
         return to_numpy(tensor).__dlpack__()
     interface = _interface(tensor)
     _publish(tensor)

@@ -113,7 +113,7 @@ def _of_tensor(tensor: Made, element: Element) -> Made:
     cut, count = _split(tensor.shape, tensor.element.nbytes, element, f"a tensor of {tensor.dtype}{list(tensor.shape)}")
     if tensor.strides[len(tensor.shape) - cut :] != contiguous_strides(tensor.shape[len(tensor.shape) - cut :]):
         raise UnsupportedArgumentError(
-            f"the numbers of one {element.type} do not lie together",
+            f"the numbers of one {element.type} are not contiguous",
             saw=f"strides {tensor.strides}",
             hint="copy the view first",
         )
@@ -122,7 +122,9 @@ def _of_tensor(tensor: Made, element: Element) -> Made:
     strides = tensor.strides[:kept]
     if factor == 0 or any(s % factor for s in strides):
         raise UnsupportedArgumentError(
-            f"rows lie no whole number of {element.type} apart", saw=f"strides {tensor.strides}", hint="copy the view first"
+            f"the stride of the rows is no multiple of {element.type}",
+            saw=f"strides {tensor.strides}",
+            hint="copy the view first",
         )
     return tensor.viewed(
         element,

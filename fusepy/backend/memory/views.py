@@ -51,7 +51,7 @@ def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> Vie
             place = int(cast("int", item))
             at = place + extent if place < 0 else place
             if not 0 <= at < extent:
-                raise ShapeError(f"index {item} on axis {axis}", saw=shape, expected=f"below {extent}", hint="mind the extents")
+                raise ShapeError(f"index {item} on axis {axis}", saw=shape, expected=f"below {extent}", hint="check the extents")
             start += at * stride
         else:
             raise ShapeError(
@@ -116,7 +116,7 @@ def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int
     if wanted.count(-1) == 1 and known and size % known == 0:
         wanted = tuple(size // known if n == -1 else n for n in wanted)
     if math.prod(wanted) != size or any(n < 0 for n in wanted):
-        raise ShapeError(f"cannot reshape {shape}", saw=wanted, expected=f"{size} elements", hint="mind the extents")
+        raise ShapeError(f"cannot reshape {shape}", saw=wanted, expected=f"{size} elements", hint="check the extents")
     if not is_contiguous(shape, strides):
         raise ShapeError(
             f"cannot reshape {shape} in place", saw=f"strides {strides}", expected="contiguous", hint="write t.contiguous() first"
@@ -153,7 +153,7 @@ def integers(given: Any, what: str) -> tuple[int, ...]:
     except TypeError:
         shown = repr(cast("Any", given))[:60]
         hint = "write (height, width), or round first"
-        raise ShapeError(f"{what} is given in integers", place=user_line(), saw=shown, hint=hint) from None
+        raise ShapeError(f"{what} takes integers", place=user_line(), saw=shown, hint=hint) from None
 
 
 def numbers(given: Sequence[Any]) -> tuple[int, ...]:

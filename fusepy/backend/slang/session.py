@@ -45,7 +45,7 @@ class Session:
             )
         except TypeError:  # raised by the bindings for an unknown compiler option
             raise ArgumentError(
-                "the compiler options are not understood",
+                "unknown compiler options",
                 saw=", ".join(f"{k}={v!r}" for k, v in options),
                 hint="options are those of slangpy.SlangCompilerOptions",
             ) from None

@@ -35,14 +35,14 @@ def module_parts(module: Any, source: str | None = None) -> tuple[spy.Device, st
         raise ArgumentError(
             f"the file of module {inner.name!r} does not exist",
             saw=str(inner.path),
-            hint="load the module again from where it lies now",
+            hint="load the module again from its present path",
         )
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
     if source is not None and source != text:
         raise ArgumentError(
-            f"module {inner.name!r} is that of a file, which has another text",
+            f"module {inner.name!r} was loaded from a file with another text",
             saw=str(path),
-            hint="leave source away, or use Module.load_from_source(device, name, source)",
+            hint="omit source, or use Module.load_from_source(device, name, source)",
         )
     return inner.session.device, path.stem, text, str(path.resolve()), kept
 
@@ -71,7 +71,7 @@ def _text(module: spy.SlangModule, given: str | None) -> str:
         raise ArgumentError(
             f"module {module.name!r} was loaded from a string, which slangpy does not keep",
             saw=f"{module.name!r} with the digest {module.path}",
-            hint="give the text once: fp.Module.from_slangpy(module, source=text); the module is then taken everywhere",
+            hint="give the text once: fp.Module.from_slangpy(module, source=text); later calls do not need it",
         )
     session = module.session.device.create_slang_session(module.session.desc.compiler_options)
     try:

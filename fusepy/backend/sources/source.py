@@ -130,7 +130,7 @@ def _option(name: Any, value: Any) -> tuple[str, object]:
     if not isinstance(name, str) or name in ("defines", "include_paths"):
         hints = {"defines": "write defines={…}, beside options", "include_paths": "give them to init_device(include_paths=…)"}
         raise ArgumentError(
-            f"{name!r} is no option of a module", saw=repr(value)[:60], hint=hints.get(name, "options are given by name")
+            f"{name!r} is not an option of a module", saw=repr(value)[:60], hint=hints.get(name, "options are given by name")
         )
     listed: Any = value
     return name, tuple(listed) if isinstance(value, (list, tuple)) else value

@@ -340,7 +340,7 @@ def test_ndbuffer_as_the_proposal_writes_it(device: Any, m: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "error", "text"),
     [
-        (lambda d, m: fp.NDBuffer(d), fp.ArgumentError, "misses shape"),
+        (lambda d, m: fp.NDBuffer(d), fp.ArgumentError, "needs a shape"),
         (lambda d, m: fp.NDBuffer(d, shape=(4,)).from_numpy(np.zeros(5)), fp.ShapeError, "does not fill"),
         (lambda d, m: fp.NDBuffer(d, "int", 4).from_numpy(np.zeros(4)), fp.UnsupportedArgumentError, "float64"),
         (lambda d, m: fp.NDBuffer(d, m.Ray, 4).from_numpy(np.zeros(28)), fp.UnsupportedArgumentError, "Ray"),

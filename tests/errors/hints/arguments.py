@@ -278,7 +278,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "the truth of a tensor": (
         lambda m: bool(tensor(X) > 0.25),
-        "ask fp.any(t) or fp.all(t) about it",
+        "write fp.any(t) or fp.all(t)",
         lambda m: bool(fp.any(tensor(X) > 0.25)),
         True,
     ),

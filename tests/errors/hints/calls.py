@@ -221,7 +221,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a gradient of another shape": (
         lambda m: tensor(X).with_grads(tensor(ramp(4))),
-        "leave it away to have one made",
+        "omit it: a new one is made",
         lambda m: tensor(X).with_grads().grad,
         np.zeros(3, F32),
     ),

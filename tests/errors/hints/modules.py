@@ -180,13 +180,13 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "another text than that of slangpy's file": (
         lambda m: fp.Module.from_slangpy(of_slangpy(), source="float g(float x) { return x; }"),
-        "leave source away, or use Module.load_from_source(device, name, source)",
+        "omit source, or use Module.load_from_source(device, name, source)",
         lambda m: fp.Module.from_slangpy(of_slangpy()).f(X),
         X,
     ),
     "a file of slangpy's that is gone": (
         lambda m: fp.Module.from_slangpy(of_slangpy(gone=True)),
-        "load the module again from where it lies now",
+        "load the module again from its present path",
         lambda m: fp.Module.from_slangpy(of_slangpy()).f(X),
         X,
     ),

@@ -44,10 +44,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: zeros(()).to_numpy(),
         F32(0),
     ),
-    "an index past the end": (lambda m: tensor(X)[3], "mind the extents", lambda m: tensor(X)[2], X[2]),
+    "an index past the end": (lambda m: tensor(X)[3], "check the extents", lambda m: tensor(X)[2], X[2]),
     "a shape of another size": (
         lambda m: tensor(X).reshape(4),
-        "mind the extents",
+        "check the extents",
         lambda m: tensor(X).reshape(3, 1),
         X[:, None],
     ),
@@ -178,13 +178,13 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a buffer of no array": (
         lambda m: fp.NDBuffer(ramp(3), shape=(3,)),
-        "leave shape= away",
+        "omit shape=",
         lambda m: fp.NDBuffer(ramp(3)).to_numpy(),
         X,
     ),
     "an array that does not fill a buffer": (
         lambda m: fp.NDBuffer(fp.default_device(), dtype=m.float, shape=(4,)).from_numpy(X),
-        "mind the extents",
+        "check the extents",
         lambda m: filled(fp.NDBuffer(fp.default_device(), dtype=m.float, shape=(4,)), ramp(4)).to_numpy(),
         ramp(4),
     ),
