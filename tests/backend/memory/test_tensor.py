@@ -421,5 +421,5 @@ def test_a_cursor_names_the_path(device: Any, m: Any, wrong: Any, error: type[Ex
 
 
 def test_a_cursor_stays_within(device: Any, m: Any) -> None:
-    with pytest.raises(fp.ShapeError, match="over the end"):
+    with pytest.raises(fp.ShapeError, match="exceeds its tensor"):
         fp.NDBuffer(device, shape=4).cursor(3, 2)
