@@ -21,7 +21,7 @@ LIGHT_NODES = 12  # a body of so many nodes is unrolled for up to 32 elements; f
 
 @dataclass(frozen=True)
 class Shape:
-    """Threads per group, elements per thread, and whether all loads of a thread are issued before the first store."""
+    """Threads per group, elements per thread, and `batched`: all loads of a thread are issued before the first store."""
 
     threads: int
     per_thread: int

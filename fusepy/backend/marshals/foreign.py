@@ -78,7 +78,7 @@ def adopt(value: Any, device: Device) -> Tensor:
     """Returns the memory of a slangpy tensor as a tensor of `device`, gradient included.
 
     Raises:
-        ShapeError: if it lies on another device.
+        ShapeError: if it is on another device.
         UnsupportedArgumentError: for a struct with a layout that no module of this process has.
     """
     storage = value.storage

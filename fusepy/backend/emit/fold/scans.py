@@ -1,4 +1,4 @@
-"""The loops of kernels that scan: each thread along a chunk of its own, or the threads of a group together."""
+"""The loops of kernels that scan: each thread along its own chunk, or the threads of a group together."""
 
 from __future__ import annotations
 
