@@ -32,6 +32,12 @@ def declare(function: F, /, *specs: Any, **named: Any) -> F:
 
     Raises:
         ArgumentError: for anything else, and for names that are no parameters of the function.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_declare", "float f(float a, float b) { return a * b; }")
+        >>> m.f.declare(fp.vmapping(0), b=fp.vmapping(1))([1.0, 2.0], [10.0, 20.0])
+        [[10.0, 20.0], [20.0, 40.0]]
     """
     if named:
         names = function.tracer.parameter_names()
@@ -69,6 +75,12 @@ def return_type(function: F, /, container: Any) -> F:
 
     Args:
         container: ``"tensor"``, ``"numpy"``, ``"list"``, ``"scalar"``, ``"torch"``, ``"slangpy"`` or ``"texture"``.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_return", "float twice(float x) { return 2 * x; }")
+        >>> m.twice.return_type("numpy")([1.0, 2.0])
+        array([2., 4.], dtype=float32)
     """
     return _with_config(function, returns=container_named(container))
 

@@ -98,7 +98,7 @@ def _in_places(structure: Structure, value: Any, name: str) -> Iterator[Any]:
     if found is None or tuple(found) != structure.keys:
         has = "one" if found is None else len(found)
         raise GraphError(
-            f"{name} was said to have {len(structure.parts)} results, and has {has}",
+            f"{name} was declared with {len(structure.parts)} results, and has {has}",
             saw=f"a {type(value).__name__}",
             hint=f"write {name}.node(outputs={1 if found is None else len(found)})",
         )
@@ -232,7 +232,7 @@ class Node(Inspectable):
             raise GraphError(
                 f"{self.__name__}: a node that returns nothing must be given a value of the graph",
                 place=use.loc,
-                hint="without one there is no telling which graph it belongs to",
+                hint="pass a value of the graph: it tells which graph the node is in",
             )
         return use.returning(structure)
 

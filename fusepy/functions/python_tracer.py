@@ -151,10 +151,10 @@ class PythonTracer:
         return list(self.signature.parameters)
 
     def global_names(self) -> None:
-        """Unknown until the function is traced."""
+        """Returns ``None``: unknown until the function is traced."""
 
     def constant_types(self) -> None:
-        """Unknown until the function is traced."""
+        """Returns ``None``: unknown until the function is traced."""
 
 
 def _signature(function: Callable[..., Any], name: str) -> inspect.Signature:

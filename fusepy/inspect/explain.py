@@ -139,7 +139,7 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
         stages = piece.launches
         more = len(plan.all_variants(stages[0].recipe) - {stage.variant for stage in stages})
         why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'}"
-        why += f" (all sizes choose among these and {more} more kernels, each compiled when one first asks for it)" * bool(more)
+        why += f" (all sizes choose among these and {more} more kernels, each compiled on first use)" * bool(more)
         return why + ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing" * bool(
             program.options.numthreads
         )

@@ -74,7 +74,7 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
     (a, first), (b, second) = results
     if a != b:
         raise TraceError(
-            "cond: the branches give back different structures",
+            "cond: the branches return different structures",
             place=loc,
             saw=f"{a} and {b}",
             hint="return the same structure from if_true and if_false",

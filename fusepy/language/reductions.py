@@ -82,7 +82,13 @@ def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 
 
 def argmax(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Returns the index of the first maximum, in C order over the axes; NaN is the largest."""
+    """Returns the index of the first maximum, in C order over the axes; NaN is the largest.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.argmax([[1.0, 5.0], [7.0, 2.0]], axis=1)
+        [1, 0]
+    """
     return reduced(x, reduction("argmax", axis, keepdims))
 
 

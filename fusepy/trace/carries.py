@@ -105,7 +105,7 @@ class Carries:
         found, structure = flatten_values(result, self.op)
         if structure != self.structure:
             raise TraceError(
-                f"{self.op}: the body gives back another structure than it gets",
+                f"{self.op}: the body returns another structure than it takes",
                 place=self.loc,
                 saw=structure,
                 expected=self.structure,
@@ -144,7 +144,7 @@ class Carries:
             place=self.loc,
             saw=f"{output.type} given back by the body",
             expected=f"{leaf.type}, as in init",
-            hint=f"start with a {output.type}, e.g. fp.vcast(…, '{output.type}'), or convert what the body gives back",
+            hint=f"start with a {output.type}, e.g. fp.vcast(…, '{output.type}'), or convert the result of the body",
         )
 
     def starts(self) -> tuple[list[Value], list[ArgMap]]:

@@ -210,7 +210,7 @@ def returned(trace: OpenTrace, given: Any, path: str) -> Value:
             type = trace.named[id(inner)][1]
         if type is None:
             raise ArgumentError(
-                f"{path}() returns fields under vmap that are said to be no struct",
+                f"{path}() returns fields under vmap without a struct type",
                 place=loc,
                 saw=repr(given)[:60],
                 hint="return each field under its own vmap, or say the struct with fp.vcast(value, m.Name)",

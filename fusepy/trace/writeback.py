@@ -69,7 +69,7 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
                 f"{function}: out argument {path!r} cannot be written to a {type(inner).__name__}",
                 saw=repr(inner)[:60],
                 expected="a Tensor, a NumPy array or a Texture",
-                hint="leave the argument away to have it returned",
+                hint="leave the argument out to have it returned",
             )
     return outputs or [Output(result)]  # an inout argument that cannot be written to is returned
 
@@ -90,7 +90,7 @@ def _check_fields(trace: Trace, function: str, tree: Tree, type: Type, path: str
             f"{function}: {path} has no member {unknown[0]!r}" if unknown else f"{function}: {path} is a {type}",
             saw=", ".join(tree.fields) if unknown else tree.type,
             expected=f"{type} {{ {', '.join(members)} }}" if members else f"a Tensor or array of {type}",
-            hint=did_you_mean(unknown[0], members) if unknown else f"leave '_type' away, or write {type.name!r}",
+            hint=did_you_mean(unknown[0], members) if unknown else f"remove '_type', or write {type.name!r}",
         )
     for name, value in tree.fields.items():
         inner, member = Tree.of(value, f"{path}.{name}"), members[name]

@@ -123,7 +123,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "an out argument of a number": (
         lambda m: over(m).halves(X, 1.0, 2.0),
-        "leave the argument away to have it returned",
+        "leave the argument out to have it returned",
         lambda m: over(m).halves(X)[0],
         X / 2,
     ),

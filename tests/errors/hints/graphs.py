@@ -130,7 +130,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a node of nothing": (
         lambda m: over(m).nothing.node()(2.0),
-        "without one there is no telling which graph it belongs to",
+        "pass a value of the graph: it tells which graph the node is in",
         lambda m: graph(lambda g, x: (over(m).nothing.node()(x), g.set_outputs(x + 1)), X),
         X + 1,
     ),
