@@ -68,13 +68,13 @@ def _is_users(name: str) -> bool:
 
 def line_in(trace: TracebackType | None) -> str | None:
     """Returns ``file:line`` of the innermost frame of a traceback outside fusepy and Python's own modules."""
-    found = None
+    line = None
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
         if _is_users(name) and (not name.startswith(_PYTHON) or "-packages" in name):
-            found = line_of((name, trace.tb_lineno))
+            line = line_of((name, trace.tb_lineno))
         trace = trace.tb_next
-    return found
+    return line
 
 
 @contextlib.contextmanager

@@ -35,9 +35,9 @@ class Container:
 
 def _updated(like: Parts, parts: Parts) -> Parts:
     """Returns a copy of a mapping with these entries. A mapping that is not a dict becomes one."""
-    made = copy.copy(like) if isinstance(like, dict) else dict(like)
-    made.update(parts)
-    return made
+    copied = copy.copy(like) if isinstance(like, dict) else dict(like)
+    copied.update(parts)
+    return copied
 
 
 def _items(value: Sequence[Any]) -> Parts:
@@ -46,17 +46,17 @@ def _items(value: Sequence[Any]) -> Parts:
 
 def _replaced(like: Any, parts: Parts) -> Any:
     """Returns a copy with these attributes. ``__init__`` does not run, since it may compute with the values."""
-    made = copy.copy(like)
+    copied = copy.copy(like)
     for name, part in parts.items():
-        object.__setattr__(made, name, part)
-    return made
+        object.__setattr__(copied, name, part)
+    return copied
 
 
 def _refreshed(like: Any, parts: Parts) -> Any:
     """Does the same for an object whose state is all in ``__dict__``, in a quarter of the time."""
-    made: Any = object.__new__(like.__class__)
-    made.__dict__.update(like.__dict__, **parts)
-    return made
+    copied: Any = object.__new__(like.__class__)
+    copied.__dict__.update(like.__dict__, **parts)
+    return copied
 
 
 def attributes(read: Callable[[Any], Parts], rebuild: Callable[[Any, Parts], Any] = _replaced) -> Container:

@@ -36,10 +36,10 @@ def fields_of(value: Any) -> Container | None:
         return FIELDS[cls]
     if isinstance(value, _OPAQUE):
         return None
-    found = _of_class(value, cls)
-    if found is not None or kind_of_class(cls) is not None:  # an object may get its first attribute later
-        FIELDS[cls] = found
-    return found
+    container = _of_class(value, cls)
+    if container is not None or kind_of_class(cls) is not None:  # an object may get its first attribute later
+        FIELDS[cls] = container
+    return container
 
 
 def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
@@ -99,19 +99,19 @@ MAPPED = Container(_mapped_fields, lambda like, parts: cast("Container", fields_
 
 def _of_class(value: Any, cls: type[Any]) -> Container | None:
     """Returns the fields of the values of a class; if it names its struct, ``_type = "Ray"``, with that name."""
-    found = container_of(value)
-    if found is ITEMS or (found is None and callable(value)):
+    container = container_of(value)
+    if container is ITEMS or (container is None and callable(value)):
         return None
-    if found is not ENTRIES and not hasattr(cls, "_fields") and kind_of_class(cls) is not None:
+    if container is not ENTRIES and not hasattr(cls, "_fields") and kind_of_class(cls) is not None:
         return None
     if dataclasses.is_dataclass(cls):
-        found = attributes(reader([f.name for f in dataclasses.fields(cls) if not f.name.startswith("_")]))
-    elif found is None:
-        found = attributes(_of_attributes if hasattr(value, "__dict__") else _of_slots(cls))
-        if not found.parts(value):
+        container = attributes(reader([f.name for f in dataclasses.fields(cls) if not f.name.startswith("_")]))
+    elif container is None:
+        container = attributes(_of_attributes if hasattr(value, "__dict__") else _of_slots(cls))
+        if not container.parts(value):
             return None
     named = getattr(cls, TYPE, None)
-    return found if named is None else dataclasses.replace(found, parts=_under_name(found.parts, named))
+    return container if named is None else dataclasses.replace(container, parts=_under_name(container.parts, named))
 
 
 def _under_name(read: Callable[[Any], Parts], name: str) -> Callable[[Any], Parts]:

@@ -42,13 +42,13 @@ def signature(value: Any) -> Hashable:
         UnsupportedArgumentError: if no marshal takes it.
     """
     cls = value.__class__
-    found = KEYS.get(cls)
-    if found is None:
+    key = KEYS.get(cls)
+    if key is None:
         if isinstance(value, Symbolic):
             raise misplaced(value)
         container = fields_of(value)
-        found = KEYS[cls] = kind_of_value(value).key if container is None else _of_fields(container)
-    return found(value)
+        key = KEYS[cls] = kind_of_value(value).key if container is None else _of_fields(container)
+    return key(value)
 
 
 def _of_fields(container: Container) -> Callable[[Any], Hashable]:

@@ -148,23 +148,23 @@ def vcast(value: Any, type: Any) -> Any:
         >>> vcast(0.5, "half")
         0.5 vcast(half)
     """
-    wanted = type_of(type)
+    target = type_of(type)
     cast = getattr(value, "_fusepy_cast", None)
     # a traced value records a conversion; a cast to its own type, or to a whole array, belongs to one use of it
-    if cast is not None and wanted.kind not in AS_A_WHOLE:
-        known = value.type is wanted and not isinstance(value, Taken)
-        return Taken(value, ArgMap(None, wanted)) if known else cast(wanted, type)
+    if cast is not None and target.kind not in AS_A_WHOLE:
+        known = value.type is target and not isinstance(value, Taken)
+        return Taken(value, ArgMap(None, target)) if known else cast(target, type)
     inner, map = _unwrap(value)
     if map.type is not None:
-        raise ShapeError("a value is cast twice", saw=f"{map.type} and {wanted}", hint="write one vcast")
-    if wanted.kind is Kind.NAMED and holds_structs(inner):
+        raise ShapeError("a value is cast twice", saw=f"{map.type} and {target}", hint="write one vcast")
+    if target.kind is Kind.NAMED and holds_structs(inner):
         element = getattr(type, "element", None)
         if not isinstance(element, Element):
             raise ArgumentError(
-                f"vcast to {wanted} needs the struct itself", saw=repr(type), hint=f"pass the type of a module: m.{wanted}"
+                f"vcast to {target} needs the struct itself", saw=repr(type), hint=f"pass the type of a module: m.{target}"
             )
-        return Mapped(as_structs(inner, element), ArgMap(map.dims, wanted))
-    return Mapped(inner, ArgMap(map.dims, wanted))
+        return Mapped(as_structs(inner, element), ArgMap(map.dims, target))
+    return Mapped(inner, ArgMap(map.dims, target))
 
 
 def vdim(value: Any, count: int) -> Any:
@@ -239,9 +239,9 @@ def type_of(spec: Any) -> Type:
         return Type.parse(spec)
     if spec in (float, int, bool):
         return Type.parse(spec.__name__)
-    found = getattr(spec, "type", None)
-    if isinstance(found, Type):
-        return found
+    type = getattr(spec, "type", None)
+    if isinstance(type, Type):
+        return type
     raise ArgumentError(f"{spec!r} is not a Slang type", hint="pass a type of a module, e.g. m.float3, or its name")
 
 

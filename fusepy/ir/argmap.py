@@ -117,8 +117,8 @@ def check_dims(dims: tuple[object, ...], where: str = "vmap") -> tuple[int, ...]
         ShapeError: naming the offending dimension.
     """
     checked: list[int] = []
-    for given in dims:
-        dim = int(cast("int", given)) if isinstance(given, np.integer) else given
+    for entry in dims:
+        dim = int(cast("int", entry)) if isinstance(entry, np.integer) else entry
         if isinstance(dim, bool) or not isinstance(dim, int):
             raise ShapeError(f"{where}: dimension {dim!r} is not an integer", saw=dims, hint=f"write {where}(value, (0, 1))")
         if dim < 0:

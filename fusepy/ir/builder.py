@@ -50,9 +50,9 @@ class Builder:
         for alias, known in self.modules:
             if known == key:
                 return alias
-        taken = {alias for alias, _ in self.modules}
+        aliases = {alias for alias, _ in self.modules}
         alias, count = name, 1
-        while alias in taken:
+        while alias in aliases:
             count += 1
             alias = f"{name}_{count}"
         self.modules.append((alias, key))

@@ -57,8 +57,8 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
     if isinstance(node.op, Control):
         results = node.op.meaning(node, operands, grid, lambda body, inputs: _body(body, inputs, grid, functions))
     elif node.op.name == "slang.call":
-        found = functions[node.text("function")](*operands)
-        results = list(cast("tuple[Any, ...]", found)) if isinstance(found, tuple) else [found] if node.results else []
+        answer = functions[node.text("function")](*operands)
+        results = list(cast("tuple[Any, ...]", answer)) if isinstance(answer, tuple) else [answer] if node.results else []
     elif isinstance(node.op, (Reduce, Scan)):
         return [node.op.meaning(node, operands[0], functions)]
     else:
@@ -103,8 +103,8 @@ def _body(body: Graph, args: Sequence[Array], grid: tuple[int, ...], functions: 
     """Returns the outputs of a body over a grid; an output that is an input may have extent 1 where it does not vary."""
     values: dict[Value, Array] = dict(zip(body.inputs, args))
     for inner in body.nodes:
-        given = [_as(values[v], m.type or v.type, len(grid)) for v, m in zip(inner.operands, inner.maps)]
-        for value, result in zip(inner.results, evaluate(inner, given, len(grid), functions)):
+        operands = [_as(values[v], m.type or v.type, len(grid)) for v, m in zip(inner.operands, inner.maps)]
+        for value, result in zip(inner.results, evaluate(inner, operands, len(grid), functions)):
             values[value] = result
     return [values[v].reshape((1,) * (len(grid) + len(v.type.shape) - values[v].ndim) + values[v].shape) for v in body.outputs]
 

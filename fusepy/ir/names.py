@@ -135,10 +135,10 @@ class _Parser:
         return self.take()
 
     def parse(self) -> Spelling:
-        found = self.type()
+        parts = self.type()
         if self.at != len(self.tokens):
             raise self.error()
-        return found
+        return parts
 
     def type(self) -> Spelling:
         parts = [(self.path(), self.args())]
@@ -160,15 +160,15 @@ class _Parser:
         return "::".join(names)
 
     def args(self) -> list[Spelling | int]:
-        found: list[Spelling | int] = []
+        args: list[Spelling | int] = []
         if self.peek() == "<":
             self.take()
-            found.append(self.arg())
+            args.append(self.arg())
             while self.peek() == ",":
                 self.take()
-                found.append(self.arg())
+                args.append(self.arg())
             self.take(">")
-        return found
+        return args
 
     def arg(self) -> Spelling | int:
         return self.number() if self.peek().isdigit() else self.type()

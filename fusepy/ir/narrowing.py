@@ -65,7 +65,7 @@ def narrowed(value: Value, param: Param, how: Narrowing = Narrowing.ANY) -> Valu
 
 def narrowed_uses(graph: Graph, oracle: Oracle) -> dict[Value, list[Type]]:
     """Returns the inputs that are narrowed on upload, each with the scalars that calls take it as."""
-    found: dict[Value, list[Type]] = {}
+    uses: dict[Value, list[Type]] = {}
     for node in graph.nodes:
         # the maps of a loop or branch have the types that calls in its bodies take
         loops = node.op.nests and node.op.name != "region"
@@ -79,6 +79,6 @@ def narrowed_uses(graph: Graph, oracle: Oracle) -> dict[Value, list[Type]]:
                 continue
             element = want.element if want.kind in (Kind.POINTER, Kind.WHOLE) else want.optional or want
             scalar = None if element is None else element.scalar
-            if scalar is not None and is_narrower(scalar, value.type) and scalar not in found.setdefault(value, []):
-                found[value].append(scalar)
-    return {value: types for value, types in found.items() if types}
+            if scalar is not None and is_narrower(scalar, value.type) and scalar not in uses.setdefault(value, []):
+                uses[value].append(scalar)
+    return {value: types for value, types in uses.items() if types}

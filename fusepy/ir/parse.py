@@ -81,11 +81,11 @@ class _Reader:
 
     def check_outputs(self, header: Syntax, outputs: Sequence[Value]) -> None:
         """Checks that the result types in the header agree with the returned values."""
-        said = parts(header, "value")
-        if len(said) != len(outputs):
+        types = parts(header, "value")
+        if len(types) != len(outputs):
             hint = "list one type per returned value after the arrow"
-            raise self.error(header.meta, f"{len(said)} result types, but {len(outputs)} values are returned", hint)
-        for syntax, value in zip(said, outputs):
+            raise self.error(header.meta, f"{len(types)} result types, but {len(outputs)} values are returned", hint)
+        for syntax, value in zip(types, outputs):
             if value_type(self.value(syntax)) != value_type(value):
                 hint = f"write {value_type(value)}"
                 raise self.error(syntax.meta, "the result type is not that of the returned value", hint)
@@ -127,14 +127,14 @@ class _Reader:
         operands, results = parts(tree, "operand"), parts(tree, "result")
         near = [(i, numbers(found)) for i, syntax in enumerate(operands) for found in parts(syntax, "near")]
         folds, over = self.folds(tree)
-        said = [part(syntax, "vmap") for syntax in results]
+        dims_of = [part(syntax, "vmap") for syntax in results]
         if op.name != "region":
-            if near or folds or any(said) or any(parts(syntax, "into") for syntax in results):
+            if near or folds or any(dims_of) or any(parts(syntax, "into") for syntax in results):
                 hint = f"leave this out for {op.name}"
                 raise self.error(at, "only a region says how its results lie, and what it folds", hint)
             return {}
         lying: list[ResultSpec] = []
-        for syntax, dims in zip(results, said):
+        for syntax, dims in zip(results, dims_of):
             if dims is None:
                 hint = "write vmap(d0) behind it"
                 raise self.error(syntax.meta, "a result of a region runs along dimensions of its grid", hint)
@@ -153,14 +153,14 @@ class _Reader:
         syntax = part(tree, "folds")
         if syntax is None:
             return [], ()
-        found: list[Fold] = []
+        folds: list[Fold] = []
         for fold in parts(syntax, "fold"):
             callee = [self.symbol(s) for part in parts(fold, "callee") for s in parts(part, "symbol")]
             module, function = callee or ("", "")
             identity = next((self.constant(c) for c in fold.children if isinstance(c, Tree) and c.data != "callee"), None)
             scans, exclusive = bool(tokens(syntax, "SCAN")), bool(tokens(fold, "EXCLUSIVE"))
-            found.append(Fold(str(tokens(fold, "NAME")[0]), module, function, identity, scans, exclusive))
-        return found, numbers(syntax)
+            folds.append(Fold(str(tokens(fold, "NAME")[0]), module, function, identity, scans, exclusive))
+        return folds, numbers(syntax)
 
     def define(self, scope: dict[str, Value], token: Token, value: Value) -> None:
         if token in scope:
@@ -219,23 +219,23 @@ class _Reader:
         return self.text[tree.meta.start_pos : tree.meta.end_pos]
 
     def attrs(self, tree: Syntax) -> dict[str, Attr]:
-        found: dict[str, Attr] = {}
+        result: dict[str, Attr] = {}
         for attrs in parts(tree, "attrs"):
             for attr in parts(attrs, "attr"):
                 (key,) = tokens(attr, "NAME")
-                if key in found:
+                if key in result:
                     raise self.error(key, f"attribute {str(key)!r} is given twice", "keep one of them")
                 (constant,) = (c for c in attr.children if isinstance(c, Tree))
-                found[str(key)] = self.constant(constant)
-        return found
+                result[str(key)] = self.constant(constant)
+        return result
 
     def constant(self, tree: Syntax) -> Attr:
-        found = tokens(tree)
+        leaves = tokens(tree)
         if tree.data == "texts":
-            return tuple(self.string(t) for t in found)
+            return tuple(self.string(t) for t in leaves)
         if tree.data in ("true", "false"):
             return tree.data == "true"
-        (token,) = found
+        (token,) = leaves
         if tree.data == "text":
             return self.string(token)
         if tree.data == "number":

@@ -40,12 +40,12 @@ def check_range(value: Any, type: Type, what: str, place: str | None = None, hin
         return
     info = np.iinfo(dtype)
     low, high = value, value
-    if hasattr(value, "min"):  # numbers of NumPy's, an array or one
+    if hasattr(value, "min"):  # a NumPy array or number
         if not value.size:
             return
         low, high = value.min().item(), value.max().item()  # Python's integers, since NumPy's do not compare with large ones
     low, high = (int(n) if isinstance(n, float) and math.isfinite(n) else n for n in (low, high))
-    if not info.min <= low <= high <= info.max:  # False for NaN too
+    if not info.min <= low <= high <= info.max:  # also for NaN
         saw: Any = high if info.min <= low else low
         raise RangeError(
             f"{what} is out of range for {type}", place=place, saw=saw, expected=f"{info.min} to {info.max}", hint=hint

@@ -213,9 +213,9 @@ def _directions(scope: Scope, node: Node) -> str | None:
         return "a resolved call with several results needs dirs"
     if scope.oracle is None:
         return None
-    found = tuple(p.direction for p in node.op.resolution(node, scope.oracle).params)
-    said = node.attrs.get("dirs", (IN,) * len(found))
-    return None if said == found else f"dirs are {' '.join(found)}"
+    resolved = tuple(p.direction for p in node.op.resolution(node, scope.oracle).params)
+    dirs = node.attrs.get("dirs", (IN,) * len(resolved))
+    return None if dirs == resolved else f"dirs are {' '.join(resolved)}"
 
 
 # ---- fused ----------------------------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    wanted = contiguous_strides(shape)
-    return 0 in shape or all(n == 1 or s == w for n, s, w in zip(shape, strides, wanted))
+    dense = contiguous_strides(shape)
+    return 0 in shape or all(n == 1 or s == w for n, s, w in zip(shape, strides, dense))
 
 
 def span(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:

@@ -59,19 +59,19 @@ def _parser() -> _Parser:
 
 def _unexpected(text: str, error: UnexpectedInput) -> IRSyntaxError:
     """Returns lark's error as one of fusepy's."""
-    wanted: set[str] = set()
+    expected: set[str] = set()
     saw, line, column = "", error.line, error.column
     if isinstance(error, UnexpectedToken):
-        wanted = set(error.accepts or error.expected)
+        expected = set(error.accepts or error.expected)
         token: Token = vars(error)["token"]  # lark declares no type for it
         saw = str(token)
         if token.type == "$END":  # lark gives it the place of the token before
             line, column = text.count("\n") + 1, len(text) - text.rfind("\n")
     elif isinstance(error, UnexpectedCharacters):
-        wanted = set(error.allowed or ())
+        expected = set(error.allowed or ())
         saw = str(vars(error)["char"])
     literal = {t.name: repr(t.pattern.value) for t in _parser().terminals if isinstance(t.pattern, PatternStr)}
-    names = sorted(_SPOKEN.get(name) or literal[name] for name in wanted)
+    names = sorted(_SPOKEN.get(name) or literal[name] for name in expected)
     what = f"unexpected {saw.strip()!r}" if saw.strip() else "unexpected end of the line" if "\n" in saw else "unexpected end"
     return syntax_error(text, line, column, what, hint=f"expected here: {', '.join(names)}")
 
@@ -91,8 +91,8 @@ def parts(tree: Syntax, rule: str) -> list[Syntax]:
 
 
 def part(tree: Syntax, rule: str) -> Syntax | None:
-    found = parts(tree, rule)
-    return found[0] if found else None
+    trees = parts(tree, rule)
+    return trees[0] if trees else None
 
 
 def tokens(tree: Syntax, *kinds: str) -> list[Token]:

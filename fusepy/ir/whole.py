@@ -86,8 +86,8 @@ def has_extents(value: Value, type: Type) -> bool:
     """True if the trailing axes of `value` may have the extents of `type`, an array of fixed size; True for other types."""
     if type.kind is not Kind.ARRAY or value.type.kind is not Kind.SCALAR:
         return True
-    for wanted, extent in zip(reversed(type.shape), reversed(value.dims)):
-        if extent != wanted and (extent is not None or 2 <= wanted <= 4):
+    for size, extent in zip(reversed(type.shape), reversed(value.dims)):
+        if extent != size and (extent is not None or 2 <= size <= 4):
             return False
         if extent is None:  # the axes before it have no known extents either
             break

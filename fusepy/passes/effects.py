@@ -32,12 +32,12 @@ def writes_array(node: Node) -> bool:
 
 def written_arrays(node: Node) -> set[Value]:
     """Returns the whole arrays that `node` gives to user code that may write them."""
-    found: set[Value] = set()
+    arrays: set[Value] = set()
     for value, map in zip(node.operands, node.maps):
         type = map.type or value.type
         if type.kind is Kind.WHOLE and writes(type):
-            found.add(value)
-    return found
+            arrays.add(value)
+    return arrays
 
 
 def may_share(value: Value, array: Value) -> bool:

@@ -47,12 +47,12 @@ def mapped(near: Iterable[tuple[Value, Dims]], dims: Dims) -> Near:
 
 def all_leaves(graph: Graph, spread: Collection[Value]) -> dict[Value, Near]:
     """Returns for each value the inputs that give it its extents, each with the axes of the value that its axes run along."""
-    found: dict[Value, Near] = {v: frozenset([(v, tuple(range(v.rank)))] if v.rank else []) for v in graph.inputs}
+    result: dict[Value, Near] = {v: frozenset([(v, tuple(range(v.rank)))] if v.rank else []) for v in graph.inputs}
     for node in graph.nodes:
         read = [(v, m) for v, m in zip(node.operands, node.maps) if v not in spread and not reads_whole(m, v)]
-        leaves = frozenset(leaf for v, m in read for leaf in mapped(found[v], m.dims or ()))
-        found.update(dict.fromkeys(node.results, leaves))
-    return found
+        leaves = frozenset(leaf for v, m in read for leaf in mapped(result[v], m.dims or ()))
+        result.update(dict.fromkeys(node.results, leaves))
+    return result
 
 
 def near_operands(
@@ -68,12 +68,12 @@ def near_operands(
         given: for values that are not operands the indices of the operands that give them their extents.
     """
     ranked = [i for i, (v, m) in enumerate(zip(operands, maps)) if m.dims and len(m.dims) <= v.rank]
-    found: list[tuple[int, Dims]] = []
+    pairs: list[tuple[int, Dims]] = []
     for i, near in enumerate(followed):
         if near is None:
             continue
-        taken = {j for v, _ in near for j in (given or {}).get(v, ())}
-        taken |= {j for j in ranked if (operands[j], maps[j].dims) in near}
-        if taken != set(ranked):
-            found.append((i, tuple(sorted(taken))))
-    return tuple(found)
+        sources = {j for v, _ in near for j in (given or {}).get(v, ())}
+        sources |= {j for j in ranked if (operands[j], maps[j].dims) in near}
+        if sources != set(ranked):
+            pairs.append((i, tuple(sorted(sources))))
+    return tuple(pairs)

@@ -37,39 +37,39 @@ class FuseChains(Pass):
         if not graph.outputs and not graph.nodes:
             return graph
         check_writes(graph)
-        found = partition(graph, oracle, self.separate)
-        if len(found.parts) == 1 and found.parts[0].folding is None:
+        result = partition(graph, oracle, self.separate)
+        if len(result.parts) == 1 and result.parts[0].folding is None:
             region = RegionBuilder(graph, graph.outputs, unneeded_effects(graph)).region()
             return graph.replace(nodes=[region], outputs=region.results)
-        return _Fuser(graph, found).run()
+        return _Fuser(graph, result).run()
 
 
 def unneeded_effects(graph: Graph) -> dict[Node, None]:
     """Returns the nodes with effects whose results, if any, no output needs."""
     live: set[Value] = set(graph.outputs)
-    found: list[Node] = []
+    effects: list[Node] = []
     for node in reversed(graph.nodes):
         if any(v in live for v in node.results):
             live.update(node.operands)
         elif not is_pure(node):
-            found.append(node)
-    return dict.fromkeys(reversed(found))
+            effects.append(node)
+    return dict.fromkeys(reversed(effects))
 
 
 class _Fuser:
     """Builds the regions of a partition one after the other."""
 
-    def __init__(self, graph: Graph, found: Partition):
+    def __init__(self, graph: Graph, partition: Partition):
         self.graph = graph
-        self.found = found
-        self.producer = found.levels.producer
+        self.partition = partition
+        self.producer = partition.levels.producer
         self.stored: dict[Value, Value] = {}  # results of the regions so far, in memory
         self.textures: dict[Value, Value] = {}  # results in textures, for user code that samples them
         self.repeated: dict[int, Value] = {}  # separate results for outputs that are returned twice
         self.nodes: list[Node] = []
 
     def run(self) -> Graph:
-        for part in self.found.parts:
+        for part in self.partition.parts:
             if part.folding is not None:
                 self.folding(part)
             else:
@@ -78,18 +78,18 @@ class _Fuser:
 
     def outputs(self) -> list[Value]:
         """Returns the graph's outputs: results of regions, and views of these."""
-        found: list[Value] = []
+        outputs: list[Value] = []
         for j, value in enumerate(self.graph.outputs):
-            below = base(self.found.levels, value)
+            below = base(self.partition.levels, value)
             stored = self.repeated.get(j, self.stored[below])
             if below is value:
-                found.append(stored)
+                outputs.append(stored)
                 continue
             node = self.producer[value]  # `passes.views` has merged views of views
             shown = Value(value.type, value.dims)
             self.nodes.append(Node(node.op, [stored], node.maps, [shown], node.attrs, node.loc))
-            found.append(shown)
-        return found
+            outputs.append(shown)
+        return outputs
 
     def plain(self, part: Part) -> None:
         outputs = list(part.stored)
@@ -109,17 +109,17 @@ class _Fuser:
 
     def sampled(self, part: Part) -> dict[Value, tuple[Type, bool]]:
         """Returns the values that user code reads as textures: the type of each, and True if it is needed in memory as well."""
-        found: dict[Value, tuple[Type, bool]] = {}
-        levels = self.found.levels
+        textures: dict[Value, tuple[Type, bool]] = {}
+        levels = self.partition.levels
         for value in part.stored:
             reads = [(n, m) for n in levels.readers.get(value, ()) for v, m in zip(n.operands, n.maps) if v is value]
-            wanted = [m.type for _, m in reads if m.type is not None and m.type.kind is Kind.RESOURCE]
-            type = texture_of(value, wanted[0]) if wanted else None
+            types = [m.type for _, m in reads if m.type is not None and m.type.kind is Kind.RESOURCE]
+            type = texture_of(value, types[0]) if types else None
             if type is not None:
                 others = [n for n, m in reads if m.type is None or m.type.kind is not Kind.RESOURCE]
                 later = any(levels.place[n] > part.level for n in others)
-                found[value] = type, later or value in self.graph.outputs
-        return found
+                textures[value] = type, later or value in self.graph.outputs
+        return textures
 
     def folding(self, part: Part) -> None:
         folding = part.folding
@@ -133,11 +133,11 @@ class _Fuser:
         kept = tuple(d for d in range(folding.rank) if folding.scans or d not in folding.over)
         operands, maps, bodies = [*plain.operands], [*plain.maps], [*plain.bodies]
         followed = [builder.followed.get(v) for v in bodies[0].inputs]
-        given: dict[Value, frozenset[int]] = {}
+        sources: dict[Value, frozenset[int]] = {}
         if not simple:
             body, further, near = self.epilogue(part, folds)
             feeds = output_feeds(plain)[len(part.stored) :]
-            given.update(zip(folds, feeds))
+            sources.update(zip(folds, feeds))
             bodies.append(body)
             operands += [v for v, _ in further]
             maps += [m.compose(kept) for _, m in further]
@@ -146,7 +146,7 @@ class _Fuser:
             (*spec_of(plain).results, *[ResultSpec(kept)] * len(results)),
             tuple(Fold.of_node(n, folding.scans) for n in folding.nodes),
             folding.over,
-            near_operands(followed, operands, maps, given),
+            near_operands(followed, operands, maps, sources),
         )
         values = [*plain.results, *(Value(v.type, v.dims) for v in results)]
         self.add(Node(plain.op, operands, maps, values, {"spec": spec}, None, bodies), [*part.stored, *results])
@@ -158,12 +158,12 @@ class _Fuser:
         builder = RegionBuilder(graph, part.after, {}, names=names, given=folds)
         body = builder.body()
         loaded = {v: inner for (v, _), inner in zip(builder.operands, body.inputs)}
-        taken = {v.name for v in body.inputs}
+        used = {v.name for v in body.inputs}
         first: list[Value] = []
         for value in folds:
-            name = next(n for n in (names[value], *(f"{names[value]}_{i}" for i in range(2, 99))) if n not in taken)
+            name = next(n for n in (names[value], *(f"{names[value]}_{i}" for i in range(2, 99))) if n not in used)
             first.append(loaded.get(value) or Value(value.type, (), name=name))
-            taken.add(name)
+            used.add(name)
         further = [(v, m, inner) for (v, m), inner in zip(builder.operands, body.inputs) if v not in folds]
         inputs = [*first, *(inner for *_, inner in further)]
         near = [builder.followed.get(inner) for *_, inner in further]
@@ -171,25 +171,25 @@ class _Fuser:
 
     def cut(self, part: Part, roots: Sequence[Value], ends: Sequence[Value] = ()) -> Graph:
         """Returns the graph that computes `roots` and runs the effects; the values that the part loads are its inputs."""
-        nodes, starts = self.found.nodes(part, roots, ends)
+        nodes, starts = self.partition.nodes(part, roots, ends)
         known = [v for v in self.graph.inputs if v in starts]
         return Graph(self.graph.name, [*known, *(v for v in starts if v in self.producer)], nodes, roots)
 
     def names(self, graph: Graph) -> dict[Value, str]:
         """Returns names for the values that other regions have stored, after the operations that compute them."""
-        found: dict[Value, str] = {}
+        names: dict[Value, str] = {}
         for value in graph.inputs:
             node = self.producer.get(value)
             if node is not None:
-                made = node.text("function") if node.op.name == "slang.call" else str(node.attrs.get("kind", node.op.name))
-                found[value] = "".join(c if c.isalnum() else "_" for c in made)
-        return found
+                label = node.text("function") if node.op.name == "slang.call" else str(node.attrs.get("kind", node.op.name))
+                names[value] = "".join(c if c.isalnum() else "_" for c in label)
+        return names
 
     def lying(self, value: Value, map: ArgMap) -> Value:
         """Returns the value that an earlier region has stored for an operand, in memory or as a texture."""
         if value not in self.producer:
             return value
-        below = base(self.found.levels, value)
+        below = base(self.partition.levels, value)
         if below is not value:  # a view, which user code reads whole
             node, shown = self.producer[value], Value(value.type, value.dims)
             self.nodes.append(Node(node.op, [self.stored[below]], node.maps, [shown], node.attrs, node.loc))

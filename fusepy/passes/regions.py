@@ -134,16 +134,16 @@ class RegionBuilder:
 
     def near(self, reader: Node, dims: Dims) -> Near:
         """Returns the values that give `reader` its extents where it runs along `dims`."""
-        found: set[tuple[Value, Dims]] = set()
+        near: set[tuple[Value, Dims]] = set()
         for value, map in zip(reader.operands, reader.maps):
             if value not in self.spread and not reads_whole(map, value):
-                found |= mapped(mapped(self.leaves[value], map.dims or ()), dims)
-        return frozenset(found)
+                near |= mapped(mapped(self.leaves[value], map.dims or ()), dims)
+        return frozenset(near)
 
     def node_ways(self, node: Node) -> dict[Way, None]:
         """Returns the ways in which any result of `node` is needed; a node that runs for its effect has its own grid."""
-        wanted = {way: None for v in node.results for way in self.needed[v]}
-        return wanted if wanted or node not in self.effects else {self.effect_dims(node): None}
+        ways = {way: None for v in node.results for way in self.needed[v]}
+        return ways if ways or node not in self.effects else {self.effect_dims(node): None}
 
     def effect_dims(self, node: Node) -> Dims:
         """Returns the grid of a call that runs for its effect: the region's last dimensions, or all if it has only generators."""
@@ -173,32 +173,32 @@ class RegionBuilder:
     def instance(self, value: Value, way: Way, type: Type) -> Value:
         """Returns `value` as one element of `type` inside the body."""
         if value in self.given:
-            found = self.load(value, way, value.type)
+            element = self.load(value, way, value.type)
         elif value not in self.computed:
             return self.load(value, way, type)
         else:
-            found = self.instances[value, way]
-        if found.type is type:
-            return found
-        return _converted(found, type, self.body_nodes)
+            element = self.instances[value, way]
+        if element.type is type:
+            return element
+        return _converted(element, type, self.body_nodes)
 
     def load(self, value: Value, way: Way, type: Type) -> Value:
         """Returns the input of the body that reads `value` in this way as `type`."""
-        found = self.loads.get((value, way, type))
-        if found is None:
-            taken = {v.name for v in self.body_inputs}
+        loaded = self.loads.get((value, way, type))
+        if loaded is None:
+            names = {v.name for v in self.body_inputs}
             plain = name = value.name or self.names[value]
             count = 1
-            while name in taken:
+            while name in names:
                 count += 1
                 name = f"{plain}_{count}"
-            found = Value(type, (), weak=value.weak, name=name)
-            self.body_inputs.append(found)
+            loaded = Value(type, (), weak=value.weak, name=name)
+            self.body_inputs.append(loaded)
             self.operands.append((value, ArgMap(dims_of(way), type if type is not value.type else None)))
-            self.loads[value, way, type] = found
+            self.loads[value, way, type] = loaded
             if isinstance(way, Following) and way.near is not None:
-                self.followed[found] = way.near
-        return found
+                self.followed[loaded] = way.near
+        return loaded
 
 
 def without_maps(body: Graph) -> Graph:
@@ -206,8 +206,8 @@ def without_maps(body: Graph) -> Graph:
     nodes: list[Node] = []
     same: dict[Value, Value] = {}
     for node in body.nodes:
-        given = [same.get(v, v) for v in node.operands]
-        args = [v if m.type is None or m.type is v.type else _converted(v, m.type, nodes) for v, m in zip(given, node.maps)]
+        operands = [same.get(v, v) for v in node.operands]
+        args = [v if m.type is None or m.type is v.type else _converted(v, m.type, nodes) for v, m in zip(operands, node.maps)]
         if node.op.name == "cast" and args[0].type is node.results[0].type:
             same[node.results[0]] = args[0]
             continue
@@ -218,6 +218,6 @@ def without_maps(body: Graph) -> Graph:
 
 def _converted(value: Value, type: Type, nodes: list[Node]) -> Value:
     """Adds a node that converts `value` to `type`."""
-    found = Value(type)
-    nodes.append(Node(OPS["cast"], [value], [ArgMap(())], [found], {"type": type.name}))
-    return found
+    result = Value(type)
+    nodes.append(Node(OPS["cast"], [value], [ArgMap(())], [result], {"type": type.name}))
+    return result

@@ -102,24 +102,24 @@ class _Resolver:
         self.types: dict[Value, Type] = {}
 
     def run(self) -> Graph:
-        found = [(node, *self.settle(node)) for node in self.graph.nodes]
+        settled = [(node, *self.settle(node)) for node in self.graph.nodes]
         wanted: dict[Value, set[Type]] = {v: {v.type} for v in self.graph.outputs}
         seen: dict[Value, Type] = {}  # the type in which user code sees an array in memory, and so its storage type
-        for node, maps, _ in found:
+        for node, maps, _ in settled:
             if node.op.name == "const":
                 self.const_nodes[node.results[0]] = node
             for i, (value, map) in enumerate(zip(node.operands, maps)):
                 default = is_default(value)
                 if (value.weak or default) and value.name is not None:
-                    taken = _wanted(node, i, map, self.oracle) if not default or _narrows(node, i) else None
-                    wanted.setdefault(value, set()).add(taken or value.type)
+                    scalar = _wanted(node, i, map, self.oracle) if not default or _narrows(node, i) else None
+                    wanted.setdefault(value, set()).add(scalar or value.type)
                     whole = map.type if map.type is not None and map.type.kind in _IN_MEMORY else None
                     if whole is not None and whole.element is not None and whole.element.scalar is not None:
                         _check_seen(value, seen.setdefault(value, whole.element.scalar), whole.element.scalar, node)
         if not self.body:
             self.types = {v: _storage(v.type, types) for v, types in wanted.items()} | seen
         inputs = [self.input(v) for v in self.graph.inputs]
-        for node, maps, attrs in found:
+        for node, maps, attrs in settled:
             self.node(node, maps, attrs)
         resolved = self.graph.replace(inputs=inputs, nodes=self.nodes, outputs=[self.new[v] for v in self.graph.outputs])
         return self.graph if resolved == self.graph else resolved
@@ -162,9 +162,9 @@ class _Resolver:
             elif operand.type is not value.type and map.type is None and not _binds(node):
                 operand = self.narrowed(value, value.type if scalar is None else value.type.with_scalar(scalar))
             # an operator converts by itself; for a call, the map states the type
-            wanted = map.type or (value.type if _binds(node) else operand.type)
+            type = map.type or (value.type if _binds(node) else operand.type)
             operands.append(operand)
-            final.append(ArgMap(map.dims, wanted if wanted is not operand.type else None))
+            final.append(ArgMap(map.dims, type if type is not operand.type else None))
         results = self.results(node, operands, final)
         self.new.update(zip(node.results, results))
         bodies = [_resolve_body(body, self.oracle) for body in node.bodies]
@@ -181,12 +181,12 @@ class _Resolver:
         stored = self.new[value]
         if stored.type is type:
             return stored
-        found = self.narrow.get((value, type))
-        if found is None:
-            found = self.narrow[value, type] = Value(type, stored.dims, weak=True)
+        number = self.narrow.get((value, type))
+        if number is None:
+            number = self.narrow[value, type] = Value(type, stored.dims, weak=True)
             map = ArgMap(tuple(range(value.rank)))
-            self.nodes.append(Node(OPS["construct"], [stored], [map], [found], {"type": type.name}))  # weak, unlike a cast
-        return found
+            self.nodes.append(Node(OPS["construct"], [stored], [map], [number], {"type": type.name}))  # weak, unlike a cast
+        return number
 
     def constant(self, value: Value, scalar: Type) -> Value:
         """Returns the constant of `value` in the scalar type that a use wants."""

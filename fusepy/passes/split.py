@@ -59,7 +59,7 @@ def _part(region: Node, result: int, outputs: Sequence[int], after: Graph | None
     kept = {i for i, v in enumerate(body.inputs) if v in live} | {i for i, v in behind.items() if after and v in after.inputs}
     # a generator keeps the operands that give it its extents
     kept = sorted(kept | {j for i in kept for j in spec.near_of(i) or () if j < inner or after})
-    made = Graph(body.name, [body.inputs[i] for i in kept if i < inner], nodes, [body.outputs[k] for k in outputs])
+    cut = Graph(body.name, [body.inputs[i] for i in kept if i < inner], nodes, [body.outputs[k] for k in outputs])
     if after is not None:
         folded = [v for v in after.inputs if v not in behind.values()]
         after = Graph(after.name, [*folded, *(behind[i] for i in kept if i >= inner)], after.nodes, after.outputs)
@@ -70,9 +70,9 @@ def _part(region: Node, result: int, outputs: Sequence[int], after: Graph | None
     number = {d: i for i, d in enumerate(used)}
     dims, over = (tuple(number[d] for d in old) for old in (spec.results[result].dims, spec.over if folds else ()))
     at = {i: new for new, i in enumerate(kept)}
-    near = tuple((at[i], tuple(at[j] for j in found if j in at)) for i, found in spec.near if i in at)
+    near = tuple((at[i], tuple(at[j] for j in sources if j in at)) for i, sources in spec.near if i in at)
     maps = [ArgMap(tuple(number[d] for d in region.maps[i].dims or ()), region.maps[i].type) for i in kept]
     results = [Value(region.results[result].type, region.results[result].dims)]
-    bodies = [made] if after is None else [made, after]
+    bodies = [cut] if after is None else [cut, after]
     attrs = {"spec": RegionSpec((ResultSpec(dims),), folds, over, near)}
     return Node(region.op, [region.operands[i] for i in kept], maps, results, attrs, region.loc, bodies)

@@ -28,13 +28,13 @@ class UniformArguments(Pass):
     name = "uniforms"
 
     def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
-        taken: dict[Value, set[tuple[object, Type | None]]] = defaultdict(set)
+        uses: dict[Value, set[tuple[object, Type | None]]] = defaultdict(set)
         for node in graph.nodes:
             for value, map in zip(node.operands, node.maps):
-                taken[value].add((map.dims, map.type))
+                uses[value].add((map.dims, map.type))
         new: dict[Value, Value] = {}
         for value in graph.inputs:
-            type = _whole(value, taken[value]) if value not in graph.outputs else None
+            type = _whole(value, uses[value]) if value not in graph.outputs else None
             if type is not None:
                 new[value] = Value(type, (), arrival=UNIFORM, weak=value.weak, name=value.name)
         if not new:

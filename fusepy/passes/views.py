@@ -27,9 +27,9 @@ class SinkViews(Pass):
         spread = spread_values(graph)
         nodes: list[Node] = []
         for node in graph.nodes:
-            made = [node] if any(v in spread for v in node.operands) else _below(node, shown)  # a generator counts all axes
-            nodes += made
-            shown.update((view.results[0], view) for view in made if view.op.name == "expand")
+            fresh = [node] if any(v in spread for v in node.operands) else _below(node, shown)  # a generator counts all axes
+            nodes += fresh
+            shown.update((view.results[0], view) for view in fresh if view.op.name == "expand")
         return graph if len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)) else graph.replace(nodes=nodes)
 
 
@@ -39,18 +39,18 @@ def _below(node: Node, shown: dict[Value, Node]) -> list[Node]:
         return [_joined(node, shown)]
     if not node.op.spreads or not node.results or not is_pure(node):
         return [node]
-    found = {v: shown[v] for v in node.operands if v in shown}
+    views = {v: shown[v] for v in node.operands if v in shown}
     ranked = [(v, m) for v, m in zip(node.operands, node.maps) if v.rank]
-    if not found or any(v not in found or reads_whole(m, v) for v, m in ranked):
+    if not views or any(v not in views or reads_whole(m, v) for v, m in ranked):
         return [node]
-    axes = {view.attrs["axes"] for view in found.values()}
+    axes = {view.attrs["axes"] for view in views.values()}
     rank = node.grid_rank
     if len(axes) != 1 or any(m.dims != ArgMap.identity(rank).dims for _, m in ranked):
         return [node]
-    (view,) = list(found.values())[:1]
+    (view,) = list(views.values())[:1]
     small = ArgMap.identity(view.operands[0].rank).dims
-    operands = [found[v].operands[0] if v in found else v for v in node.operands]
-    maps = [ArgMap(small, m.type) if v in found else m for v, m in zip(node.operands, node.maps)]
+    operands = [views[v].operands[0] if v in views else v for v in node.operands]
+    maps = [ArgMap(small, m.type) if v in views else m for v, m in zip(node.operands, node.maps)]
     results = [Value(v.type, (None,) * view.operands[0].rank, weak=v.weak) for v in node.results]
     inner = Node(node.op, operands, maps, results, node.attrs, node.loc, node.bodies)
     return [inner, *(Node(view.op, [fresh], view.maps, [old], view.attrs, node.loc) for fresh, old in zip(results, node.results))]

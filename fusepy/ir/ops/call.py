@@ -74,8 +74,8 @@ class SlangCall(Op):
             return f"{len(node.operands)} operands for directions {' '.join(dirs)}"
         if "returns" not in node.attrs:
             return None
-        wanted = sum(d != IN for d in dirs) + bool(node.attrs["returns"])
-        return None if wanted == len(node.results) else f"{len(node.results)} results, {wanted} expected"
+        count = sum(d != IN for d in dirs) + bool(node.attrs["returns"])
+        return None if count == len(node.results) else f"{len(node.results)} results, {count} expected"
 
 
 def spell_call(node: Node, args: Sequence[str]) -> str:

@@ -65,15 +65,15 @@ class Control(Op):
     def verify(self, node: Node) -> str | None:
         if [body.name for body in node.bodies] != list(self.bodies):
             return f"{self.name} has the bodies {', '.join(self.bodies)}"
-        given = loaded(node)
+        types = loaded(node)
         for body in node.bodies:
             passed = body.inputs[self.own :]
-            if len(body.inputs) < self.own or len(passed) != len(given) - self.ahead:
-                return f"{len(given)} operands for body @{body.name} with {len(body.inputs)} inputs"
-            wrong = [v for v, type in zip(passed, given[self.ahead :]) if v.type is not type]
+            if len(body.inputs) < self.own or len(passed) != len(types) - self.ahead:
+                return f"{len(types)} operands for body @{body.name} with {len(body.inputs)} inputs"
+            wrong = [v for v, type in zip(passed, types[self.ahead :]) if v.type is not type]
             if wrong:
                 return f"body @{body.name}: input %{wrong[0].name} is not what is loaded for it"
-        return self.verify_types(node, given)
+        return self.verify_types(node, types)
 
     def verify_types(self, node: Node, given: Sequence[Type]) -> str | None:
         """Returns an error in the types of inputs and outputs of the bodies, or ``None``."""
@@ -193,8 +193,8 @@ class ForiLoop(Loop):
         carries = self.begin(node, args, grid)
         i, end = (np.broadcast_to(a, grid) for a in args[:2])
         while np.any(inside := i < end):
-            found = run(node.bodies[0], [i, *carries, *args[2 + len(carries) :]])
-            carries = [_chosen(inside, new, old, v.type, grid) for new, old, v in zip(found, carries, node.results)]
+            outputs = run(node.bodies[0], [i, *carries, *args[2 + len(carries) :]])
+            carries = [_chosen(inside, new, old, v.type, grid) for new, old, v in zip(outputs, carries, node.results)]
             i = np.where(inside, i + 1, i)
         return carries
 
@@ -229,8 +229,8 @@ class WhileLoop(Loop):
             inside = inside & np.broadcast_to(holds, grid)
             if not np.any(inside):
                 break
-            found = run(node.bodies[1], [*carries, *outside])
-            carries = [_chosen(inside, new, old, v.type, grid) for new, old, v in zip(found, carries, node.results)]
+            outputs = run(node.bodies[1], [*carries, *outside])
+            carries = [_chosen(inside, new, old, v.type, grid) for new, old, v in zip(outputs, carries, node.results)]
             steps += 1
         return carries
 

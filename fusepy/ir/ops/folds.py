@@ -91,8 +91,8 @@ class Fold:
 
     def start(self, type: Type) -> Array:
         """Returns the identity of a call as an element of `type`."""
-        given = self.identity
-        values = [_number(v) for v in given] if isinstance(given, tuple) else [cast("float", given)]
+        identity = self.identity
+        values = [_number(v) for v in identity] if isinstance(identity, tuple) else [cast("float", identity)]
         if len(values) not in (1, math.prod(type.shape)):
             raise ShapeError(
                 f"the identity of {self.function} has {len(values)} components",
@@ -210,8 +210,8 @@ def axes_of(node: Node, key: str) -> tuple[int, ...]:
     Raises:
         VerifyError: for anything else.
     """
-    given = node.attrs.get(key)
-    names = (given,) if isinstance(given, str) else given
+    value = node.attrs.get(key)
+    names = (value,) if isinstance(value, str) else value
     if not isinstance(names, tuple) or not all(n[:1] == "d" and n[1:].isdecimal() for n in names):
-        raise VerifyError(f"{node.op.name} needs the attribute {key!r}, dimensions such as d0", place=node.loc, saw=given)
+        raise VerifyError(f"{node.op.name} needs the attribute {key!r}, dimensions such as d0", place=node.loc, saw=value)
     return tuple(int(n[1:]) for n in names)

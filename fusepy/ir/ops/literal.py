@@ -13,7 +13,7 @@ _BITS = {
     "nan": (0x7FC00000, 0x7FF80000),
     "inf": (0x7F800000, 0x7FF00000),
     "-inf": (0xFF800000, 0xFFF00000),
-}  # float, double's high
+}  # bits of a float, high bits of a double
 
 
 def literal(value: float | bool, type: Type) -> str:

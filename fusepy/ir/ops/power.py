@@ -31,9 +31,9 @@ def _power(x: Array, y: Array) -> Array:
     """
     if x.dtype.kind not in "iu":
         return np.power(np.where((y == 0.5) & ((x == 0) | np.isinf(x)), np.abs(x), x), y)
-    found = np.power(x, np.where(y < 0, 0, y).astype(y.dtype))
+    power = np.power(x, np.where(y < 0, 0, y).astype(y.dtype))
     odd = np.where(y % 2 == 1, -1, 1) if x.dtype.kind == "i" else 1
-    return np.where(y < 0, np.where(x == 1, 1, np.where(x == -1, odd, 0)), found).astype(x.dtype)
+    return np.where(y < 0, np.where(x == 1, 1, np.where(x == -1, odd, 0)), power).astype(x.dtype)
 
 
 def _working(scalar: Type) -> Type:
@@ -50,9 +50,9 @@ class Power(Operator):
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         scalar, shape = self.operand_scalar(node), node.results[0].type.shape
         type, working = shaped(scalar, shape), shaped(_working(scalar), shape)
-        given = [convert(convert(a, v.type, type), type, working) for a, v in zip(args, node.operands)]
+        operands = [convert(convert(a, v.type, type), type, working) for a, v in zip(args, node.operands)]
         name = spelled("pow", scalar)
-        return convert(f"{f'{PREFIX}power' if name == 'pow' else name}({', '.join(given)})", working, type)
+        return convert(f"{f'{PREFIX}power' if name == 'pow' else name}({', '.join(operands)})", working, type)
 
 
 class FixedPower(Componentwise):

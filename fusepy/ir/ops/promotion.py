@@ -20,9 +20,9 @@ def promote(types: list[tuple[Type, bool]]) -> Type | None:
         half
     """
     scalars: list[tuple[Type, bool]] = []
-    for found, weak in types:
-        scalar = found.scalar
-        if scalar is None or not found.is_numeric:
+    for type, weak in types:
+        scalar = type.scalar
+        if scalar is None or not type.is_numeric:
             return None
         scalars.append((scalar, weak))
     strong = [s for s, weak in scalars if not weak]

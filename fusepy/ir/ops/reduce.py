@@ -47,18 +47,18 @@ class _Folding(Op):
             if is_scalar_array(value):
                 error.hint = components_hint(value)
             raise
-        found = [t for _, t in answer.results]
-        taken = [m.type or have for m in answer.maps]
-        if len(found) != 1 or taken != found * 2 or any(p.direction != IN for p in answer.params):
+        results = [t for _, t in answer.results]
+        params = [m.type or have for m in answer.maps]
+        if len(results) != 1 or params != results * 2 or any(p.direction != IN for p in answer.params):
             raise NoMatchError(
                 f"{fold.function} does not combine two elements into one of their type",
                 place=node.loc,
-                saw=f"({', '.join(map(str, taken))}) -> {', '.join(map(str, found)) or 'void'}",
+                saw=f"({', '.join(map(str, params))}) -> {', '.join(map(str, results)) or 'void'}",
                 expected=f"({have}, {have}) -> {have}",
                 hint="write a function T f(T a, T b)",
             )
-        fold.start(found[0])
-        return found[0]
+        fold.start(results[0])
+        return results[0]
 
     def settled(self, node: Node, oracle: Oracle | None) -> list[ArgMap]:
         want = self.element(node, oracle)

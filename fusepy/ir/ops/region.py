@@ -64,7 +64,7 @@ class RegionSpec(TypedAttr):
     def textures(self) -> dict[int, StoredInto]:
         """The results that go into textures."""
         into = ((j, result.into) for j, result in enumerate(self.results))
-        return {j: found for j, found in into if found is not None and found.type.kind is Kind.RESOURCE}
+        return {j: store for j, store in into if store is not None and store.type.kind is Kind.RESOURCE}
 
     def near_of(self, i: int) -> tuple[int, ...] | None:
         """Returns the operands whose extents generator `i` has; ``None`` if it has those of the whole grid."""
@@ -132,9 +132,9 @@ class Region(Op):
         wrong = _wrong_bodies(node, spec)
         if wrong is not None:
             return wrong
-        wanted = inner + (len(node.bodies[1].inputs) - len(spec.folds) if len(node.bodies) > 1 else 0)
-        if wanted != len(node.operands):
-            return f"{len(node.operands)} operands for bodies with {wanted} inputs"
+        count = inner + (len(node.bodies[1].inputs) - len(spec.folds) if len(node.bodies) > 1 else 0)
+        if count != len(node.operands):
+            return f"{len(node.operands)} operands for bodies with {count} inputs"
         if any(d in spec.over for m in node.maps[inner:] for d in m.dims or ()):
             return "an operand of the epilogue runs along a dimension that is folded"
         plain = len(node.body.outputs) - len(spec.folds)
@@ -151,10 +151,10 @@ def _wrong_bodies(node: Node, spec: RegionSpec) -> str | None:
     if len(node.bodies) > 1 + (bool(spec.folds) and not spec.scans):
         return f"{len(node.bodies)} bodies"
     if len(node.bodies) > 1:
-        given = [v.type for v in node.bodies[1].inputs[: len(spec.folds)]]
+        inputs = [v.type for v in node.bodies[1].inputs[: len(spec.folds)]]
         types = [f.type(v.type) for f, v in zip(spec.folds, node.body.outputs[plain:])]
-        if given != types:
-            return f"the epilogue takes {given}, where {types} were folded"
+        if inputs != types:
+            return f"the epilogue takes {inputs}, where {types} were folded"
     count = len(result_types(node))
     return None if count == len(spec.results) else f"{len(spec.results)} results for bodies with {count}"
 
@@ -194,6 +194,6 @@ def output_feeds(region: Node) -> list[frozenset[int]]:
     assert region.body is not None
     sources: dict[Value, frozenset[int]] = {v: frozenset([i]) for i, v in enumerate(region.body.inputs)}
     for node in region.body.nodes:
-        found = frozenset(i for v in node.operands for i in sources[v])
-        sources.update(dict.fromkeys(node.results, found))
+        feeds = frozenset(i for v in node.operands for i in sources[v])
+        sources.update(dict.fromkeys(node.results, feeds))
     return [sources[v] for v in region.body.outputs]

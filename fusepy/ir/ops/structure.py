@@ -96,11 +96,11 @@ class Construct(Op):
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         type = Type.parse(node.text("type"))
-        given = [v.type for v in node.operands]
-        count = sum(int(np.prod(t.shape)) for t in given)
-        if not type.is_numeric or not all(t.is_numeric for t in given) or count != int(np.prod(type.shape)):
+        types = [v.type for v in node.operands]
+        count = sum(int(np.prod(t.shape)) for t in types)
+        if not type.is_numeric or not all(t.is_numeric for t in types) or count != int(np.prod(type.shape)):
             raise TraceError(
-                f"{type} cannot be built from ({', '.join(map(str, given))})",
+                f"{type} cannot be built from ({', '.join(map(str, types))})",
                 place=node.loc,
                 saw=f"{count} components",
                 expected=f"{int(np.prod(type.shape))} components",

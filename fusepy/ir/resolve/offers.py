@@ -29,15 +29,15 @@ def fill(signature: Signature, count: int) -> tuple[Param, ...] | None:
 
     ``None`` if there are more arguments than inputs. Parameters left over need defaults, which only Slang knows.
     """
-    taken: list[Param] = []
+    filled: list[Param] = []
     left = count
     for param in signature.params:
         if param.direction != OUT:
             if left == 0:
                 break
             left -= 1
-        taken.append(param)
-    return None if left else tuple(taken)
+        filled.append(param)
+    return None if left else tuple(filled)
 
 
 def offers_of(
@@ -178,10 +178,10 @@ def _stored(value: Value, held: Type) -> Type:
 
 def array_offers(value: Value, map: ArgMap, param: Param, libraries: Sequence[str]) -> Iterator[Offer]:
     """Yields the offers of a tensor for all threads, if `param` wants, or could be, a whole array."""
-    taken = param.type or natural(value)
-    if taken is not None and taken.kind is not Kind.WHOLE:
+    want = param.type or natural(value)
+    if want is not None and want.kind is not Kind.WHOLE:
         if map.type is None:
-            yield from whole_offers(value, taken)
+            yield from whole_offers(value, want)
         return
     for type in [param.type] if param.type is not None else candidates(value, libraries):
         if map.type is None or (map.type is type.element and param.type is not None):

@@ -87,16 +87,16 @@ class Question:
             ResolveError: if there are several, for a generic `out` parameter.
         """
         offered = iter(zip(values, choice))
-        wanted = [p.type if p.direction == OUT else _asked(*next(offered), p) for p in params]
+        asked = [p.type if p.direction == OUT else _asked(*next(offered), p) for p in params]
         found: dict[Answer, bool] = {}  # True if the answer converts nothing
-        for types in _with_generic_outs(wanted, choice):
+        for types in _with_generic_outs(asked, choice):
             answer = self.oracle.resolve(self.module, self.function, types)
             if answer is None:
                 continue
             answer = Answer(answer.params[: len(params)], answer.result)
-            taken = [p for p in answer.params if p.direction != OUT]
-            if len(taken) == len(choice) and all(exact(v, o, p, self.oracle) for v, o, p in zip(values, choice, taken)):
-                found[answer] = all(o.type is p.type for o, p in zip(choice, taken))
+            inputs = [p for p in answer.params if p.direction != OUT]
+            if len(inputs) == len(choice) and all(exact(v, o, p, self.oracle) for v, o, p in zip(values, choice, inputs)):
+                found[answer] = all(o.type is p.type for o, p in zip(choice, inputs))
         best = [answer for answer, same in found.items() if same] or list(found)
         if len(best) > 1:
             raise ResolveError(

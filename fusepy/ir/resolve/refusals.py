@@ -16,9 +16,9 @@ from fusepy.ir.whole import spelled
 
 
 def count_error(declared: Sequence[Signature], function: str, given: int, place: str | None) -> ArgumentError:
-    wanted = sorted({sum(p.direction != OUT for p in s.params) for s in declared})
+    counts = sorted({sum(p.direction != OUT for p in s.params) for s in declared})
     return ArgumentError(
-        f"{function}() takes {' or '.join(map(str, wanted))} argument{'s' * (wanted != [1])}, {given} were given",
+        f"{function}() takes {' or '.join(map(str, counts))} argument{'s' * (counts != [1])}, {given} were given",
         place=place,
         saw=f"{given} arguments",
         expected="; ".join(show(function, s.params) for s in declared[:4]),
@@ -95,9 +95,9 @@ def _overload_hint(function: str, operands: Sequence[Value], declared: Sequence[
         return f"say the extent that the array has, e.g. of 8: fp.vcast(value, '{array.type}[8]')"
     for i, value in enumerate(operands):  # a vcast of a computed value would fill all components with the same number
         vectors = [p[i].type for s in declared if (p := [q for q in s.params if q.direction != OUT])[i : i + 1]]
-        wanted = next((t for t in vectors if t is not None and t.shape and t.scalar is value.type), None)
-        if wanted is not None and is_scalar_array(value) and value.arrival.plain:
-            return components_hint(value, wanted)
+        vector = next((t for t in vectors if t is not None and t.shape and t.scalar is value.type), None)
+        if vector is not None and is_scalar_array(value) and value.arrival.plain:
+            return components_hint(value, vector)
     return "pass what an overload takes: fp.vcast(value, type) converts, fp.vmap(value, dims) maps"
 
 

@@ -47,12 +47,12 @@ def resolve_call(
     """
     seen = tuple((v.type, v.dims, v.arrival, v.weak, v.name is None, v.copied) for v in operands)
     key = (module, function, seen, tuple(maps), dirs, strict)
-    found = None if oracle.settled is None else oracle.settled.get(key)
-    if found is None:
-        found = _resolve(oracle, module, function, operands, maps, place, dirs, strict)
+    answer = None if oracle.settled is None else oracle.settled.get(key)
+    if answer is None:
+        answer = _resolve(oracle, module, function, operands, maps, place, dirs, strict)
         if oracle.settled is not None:
-            oracle.settled[key] = found
-    return found
+            oracle.settled[key] = answer
+    return answer
 
 
 def _resolve(

@@ -35,8 +35,8 @@ class Draft:
 
     def plain(self, level: int) -> Part:
         """Returns the part for values computed element by element at a level."""
-        found = [p for p in self.parts if p.level == level and p.folding is None and not p.alone]
-        return found[0] if found else self.new(level)
+        parts = [p for p in self.parts if p.level == level and p.folding is None and not p.alone]
+        return parts[0] if parts else self.new(level)
 
     def act(self, node: Node) -> None:
         """Puts a node with effects into a part, which stores its results: the node must not run twice."""
@@ -78,9 +78,9 @@ class Draft:
         if reducing is not None:
             return reducing
         if last and not self.levels.writers:
-            found = [p for p in self.parts if p.level >= level and p.folding is None and not p.alone]
-            if found:
-                return min(found, key=lambda p: p.level)
+            parts = [p for p in self.parts if p.level >= level and p.folding is None and not p.alone]
+            if parts:
+                return min(parts, key=lambda p: p.level)
         return self.plain(level)
 
     def reducing(self, value: Value, level: int) -> Part | None:
@@ -122,10 +122,10 @@ class Draft:
         return found
 
     def cone_of(self, part: Part) -> set[Value]:
-        found = self._cones.get(part)
-        if found is None:
-            found = self._cones[part] = self.cone(self.roots(part))
-        return found
+        cone = self._cones.get(part)
+        if cone is None:
+            cone = self._cones[part] = self.cone(self.roots(part))
+        return cone
 
     def inputs(self, value: Value) -> list[Value]:
         """Returns the operands from which a kernel computes `value` element by element."""

@@ -108,8 +108,8 @@ class Levels:
         """Returns the level at which all operands are available."""
         level = 0
         for value, map in zip(node.operands, node.maps):
-            made = self.producer.get(value)
-            stored = value in self.folding or (made is not None and (reads_whole(map, value) or writes_array(made)))
+            producer = self.producer.get(value)
+            stored = value in self.folding or (producer is not None and (reads_whole(map, value) or writes_array(producer)))
             level = max(level, self.level[value] + (stored or self.overwrites(node, value)))
         return level
 
@@ -121,8 +121,8 @@ class Levels:
         seen = {value}
         stack = [value]
         while stack:
-            made = self.producer.get(stack.pop())
-            for operand in made.operands if made is not None else ():
+            producer = self.producer.get(stack.pop())
+            for operand in producer.operands if producer is not None else ():
                 if operand in arrays:
                     return True
                 if operand not in seen:
@@ -132,10 +132,10 @@ class Levels:
 
     def _after(self, node: Node) -> Folding | None:
         """Returns the reductions that `node` follows element by element on their small grid; else ``None``."""
-        found = {self.folding[v] for v in node.operands if v in self.folding}
-        if len(found) != 1 or not node.op.spreads or not is_pure(node):
+        foldings = {self.folding[v] for v in node.operands if v in self.folding}
+        if len(foldings) != 1 or not node.op.spreads or not is_pure(node):
             return None
-        (folding,) = found
+        (folding,) = foldings
         if folding.scans or node.grid_rank != folding.small_rank:
             return None
         identity = tuple(range(folding.small_rank))
@@ -172,24 +172,24 @@ class Levels:
 
         An axis that has become the components of a vector runs along no dimension: ``-1``.
         """
-        found = self._leaves.get(value)
-        if found is None:  # an argument, or the result of a reduction
-            found = self._leaves[value] = frozenset([(value, tuple(range(value.rank)))] if value.rank else [])
+        leaves = self._leaves.get(value)
+        if leaves is None:  # an argument, or the result of a reduction
+            leaves = self._leaves[value] = frozenset([(value, tuple(range(value.rank)))] if value.rank else [])
         if map is None or map.dims is None or map.dims == tuple(range(value.rank)):
-            return found
+            return leaves
         dims = map.dims
-        mapped = ((leaf, tuple(dims[d] if 0 <= d < len(dims) else -1 for d in along)) for leaf, along in found)
+        mapped = ((leaf, tuple(dims[d] if 0 <= d < len(dims) else -1 for d in along)) for leaf, along in leaves)
         return frozenset((leaf, along) for leaf, along in mapped if max(along) >= 0)
 
     def _trace_leaves(self, node: Node) -> None:
         """Sets the leaves of the results of `node`, which are spread over its grid."""
         if not node.op.spreads and node.op.name != "expand":
             return
-        found: frozenset[tuple[Value, tuple[int, ...]]] = frozenset()
+        leaves: frozenset[tuple[Value, tuple[int, ...]]] = frozenset()
         for operand, map in zip(node.operands, node.maps):
             if map.dims and operand not in self.spread and not reads_whole(map, operand):
-                found = found | self.leaves(operand, map) if found else self.leaves(operand, map)
-        self._leaves.update(dict.fromkeys(node.results, found))
+                leaves = leaves | self.leaves(operand, map) if leaves else self.leaves(operand, map)
+        self._leaves.update(dict.fromkeys(node.results, leaves))
 
     def share_grid(self, a: Leaves, b: Leaves) -> bool:
         """True if values with these leaves are assumed to have the same extents, until a call shows them.
@@ -206,8 +206,8 @@ class Levels:
 
     def written_between(self, values: Iterable[Value], first: int, last: int) -> bool:
         """True if a kernel of a level from `first` up to before `last` may write one of `values`."""
-        found = {v for n in self.writers if first <= self.place[n] < last for v in written_arrays(n)}
-        return any(may_share(v, w) for v in values for w in found)
+        arrays = {v for n in self.writers if first <= self.place[n] < last for v in written_arrays(n)}
+        return any(may_share(v, w) for v in values for w in arrays)
 
 
 def _covered(leaves: Leaves) -> set[int]:

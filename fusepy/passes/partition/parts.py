@@ -67,12 +67,12 @@ class Partition:
             ends: values at which to stop, beside those that the part loads.
         """
         producer = self.levels.producer
-        found: dict[Node, None] = {}
+        nodes: dict[Node, None] = {}
         starts: dict[Value, None] = {}
         stack = [*roots, *(v for n in part.effects for v in n.results)]
 
         def enter(node: Node) -> None:
-            found[node] = None
+            nodes[node] = None
             for operand, map in zip(node.operands, node.maps):
                 if reads_whole(map, operand):
                     starts[operand] = None  # in memory, also a view
@@ -86,9 +86,9 @@ class Partition:
             node = producer.get(value)
             if node is None or value in ends or (value in part.loads and value not in part.stored):
                 starts[value] = None
-            elif node not in found:
+            elif node not in nodes:
                 enter(node)
-        return sorted(found, key=self.levels.position.__getitem__), list(starts)
+        return sorted(nodes, key=self.levels.position.__getitem__), list(starts)
 
 
 def base(levels: Levels, value: Value) -> Value:

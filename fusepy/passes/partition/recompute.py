@@ -48,7 +48,7 @@ class Recomputing:
 
     def _crossing(self, part: Part, values: Iterable[Value], seen: set[Value]) -> list[Value]:
         """Returns the first values on the way back from `values` that earlier parts store, or could store."""
-        found: list[Value] = []
+        crossing: list[Value] = []
         stack = list(values)
         while stack:
             value = base(self.levels, stack.pop())
@@ -56,10 +56,10 @@ class Recomputing:
                 continue
             seen.add(value)
             if self._crosses(value, part):
-                found.append(value)
+                crossing.append(value)
             elif self.levels.producer[value].op.name not in ("reduce", "scan"):  # whose operands are among the roots
                 stack += self._operands(value, part)
-        return found
+        return crossing
 
     def _crosses(self, value: Value, part: Part) -> bool:
         """True if an earlier part stores `value`, or could store it."""
