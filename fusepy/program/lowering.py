@@ -18,7 +18,8 @@ from fusepy.backend.execute.executable import Executable, Step
 from fusepy.backend.execute.fold_plan import make_plan
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.execute.texture_results import Target, textures_for
-from fusepy.backend.kernels.kernel import Kernel, build_kernel
+from fusepy.backend.kernels.build import build_kernel
+from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.backend.slang.oracle import SlangOracle

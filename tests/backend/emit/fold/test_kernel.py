@@ -25,7 +25,7 @@ from fusepy.backend.emit.text import Emission
 from fusepy.backend.execute.executable import Executable, Step
 from fusepy.backend.execute.fold_plan import ReducePlan, make_plan
 from fusepy.backend.execute.layouts import Layout
-from fusepy.backend.kernels.kernel import build_kernel
+from fusepy.backend.kernels.build import build_kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.backend.sources.libraries import FOLDER
