@@ -37,7 +37,7 @@ class _Compute:
         widths = [n for n, types in _WIDTHS.items() if re.search(types, text)]
         return [
             "// NaN, infinities and signed zeros count",
-            'spirv_asm { OpCapability SignedZeroInfNanPreserve; OpExtension "SPV_KHR_float_controls"; };',
+            "spirv_asm { OpCapability SignedZeroInfNanPreserve; };",
             *(f"spirv_asm {{ OpExecutionMode __entryPoint SignedZeroInfNanPreserve {n}; }};" for n in widths),
         ]
 
