@@ -112,6 +112,7 @@ class Struct:
         UnknownNameError: if the module has no such struct, or the struct no such method.
 
     Example:
+        >>> import numpy as np
         >>> import fusepy as fp
         >>> source = "struct Scaler { float scale; void scale_value(inout float x) { x *= scale; } };"
         >>> module = fp.Module.load_from_source(fp.default_device(), "doc_scaler", source)
@@ -173,6 +174,7 @@ def struct(name: str | type) -> Any:
         name: the Slang struct, ``@struct("Scaler")``; or the class itself, ``@struct``, for the struct of its name.
 
     Example:
+        >>> import numpy as np
         >>> import fusepy as fp
         >>> source = "struct Scaler { float scale; float scaled(float x) { return x * scale; } };"
         >>> module = fp.Module.load_from_source(fp.default_device(), "doc_struct", source)

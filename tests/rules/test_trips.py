@@ -21,7 +21,7 @@ def trips(calls: Iterator[Callable[[], Any]], warmup: int) -> int:
     for _ in range(warmup):
         next(calls)()
     counts: list[int] = []
-    for call in (next(calls) for _ in range(12)):
+    for call in (next(calls) for _ in range(40)):
         count = 0
 
         def counted(_frame: Any, event: str, _argument: Any) -> None:

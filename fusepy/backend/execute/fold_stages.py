@@ -97,7 +97,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     if shape.shared:
         sizes["lanes"] = lanes_for(outputs, parts, shape.inner, shape.threads, partials=True)
     second = Stage(_variant(variant, shape, reads="partials"), sizes, reads=0)
-    return [replace(first, writes=0, partials=outputs * parts), second]
+    return [replace(first, writes=0, partials=max(outputs * parts, 1)), second]
 
 
 def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
@@ -110,7 +110,7 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     down = [Stage(_variant(variant, shape, scans=True), sizes, writes=0)]
     if chunks == 1:
         return [replace(down[0], writes=-1)]
-    up = [Stage(_variant(variant, shape, writes="partials"), sizes, writes=0, partials=outputs * chunks)]
+    up = [Stage(_variant(variant, shape, writes="partials"), sizes, writes=0, partials=max(outputs * chunks, 1))]
     over = _variant(inside, shape, reads="partials", writes="partials", scans=True)
     while True:
         level, count = len(up) - 1, chunks
@@ -120,7 +120,7 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
         if chunks == 1:
             down.append(Stage(over, sizes, reads=level))
             return [*up, *reversed(down)]
-        up.append(Stage(over, sizes | {"totals": 1}, reads=level, writes=level + 1, partials=outputs * chunks))
+        up.append(Stage(over, sizes | {"totals": 1}, reads=level, writes=level + 1, partials=max(outputs * chunks, 1)))
         down.append(Stage(over, sizes, reads=level, writes=level + 1))
 
 
