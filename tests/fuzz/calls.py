@@ -25,7 +25,7 @@ def _total(x: Val, t: Val, weights: bool) -> Val:
     e = np.broadcast_to(t.e, t.v.shape)
     size = float(np.abs(t.v).sum()) + float(np.abs(x.v).max(initial=0))
     v, bound = summed(t.v, e, "float", t.v.size, np.sum)
-    if bound or np.any(x.e):  # the sum begins with `x`
+    if bound or np.any(x.e) or np.any(x.v != np.round(x.v)):  # the sum begins with `x`, whose digits it may lose
         bound += 4 * t.v.size * UNIT["float"] * size
     return add(x, make("float", (), np.asarray(v), np.asarray(bound), rounds=0))
 

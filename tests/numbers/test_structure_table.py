@@ -97,7 +97,14 @@ def test_components(device: Any, name: str) -> None:
         named = v.y, v.wzyx, v.bb, v.rgb
         counted = v[2], v[-1], v[i], a[1], a[0][2], a[1][i], (a[i] if moving else a[1])
         mask = i > 0
-        chosen = fp.where(mask, v, v.wzyx), fp.where(v == v.x, v, v.y), fp.where(mask, a, a[0][0]), fp.where(mask, v.x, 1)
+        by_double = fp.where(fp.vcast(i, "double"), v, v.wzyx)
+        chosen = (
+            by_double,
+            fp.where(mask, v, v.wzyx),
+            fp.where(v == v.x, v, v.y),
+            fp.where(mask, a, a[0][0]),
+            fp.where(mask, v.x, 1),
+        )
         return built, named, counted, (pair[1], pair[i]), chosen
 
     built, named, counted, pair, chosen = program(v, a, i)
@@ -106,7 +113,7 @@ def test_components(device: Any, name: str) -> None:
     wanted += [v[:, 1], v[:, ::-1], v[:, [2, 2]], v[:, :3]]
     wanted += [v[:, 2], v[:, 3], v[n, i], a[:, 1], a[:, 0, 2], a[n, 1, i], a[n, i] if moving else a[:, 1]]
     wanted += [v[:, 1], v[n, i]]
-    wanted += [np.where(mask[:, None], v, v[:, ::-1]), np.where(v == v[:, :1], v, v[:, 1:2])]
+    wanted += 2 * [np.where(mask[:, None], v, v[:, ::-1])] + [np.where(v == v[:, :1], v, v[:, 1:2])]
     wanted += [np.where(mask[:, None, None], a, a[:, :1, :1]), np.where(mask, v[:, 0], KINDS[name].type(1))]
     for k, (found, expected) in enumerate(zip((*built, *named, *counted, *pair, *chosen), wanted, strict=True)):
         if k < len(wanted) - 1 or name != "bool":  # a bool or the number 1 is an int

@@ -117,7 +117,9 @@ def convert(name: str, have: Type, want: Type) -> str:
     elif want.kind is Kind.MATRIX and want.scalar is not None and have.kind is Kind.SCALAR:
         name = convert(name, have, want.scalar)
     elif want.scalar is BOOL and want.is_numeric and have.scalar is DOUBLE:
-        return f"({name} != 0.0lf)"  # for bool(double) Slang writes a constant of 32 bits, not 64
+        name = f"({name} != 0.0lf)"  # for bool(double) Slang writes a constant of 32 bits, not 64
+        if have.kind is want.kind:
+            return name
     return f"{want}({name})"
 
 
