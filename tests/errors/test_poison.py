@@ -45,7 +45,7 @@ CASES: dict[str, tuple[Callable[[Any], Callable[[], Any]], str]] = {
     "a fused function of 5,000 characters": (lambda d: fused("f" * 5000), ""),
     "a define of 5,000 characters": (lambda d: loaded(d, defines={"D" * 5000: "1"}), ""),
     "a define with 100,000 characters": (lambda d: loaded(d, defines={"D": "1" * 100_000}), ""),
-    "an option that does not exist": (lambda d: loaded(d, options={"nonsense": 1}), "not understood"),
+    "an option that does not exist": (lambda d: loaded(d, options={"nonsense": 1}), "unknown compiler options"),
     "an option that is a list": (lambda d: loaded(d, options={"debug_info": [1]}), "debug_info"),
     "folders as an option": (lambda d: loaded(d, options={"include_paths": ("x",)}), "init_device(include_paths"),
     "a source of 2 MB": (lambda d: loaded(d, source=PLAIN + "//" + "x" * 2_000_000), ""),

@@ -207,5 +207,5 @@ def test_modules_of_slangpy_from_strings(device: Any, folder: Path) -> None:
         Scaler(theirs, 2.0).scale(numbers)
         assert numbers.tolist() == [2, 4, 6]
         assert fp.Module.from_slangpy(make(name + "_2", text.replace("3", "4")), text.replace("3", "4")).f(1.0) == 5.0
-    with pytest.raises(fp.ArgumentError, match="of a file"):
+    with pytest.raises(fp.ArgumentError, match="loaded from a file with another text"):
         fp.Module.from_slangpy(device.sgl.load_module(str(folder / "hot.slang")), source=text)
