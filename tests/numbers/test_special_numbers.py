@@ -36,3 +36,12 @@ def test_special_numbers_are_those_of_ieee(device: Any, name: str) -> None:
         np.testing.assert_array_equal(found, wanted)
         kept = ~np.isnan(wanted)
         np.testing.assert_array_equal(np.signbit(found[kept]), np.signbit(wanted[kept]))
+
+
+def test_the_rounding_of_a_sum_can_be_computed(device: Any) -> None:
+    """Compensated sums: lavapipe simplified `(a + b) - a` to `b`."""
+    source = "float lost(float a, float b) { float s = a + b; float t = s - a; return (a - (s - t)) + (b - t); }"
+    m = fp.Module.load_from_source(device, "compensated", source)
+    a, b = np.float32([1e8, 1, 3e7, -1e8]), np.float32([1, 1e-8, 0.3, 3])
+    np.testing.assert_array_equal(m.lost(a, b), (a.astype(np.float64) + b - (a + b)).astype(np.float32))
+    np.testing.assert_array_equal(fp.fuse(lambda a, b: (a + b) - a)(a, b), (a + b) - a)
