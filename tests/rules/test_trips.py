@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import fusepy as fp
 from fusepy.passes import pipeline
 from fusepy.passes.pipeline import Verify
+from tests.support import child
 
 SOURCE = "float add(float a, float b) { return a + b; } float mul(float a, float b) { return a * b; }"
 
@@ -54,18 +56,28 @@ def new_keys(m: Any, x: Any) -> Iterator[Callable[[], Any]]:
         yield lambda function=function: function(x, 3.0)
 
 
-def test_calls_stay_within_their_budgets(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "VERIFY", Verify.ENDS)  # as in a user's process
+def measure() -> None:
+    """Prints the calls that each path takes, as in a user's process."""
+    pipeline.VERIFY = Verify.ENDS
+    device = fp.default_device()
     m = fp.Module.load_from_source(device, "trips", SOURCE)
     array = np.ones((8, 8), np.float32)
     x, y = (fp.Tensor.from_numpy(device, array) for _ in range(2))
     centred = fp.fuse(lambda x: x - fp.mean(x))
     assert centred.explain(x).kernels == 2
-    assert trips(same(lambda: m.add(x, y)), 4) <= 14
-    assert trips(same(lambda: centred(x)), 4) <= 30
+    counts = {"tensors": trips(same(lambda: m.add(x, y)), 4), "a fold": trips(same(lambda: centred(x)), 4)}
     if device.transfer.host_addressable:
-        assert trips(same(lambda: m.add(array, 1.0)), 4, device.wait) <= 60
-    assert trips(new_keys(m, x), 3) <= 3500
+        counts["NumPy"] = trips(same(lambda: m.add(array, 1.0)), 4, device.wait)
+    counts["a new key"] = trips(new_keys(m, x), 3)
+    print(json.dumps(counts))
+
+
+def test_calls_stay_within_their_budgets(device: Any) -> None:
+    """In a process of its own: what other tests have left in memory pools is looked through as well."""
+    done = child.run("from tests.rules.test_trips import measure; measure()")
+    assert done.returncode == 0, done.stderr
+    budgets = {"tensors": 14, "a fold": 30, "NumPy": 60, "a new key": 3500}
+    assert {name: n for name, n in json.loads(done.stdout.splitlines()[-1]).items() if n > budgets[name]} == {}
 
 
 def recurse(depth: int) -> int:
