@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ import fusepy as fp
 from fusepy.passes import pipeline
 from fusepy.passes.pipeline import Verify
 from tests.support import child
+from tests.support.python_calls import python_calls
 
 SOURCE = "float add(float a, float b) { return a + b; } float mul(float a, float b) { return a * b; }"
 
@@ -27,20 +27,8 @@ def trips(calls: Iterator[Callable[[], Any]], warmup: int, idle: Callable[[], An
         next(calls)()
     counts: list[int] = []
     for call in (next(calls) for _ in range(40)):
-        count = 0
         idle()
-
-        def counted(_frame: Any, event: str, _argument: Any) -> None:
-            nonlocal count
-            count += event == "call"
-
-        before = sys.getprofile()
-        sys.setprofile(counted)
-        try:
-            call()
-        finally:
-            sys.setprofile(before)
-        counts.append(count - 1)  # without the lambda itself
+        counts.append(python_calls(call, 0, ("call",)) - 1)  # without the lambda itself
     return min(counts)
 
 
