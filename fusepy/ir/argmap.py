@@ -58,11 +58,6 @@ class ArgMap:
         return self.dims is not None
 
     @property
-    def is_uniform(self) -> bool:
-        """True if every thread gets the same value."""
-        return self.dims == ()
-
-    @property
     def min_grid_rank(self) -> int:
         """The smallest grid that has all the dimensions named here."""
         return max(self.dims) + 1 if self.dims else 0

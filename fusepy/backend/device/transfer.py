@@ -8,10 +8,10 @@ There are two ways, and the device decides between them:
 
 On lavapipe with 2 cores, best of 15: 64 MiB in ms, 4 bytes in µs ("known": where `flush` returns the last submission)::
 
-                                            64 MiB up   down, new array   into an array   4 bytes down
-    by pointer (known)                      2.7-3.4     4.9-6.5           2.8-3.6         15 (2)
-    staged                                  4.0-6.7     6.4-8.4           4.6-6.9         18
-    Buffer.copy_from_numpy, .to_numpy       17-19       27-39             -               25
+                                            64 MiB up   down      4 bytes down
+    by pointer (known)                      2.7-3.4     4.9-6.5   15 (2)
+    staged                                  4.0-6.7     6.4-8.4   18
+    Buffer.copy_from_numpy, .to_numpy       17-19       27-39     25
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Transfer:
         if self.host_addressable:
             if not idle:
                 self.settle()
-            _copy_by_pointer(buffer.device_address + offset, array, up=True)
+            _copy_by_pointer(buffer.device_address + offset, array)
             return
         earlier = self._flush()
         data = _flat_bytes(np.ascontiguousarray(array))
@@ -124,7 +124,7 @@ class Transfer:
         array = np.empty(nbytes, np.uint8)
         if self.host_addressable and nbytes:
             self.settle()
-            _copy_by_pointer(buffer.device_address + offset, array, up=False)
+            ctypes.memmove(array.__array_interface__["data"][0], buffer.device_address + offset, nbytes)
         elif nbytes:
             self._read_staged(buffer, offset, array)
         return array
@@ -156,28 +156,6 @@ class Transfer:
             staging = self._readback(SMALL_READBACKS[0], 0)
             self._wait(self._copy(staging, buffer, offset, nbytes), short=short)
             return staging.to_numpy()[:nbytes].tobytes()  # pyright: ignore[reportUnknownMemberType]
-
-    def download_into(self, buffer: spy.Buffer, offset: int, array: NDArray[Any]) -> None:
-        """Fills `array`, in C order, with the bytes from byte `offset` of `buffer` on.
-
-        Raises:
-            ShapeError: if the array exceeds the buffer, or is read-only.
-            UnsupportedArgumentError: if the array holds Python objects.
-        """
-        _check(buffer, offset, array.nbytes, array.dtype)
-        if not array.flags.writeable:
-            raise ShapeError("cannot download into a read-only array", expected="a writable array", hint="pass a copy of it")
-        if array.nbytes == 0:
-            return
-        if self.host_addressable:
-            self.settle()
-            _copy_by_pointer(buffer.device_address + offset, array, up=False)
-        elif array.flags.c_contiguous:
-            self._read_staged(buffer, offset, _flat_bytes(array))
-        else:
-            whole = np.empty(array.shape, array.dtype)
-            self._read_staged(buffer, offset, _flat_bytes(whole))
-            np.copyto(array, whole)
 
     def settle(self, *, short: bool = False) -> None:
         """Waits until all earlier submissions are finished."""
@@ -261,14 +239,12 @@ def _submit_copy(device: spy.Device, to: spy.Buffer, to_offset: int, source: spy
     return device.submit_command_buffer(encoder.finish())
 
 
-def _copy_by_pointer(address: int, array: NDArray[Any], *, up: bool) -> None:
+def _copy_by_pointer(address: int, array: NDArray[Any]) -> None:
     # Both `memmove` and `copyto` release the GIL.
     if array.flags.c_contiguous:
-        host = array.__array_interface__["data"][0]  # `ctypes.data` creates a Python object first
-        ctypes.memmove(address if up else host, host if up else address, array.nbytes)
-        return
-    memory = _view(address, array)
-    np.copyto(memory if up else array, array if up else memory)
+        ctypes.memmove(address, array.__array_interface__["data"][0], array.nbytes)  # `ctypes.data` creates an object first
+    else:
+        np.copyto(_view(address, array), array)
 
 
 def _view(address: int, like: NDArray[Any]) -> NDArray[Any]:
