@@ -143,7 +143,7 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
         return why + ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing" * bool(
             program.options.numthreads
         )
-    if plan.tile:
+    if plan.context.tile:
         return "since options(numthreads=…) asks for groups that are tiles of the grid"
     if not plan.linear:
         return "since an argument or result runs along other dimensions than the grid's, or is a grid() or texture"

@@ -16,7 +16,7 @@ from fusepy.backend.emit.shims import used_names
 from fusepy.backend.emit.text import Emission, KernelSource
 from fusepy.backend.execute.executable import Executable, Step
 from fusepy.backend.execute.fold_plan import make_plan
-from fusepy.backend.execute.plan import Plan
+from fusepy.backend.execute.plan import Plan, PlanContext
 from fusepy.backend.execute.texture_results import Target, textures_for
 from fusepy.backend.kernels.build import build_kernel
 from fusepy.backend.kernels.kernel import Kernel
@@ -109,7 +109,8 @@ class Lowering:
         targets = {k: self.targets[j] for k, j in enumerate(results) if j is not None and j in self.targets}
         region = with_spec(region, spec_of(region).storing(textures_for(targets, positions))) if targets else region
         names = ["a value in between" if j is None else self.results[j] for j in results]
-        return make_plan(self.device, region, positions, elements, self.build, self.strict, self.options.tile, names)
+        context = PlanContext(self.device, self.build, self.strict, self.options.tile)
+        return make_plan(context, region, positions, elements, names)
 
     def _split(self, plan: Plan) -> list[Plan]:
         """A plan per result of a plan, for results whose extents share no grid."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.device.bound import Bound
-from fusepy.backend.execute.fold_plan import GridsDiffer
+from fusepy.backend.execute.fold_grids import GridsDiffer
 from fusepy.backend.execute.launch import Launch, Linked, place_barriers
 from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape

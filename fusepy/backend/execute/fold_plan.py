@@ -1,7 +1,6 @@
-"""`ReducePlan`: a region that folds or scans, which is one to several launches, as its sizes ask for.
+"""`ReducePlan`: the plan of a region that folds or scans. Its sizes decide about the number of launches.
 
-Sizes are no part of a kernel; they choose among the few shapes of `backend.emit.fold.tuning` and the
-stages of `fold_stages`.
+Sizes are no part of a kernel; they choose among the few shapes of `backend.emit.fold.tuning` and the stages of `fold_stages`.
 """
 
 from __future__ import annotations
@@ -10,21 +9,19 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fusepy.backend.device.device import Device
 from fusepy.backend.emit.fold.operands import epilogue_operands, members_of
 from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.matrices import check_matrices
 from fusepy.backend.emit.operand import Operand, Variant, reach
+from fusepy.backend.execute.fold_grids import GridsDiffer, check_epilogue, check_extents
 from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
-from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan
+from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
 from fusepy.backend.execute.recipe import Recipe
-from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
-from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.folds import check_count
 from fusepy.ir.ops.region import folds_of, output_feeds, spec_of
@@ -32,18 +29,12 @@ from fusepy.ir.strides import is_contiguous
 
 ALIGNMENT = 256  # of the arrays of partials in one block
 MARGIN = 1 << 24  # how far past the last element the arithmetic of a kernel may go
-
-
 Stages = tuple[Stage, ...]
-
-
-class GridsDiffer(ShapeError):
-    """Reductions that one kernel makes turn out to run over grids of different extents."""
 
 
 @dataclass(frozen=True)
 class FoldRecipe(Recipe):
-    """What a call needs beside addresses, and its kernels; `work` is what the `stages` do, or else the `strided` ones."""
+    """The recipe of a fold with its launches: `stages` for contiguous arguments, else `strided`; `work` is their work."""
 
     stages: Stages = ()
     strided: Stages = ()
@@ -57,15 +48,13 @@ class ReducePlan(Plan):
 
     def __init__(
         self,
-        device: Device,
+        context: PlanContext,
         region: Node,
         positions: Sequence[int],
         elements: Sequence[Element],
-        build: Callable[[Node, Variant], Kernel],
-        strict: bool,
         targets: Sequence[str] = (),
     ):
-        super().__init__(device, region, positions, elements, build, strict, (), targets)
+        super().__init__(replace(context, tile=()), region, positions, elements, targets)
         self.linear = False
         assert region.body is not None
         spec = spec_of(region)
@@ -102,7 +91,7 @@ class ReducePlan(Plan):
         return [*first[:plain], *(feeds[v] for v in then.outputs)]
 
     def _may_be_linear(self) -> bool:
-        """Whether contiguous arguments of one shape can be indexed without coordinates, if the body itself needs none."""
+        """True if contiguous arguments of one shape can be indexed without coordinates, if the body itself needs none."""
         identity = tuple(range(self.rank))
         first = len(self.region.bodies[0].inputs)
         for o in self.operands:
@@ -121,17 +110,18 @@ class ReducePlan(Plan):
         small = self.out_dims[len(element_wise) :]
         return not self.sinks and all(d == identity for d in element_wise) and all(d == self._kept for d in small)
 
-    # ---- what a call takes --------------------------------------------------------------------------------------
+    # ---- recipes ------------------------------------------------------------------------------------------------
 
     def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> FoldRecipe:
-        if self.strict and any(o.dims for o in self.operands[len(self.region.bodies[0].inputs) :]):
+        first = len(self.region.bodies[0].inputs)
+        if self.context.strict and any(o.dims for o in self.operands[first:]):
             raise GridsDiffer(
                 f"{self.name}: an array beside what is reduced", hint="strict broadcasting compares the small grid alone"
             )
         plain = super()._made(shapes, strides)
         grid = plain.grid
-        self._check_extents(grid, shapes)
-        self._check_small(grid, shapes)
+        check_extents(self.name, self.operands, self._own, self._over, grid, shapes)
+        check_epilogue(self.name, self.operands, first, self._kept, grid, shapes)
         outputs = math.prod(grid[d] for d in self._kept)
         reduced = math.prod(grid[d] for d in self._over)
         for fold in folds_of(self.region):
@@ -141,7 +131,7 @@ class ReducePlan(Plan):
         long = [d for d in range(self.rank) if grid[d] != 1]
         inner = not long or long[-1] in self._over
         axes = [d in self._over for d in range(self.rank)]
-        if reduced <= 1 or axes in (sorted(axes), sorted(axes, reverse=True)):  # as other sizes have it, extents of 1 or not
+        if reduced <= 1 or axes in (sorted(axes), sorted(axes, reverse=True)):  # as for other sizes, whatever extents are 1
             inner = axes[-1]
         order = [d in self._over for d in long]
         linear = self._contiguous and order in (sorted(order), sorted(order, reverse=True))
@@ -157,37 +147,10 @@ class ReducePlan(Plan):
         return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else apart)
 
     def _lies_inner(self, strides: Sequence[tuple[int, ...]], otherwise: bool) -> bool:
-        """Whether elements of one result are closer together in memory than those of neighbouring results."""
+        """True if elements of one result are closer together in memory than those of neighbouring results."""
         first = len(self.region.bodies[0].inputs)
         steps = [(abs(s), d) for o in self.memory if o.position < first for d, s in zip(o.dims, strides[o.position]) if s]
         return min(steps)[1] in self._over if steps else otherwise
-
-    def _check_extents(self, grid: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
-        """Raises `GridsDiffer` where a fold would see an element more than once since another result has a larger grid."""
-        for feeding in self._own:
-            for d in self._over:
-                along = [o for o in self.operands if o.position in feeding and d in o.dims and not o.spread]
-                extents = [shapes[o.position][o.dims.index(d)] for o in along]
-                if extents and all(n == 1 for n in extents) and grid[d] != 1:
-                    raise GridsDiffer(
-                        f"{self.name}: what is folded has extent 1 along an axis that is longer for another result",
-                        saw=f"1 and {grid[d]}",
-                        hint="compute the results in calls of their own",
-                    )
-
-    def _check_small(self, grid: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
-        """Raises `GridsDiffer` where an array of the epilogue stretches the small grid: each fold would be made several times."""
-        first = len(self.region.bodies[0].inputs)
-        if len(self.operands) == first:
-            return
-        for d in self._kept:
-            along = [o for o in self.operands if o.position < first and d in o.dims and not o.spread]
-            if grid[d] != 1 and all(shapes[o.position][o.dims.index(d)] == 1 for o in along):
-                raise GridsDiffer(
-                    f"{self.name}: an array is longer than what a reduction leaves",
-                    saw=f"1 and {grid[d]}",
-                    hint="compute the results in calls of their own",
-                )
 
     def _lies_contiguous(
         self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]
@@ -212,31 +175,31 @@ class ReducePlan(Plan):
         idle = not any(math.prod(shape) for shape in recipe.out_shapes)
         arrays = [(new(), stage.partials) for stage in stages if stage.partials]
         made = iter(arrays)
-        found: list[Launch] = []
+        launches: list[Launch] = []
         for stage in stages:
-            taken, filled = (arrays[level][0] if level >= 0 else -1 for level in (stage.reads, stage.writes))
+            read, filled = (arrays[level][0] if level >= 0 else -1 for level in (stage.reads, stage.writes))
             lengths = (next(made),) if stage.partials else ()
-            way = (self, stage.variant, recipe, stage.groups(), stage.sizes, (taken, filled), lengths)
-            found.append(Launch(*way, reads=self.positions, results=tuple(results), idle=idle))
-        return found
+            way = (self, stage.variant, recipe, stage.groups(), stage.sizes, (read, filled), lengths)
+            launches.append(Launch(*way, reads=self.positions, results=tuple(results), idle=idle))
+        return launches
 
     def all_variants(self, recipe: Recipe) -> set[FoldVariant]:
-        """The kernels that calls take whose arguments lie like those of this one, whatever their sizes."""
+        """Returns the kernels of all calls whose arguments have the layouts of this one, whatever their sizes."""
         assert isinstance(recipe, FoldRecipe)
         assert recipe.work is not None
         variant = Variant(bool(recipe.stages), self.rank, recipe.wide)
         return all_variants(self._scans, self.device.target.kind, recipe.work, variant, not self._kept)
 
     def partial_bytes(self, length: int) -> int:
-        """The bytes of an array of so many accumulators, with each of their members apart."""
+        """Returns the bytes of an array of `length` accumulators, with each of their members in an array of its own."""
         return sum(map(_aligned, self._bytes(length)))
 
     def partial_offset(self, length: int, member: int) -> int:
-        """Where a member of the accumulators lies in it."""
+        """Returns the offset in bytes of a member of the accumulators in that array."""
         return sum(map(_aligned, self._bytes(length)[:member]))
 
     def _bytes(self, count: int) -> list[int]:
-        """The sizes of the arrays that hold so many accumulators, member by member."""
+        """Returns the bytes of the array of each member of `count` accumulators."""
         return [count * element.nbytes for element in self._members]
 
     def _unaligned(self, slots: Sequence[Layout]) -> bool:
@@ -248,19 +211,9 @@ def _aligned(nbytes: int) -> int:
 
 
 def make_plan(
-    device: Device,
-    region: Node,
-    positions: Sequence[int],
-    elements: Sequence[Element],
-    build: Callable[[Node, Variant], Kernel],
-    strict: bool,
-    tile: tuple[int, ...] = (),
-    targets: Sequence[str] = (),
+    context: PlanContext, region: Node, positions: Sequence[int], elements: Sequence[Element], targets: Sequence[str]
 ) -> Plan:
-    """The plan of a region: a `ReducePlan` where it folds or scans. Groups that the user asks for are those of elements only."""
-    assert region.body is not None
-    if device.target.kind == "software":
+    """Returns the plan of a region: a `ReducePlan` if it folds or scans. Only other regions use the user's group extents."""
+    if context.device.target.kind == "software":
         check_matrices(region)
-    if spec_of(region).folds:
-        return ReducePlan(device, region, positions, elements, build, strict, targets)
-    return Plan(device, region, positions, elements, build, strict, tile, targets)
+    return (ReducePlan if spec_of(region).folds else Plan)(context, region, positions, elements, targets)

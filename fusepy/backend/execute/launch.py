@@ -1,6 +1,6 @@
-"""`Launch`: one dispatch of a program as data, and where barriers stand between launches.
+"""`Launch`: one dispatch of a program as data; and the barriers between launches.
 
-Two launches without a barrier in between may overlap on the device, so memory is given back only behind one.
+Two launches without a barrier between them may overlap on the device, so memory is freed only behind a barrier.
 """
 
 from __future__ import annotations
@@ -12,36 +12,29 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from fusepy.backend.emit.operand import Field, Variant
-    from fusepy.backend.execute.layouts import Layout
+    from fusepy.backend.emit.operand import Operand, Variant
     from fusepy.backend.execute.recipe import Recipe
     from fusepy.backend.kernels.kernel import Kernel
     from fusepy.backend.memory.element import Element
-    from fusepy.errors import FusepyError
 
 Read = Callable[[Any], Any] | None
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 
 class LaunchedRegion(Protocol):
-    """A plan, as far as its launches need it."""
+    """The part of a `Plan` that its launches use."""
 
+    name: str
+    operands: list[Operand]
     positions: tuple[int, ...]
+    out_dims: list[tuple[int, ...]]
 
     def kernel(self, variant: Variant) -> Kernel:
-        """The compiled kernel of a variant."""
+        """Returns the compiled kernel of a variant."""
         ...
 
     def elements_of(self, launch: Launch, kernel: Kernel) -> int:
-        """How many elements the groups of a launch cover, where not `Launch.groups` says how many there are."""
-        ...
-
-    def constant(self, field: Field, launch: Launch, slots: Sequence[Layout]) -> Any:
-        """The value of a field that follows from the layouts alone."""
-        ...
-
-    def bad_number(self, args: Sequence[Any], error: Exception) -> FusepyError:
-        """Which Python number did not fit its parameter."""
+        """Returns the number of elements that the groups of a launch cover, if `Launch.groups` is None."""
         ...
 
 
@@ -51,15 +44,16 @@ class Launch:
 
     Attributes:
         recipe: the grid and the strides.
-        groups: how many groups it takes along each axis, where not the number of elements decides.
-        sizes: of a stage of a fold, the fields that say how much work there is.
-        partials: of a stage of a fold, the slots of accumulators that it reads, and that it fills; ``-1`` is none.
+        groups: the number of groups along each axis; None if it follows from the number of elements.
+        sizes: for a stage of a fold, the values of the fields that hold the amount of work.
+        partials: for a stage of a fold, the slots of the accumulators that it reads, and that it fills; ``-1`` is none.
         made: the slots of accumulators that it is the first to fill, with their lengths.
-        reads: the slots that it reads; `results` those that it fills.
-        acts: whether it writes memory that is no slot of its own.
-        idle: whether there is nothing to run, since the results are empty.
-        barrier: whether it waits for what was launched before.
-        release: slots that nobody reads any more when it starts.
+        reads: the slots that it reads.
+        results: the slots that it fills.
+        acts: true if it writes memory beside its own slots.
+        idle: true if there is nothing to run because the results are empty.
+        barrier: true if it waits for earlier launches.
+        release: slots that no later launch reads.
     """
 
     plan: LaunchedRegion
@@ -78,12 +72,12 @@ class Launch:
 
     @property
     def touched(self) -> tuple[int, ...]:
-        """All slots that it fills, with those of accumulators, which a stage may replace."""
+        """All slots that it fills, with those of accumulators, which a stage may overwrite."""
         return (*self.results, *(slot for slot in self.partials if slot >= 0))
 
 
 class Touching(Protocol):
-    """A launch, as far as its order is concerned."""
+    """The part of a launch that decides about its order."""
 
     @property
     def reads(self) -> tuple[int, ...]: ...
@@ -96,13 +90,13 @@ class Touching(Protocol):
 
 
 def place_barriers(launches: Sequence[Touching], kept: frozenset[int]) -> list[tuple[bool, tuple[int, ...]]]:
-    """For each launch whether it needs a barrier before it, and which slots are free from it on.
+    """Returns for each launch whether it needs a barrier before it, and the slots that are free from it on.
 
-    A launch waits where it touches a slot that was filled since the last barrier, and where it or one since then writes memory
-    that others might see.
+    A launch waits if it touches a slot that was filled since the last barrier, or if it or a launch since then writes memory
+    beside its own slots.
 
     Args:
-        kept: slots that are arguments or results of the program, which are not given back.
+        kept: slots of arguments and results of the program, which are not freed.
     """
     last = {slot: i for i, one in enumerate(launches) for slot in (*one.reads, *one.touched)}
     filled: set[int] = set()
@@ -124,7 +118,7 @@ def place_barriers(launches: Sequence[Touching], kept: frozenset[int]) -> list[t
 
 
 class Make(NamedTuple):
-    """Memory for a slot, and what makes a tensor of it where somebody wants one."""
+    """The memory of a slot: its size in bytes; its element and shape if a tensor of it is needed."""
 
     slot: int
     nbytes: int
@@ -133,17 +127,17 @@ class Make(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One launch with its kernel and a packed block, whose fields change from call to call.
+    """One launch with its kernel and the template of its parameter block; some fields change from call to call.
 
     Attributes:
-        beside: whether it may run beside the last one.
-        moves: slots that take over the memory of another one, which nobody reads any more.
-        frees: slots whose memory nobody reads any more.
-        makes: the memory that is made for other slots.
-        addresses: fields that are the lowest address of a slot, and some bytes.
-        numbers: fields that take one of the numbers that are read from arguments.
-        reads: fields that are read from what lies in a slot once that is made.
-        bound: what is bound by name: a slot, and what is read from it.
+        beside: true if it may run concurrently with the last one.
+        moves: slots that take over the memory of another slot, which no later launch reads.
+        frees: slots whose memory no later launch reads.
+        makes: the memory to allocate for other slots.
+        addresses: fields that hold the lowest address of a slot plus an offset in bytes: field, slot, offset.
+        numbers: fields that hold a number read from the arguments: field, index of the number.
+        reads: fields that are read from the value in a slot after it is made.
+        bound: resources bound by name: a slot, and the function that reads the resource from its value.
     """
 
     kernel: Kernel
@@ -166,11 +160,11 @@ class Linked(NamedTuple):
     """A tape with its kernels.
 
     Attributes:
-        makes: memory for results that no launch fills, since they are empty.
+        makes: memory for results that no launch fills because they are empty.
         reads: the numbers that launches take from arguments.
         tensors: the arguments whose addresses launches take.
-        textures: the slots that are textures between two launches, which the program keeps from call to call.
-        blank: what slots hold before anything has run.
+        textures: the slots of textures between two launches, which the program keeps from call to call.
+        blank: the initial values of the slots behind the arguments.
     """
 
     rows: tuple[Row, ...]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fusepy.backend.emit.operand import Variant, reach
+from fusepy.backend.execute.number_range import bad_number
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.marshals.whole import check_written
@@ -129,7 +130,7 @@ class LinearTape:
         except FusepyError:  # about a global: some are TypeErrors, too
             raise
         except (struct.error, OverflowError, TypeError) as error:
-            raise plan.bad_number(args, error) from error
+            raise bad_number(plan, args, error) from error
         return results
 
     def _made(self, wide: bool) -> Kernel:

@@ -1,4 +1,4 @@
-"""Linking a tape: its launches get their kernels, and their parameter blocks all that stays from call to call."""
+"""Linking of a tape: launches get their kernels, and parameter blocks the values that are the same in all calls."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fusepy.backend.device.block import size_class
+from fusepy.backend.emit.rows import walk_for
 from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.launch import Linked, Make, Read, Row
 from fusepy.backend.execute.tape import Tape, shown
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.backend.emit.operand import Field
     from fusepy.backend.execute.launch import Launch
+    from fusepy.backend.execute.layouts import Layout
     from fusepy.backend.kernels.kernel import Kernel
 
 _INTEGERS = ("uint", "int", "int64_t")
@@ -23,7 +25,7 @@ _OF_LAYOUT = ("out_base", "out_stride", "count", "extent", "walk", "zero", "stri
 
 
 class Patches(NamedTuple):
-    """The fields of a block that change from call to call, and what is bound; see `Row`."""
+    """The fields of a block that change from call to call, and the bound resources; see `Row`."""
 
     addresses: list[tuple[int, int, int]]
     numbers: list[tuple[int, int]]
@@ -35,8 +37,8 @@ class _Linker:
     """Links one tape.
 
     Args:
-        args, outs: the arguments and destinations of the first call; what is read of these follows from their layouts.
-        textures: the slots that are textures between two launches.
+        args, outs: the arguments and destinations of the first call; only properties that follow from their layouts are read.
+        textures: the slots of textures between two launches.
     """
 
     def __init__(self, device: Device, tape: Tape, args: Sequence[Any], outs: Sequence[Any], textures: frozenset[int]):
@@ -45,11 +47,11 @@ class _Linker:
         self.args = args
         self.textures = textures
         self.reads: list[tuple[int, Read]] = []
-        self.wanted = {slot for slot, _ in tape.owner.outputs}  # slots of which somebody wants a tensor
+        self.wanted = {slot for slot, _ in tape.owner.outputs}  # slots that need a tensor, not only memory
         self.kernels: set[Kernel] = set()
         self.lengths = {slot: n for launch in tape.launches for slot, n in launch.made}  # of accumulators
         self.elements = {s: e for piece in tape.pieces for s, e in zip(piece.results, piece.plan.elements)}
-        self.objects: dict[int, Any] = dict(enumerate(args))  # what slots hold in a call like this one
+        self.objects: dict[int, Any] = dict(enumerate(args))  # the values in slots in a call of these layouts
         for j, slot in tape.given:
             self.objects[slot] = tape.owner.destination(j, outs[j])
         self.made = [slot for slot in self.elements if slot not in self.objects and slot not in textures]
@@ -79,30 +81,30 @@ class _Linker:
         return Linked(tuple(rows), empty, tuple(self.reads), tensors, between, blank)
 
     def make(self, slot: int) -> Make:
-        """The memory of a slot."""
+        """Returns the memory of a slot."""
         element, shape = self.elements[slot], self.tape.slots[slot].shape
         return Make(slot, element.nbytes * math.prod(shape), element if slot in self.wanted else None, shape)
 
     def object(self, slot: int) -> Any:
-        """What a slot holds: an argument, a destination, or a tensor that lies like the one that a call makes."""
+        """Returns the value in a slot: an argument, a destination, or a tensor of the layout that a call makes."""
         if slot not in self.objects and slot in self.elements and slot not in self.textures:
             self.objects[slot] = Tensor(self.device, self.elements[slot], self.tape.slots[slot].shape, block=_NOWHERE)
         return self.objects.get(slot)
 
     def block(self, launch: Launch) -> tuple[Kernel, list[Any], Patches]:
-        """The kernel of a launch, the template of its block, and what changes in it from call to call."""
+        """Returns the kernel of a launch, the template of its block, and the fields that change from call to call."""
         kernel = launch.plan.kernel(launch.variant)
-        if kernel in self.kernels:  # in a stream of calls addresses stay, and with them what each run of it has packed
+        if kernel in self.kernels:  # addresses stay the same in a stream of calls, and each launch keeps its packed block
             kernel = kernel.twin(self.device)
         self.kernels.add(kernel)
-        # fields of an operand of which one is more than a number, such as a handle, are read in each call
+        # if a field of an operand is no integer, such as a handle, all fields of the operand are read in each call
         changing = {f.source for f in kernel.fields if f.read is not None and f.role != "pointer" and f.type not in _INTEGERS}
         values: list[Any] = [0] * len(kernel.fields)
         patches = Patches([], [], [], [self.bound(launch, field) for field in kernel.resources])
         for i, field in enumerate(kernel.fields):
             if field.role in ("from", "into"):
                 slot = launch.partials[field.role == "into"]
-                if slot >= 0:  # of one chunk nothing is left in memory
+                if slot >= 0:  # one chunk leaves no accumulators in memory
                     assert isinstance(launch.plan, ReducePlan)
                     patches.addresses.append((i, slot, launch.plan.partial_offset(self.lengths[slot], field.source)))
             elif field.role == "out":
@@ -110,13 +112,13 @@ class _Linker:
             elif field.name in launch.sizes:  # by name: an operand has fields of roles such as "size", too
                 values[i] = launch.sizes[field.name]
             elif field.role in _OF_LAYOUT and field.read is None:
-                values[i] = launch.plan.constant(field, launch, self.tape.slots)
+                values[i] = _of_layout(field, launch, self.tape.slots)
             else:
                 values[i] = self.operand(i, launch, field, field.source in changing, patches)
         return kernel, values, patches
 
     def operand(self, i: int, launch: Launch, field: Field, changes: bool, patches: Patches) -> Any:
-        """The value of field `i`, which is read from an operand; what changes from call to call goes into `patches`."""
+        """Returns the value of field `i`, which is read from an operand; adds it to `patches` if it changes from call to call."""
         slot, held, read = self.source(launch.plan.positions[field.source], field.read)
         if field.role == "pointer" and isinstance(held, Tensor):
             patches.addresses.append((i, slot, 0))
@@ -132,7 +134,7 @@ class _Linker:
         return 0
 
     def bound(self, launch: Launch, field: Field) -> tuple[int, Read]:
-        """The slot of what is bound by name, and how that is read from it."""
+        """Returns the slot of a resource that is bound by name, and the function that reads the resource from its value."""
         if field.read is None:  # a texture that a result goes into
             return launch.results[field.source], None
         slot, _, read = self.source(launch.plan.positions[field.source], field.read)
@@ -140,7 +142,7 @@ class _Linker:
         return slot, read
 
     def source(self, slot: int, read: Read) -> tuple[int, Any, Read]:
-        """The slot in whose memory an operand lies, what lies there, and how it is read."""
+        """Returns the slot whose memory an operand reads, the value in it, and the function that reads the field from it."""
         view = self.tape.views.get(slot)
         if view is None:
             return slot, self.object(slot), read
@@ -149,7 +151,7 @@ class _Linker:
 
 
 class _Nowhere:
-    """The block of a tensor that only says how one lies."""
+    """The block of a tensor that has a layout and no memory."""
 
     address = 0
     offset = 0
@@ -159,12 +161,32 @@ _NOWHERE: Any = _Nowhere()
 
 
 def link(device: Device, tape: Tape, args: Sequence[Any], outs: Sequence[Any], textures: frozenset[int]) -> Linked:
-    """The tape with its kernels, which are compiled where they are not yet."""
+    """Returns the tape with its kernels; compiles those that are new."""
     return _Linker(device, tape, args, outs, textures).linked()
 
 
+def _of_layout(field: Field, launch: Launch, slots: Sequence[Layout]) -> int:
+    """Returns the value of a field that follows from the layouts alone."""
+    role, source, axis, recipe = field.role, field.source, field.axis, launch.recipe
+    if role == "out_base":
+        return slots[launch.results[source]].base
+    if role == "out_stride":
+        layout = slots[launch.results[source]]
+        return 0 if layout.shape[axis] == 1 and recipe.grid[launch.plan.out_dims[source][axis]] != 1 else layout.strides[axis]
+    if role == "count":
+        return recipe.count
+    if role == "extent":
+        return recipe.grid[source]
+    if role == "walk":
+        return walk_for(recipe.grid).told[source]
+    if role == "zero":
+        return 0
+    assert role == "stride", role
+    return recipe.strides[source][axis]
+
+
 def _moves(makes: Sequence[Make], free: Sequence[Make]) -> Iterator[tuple[int, int]]:
-    """Which slots take over memory of as many bytes that is free; nobody but the program sees either."""
+    """Yields pairs of a new slot and a free slot whose memory of the same size it takes over; users see neither."""
     unseen = [old for old in free if old.element is None]
     for new in makes:
         size = size_class(new.nbytes)

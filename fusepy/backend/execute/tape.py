@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from fusepy.backend.execute.number_range import bad_number
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
@@ -167,7 +168,7 @@ class Tape:
                     raise
                 except (struct.error, OverflowError, TypeError) as error:
                     sink.flush()
-                    raise plan.bad_number(slots, error) from error
+                    raise bad_number(plan, slots, error) from error
             for j in self.late:
                 assert outs is not None
                 slot, axes = owner.outputs[j]

@@ -25,6 +25,7 @@ from fusepy.backend.emit.text import Emission
 from fusepy.backend.execute.executable import Executable, Step
 from fusepy.backend.execute.fold_plan import ReducePlan, make_plan
 from fusepy.backend.execute.layouts import Layout
+from fusepy.backend.execute.plan import PlanContext
 from fusepy.backend.kernels.build import build_kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
@@ -180,7 +181,7 @@ def executable_of(region: Node, positions: list[int]) -> Executable:
         return build_kernel(device, emit_fold(region, stage, Emission(device.target, ACCESSES, {})), [])
 
     elements = [Element.of(v.type) for v in region.results]
-    plan = make_plan(device, region, positions, elements, build, False, targets=["a result"] * len(elements))
+    plan = make_plan(PlanContext(device, build), region, positions, elements, ["a result"] * len(elements))
     assert isinstance(plan, ReducePlan)
     count = max(positions) + 1
     results = tuple(range(count, count + len(elements)))
