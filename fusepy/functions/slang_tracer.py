@@ -16,7 +16,6 @@ from fusepy.functions.parts import Config
 from fusepy.inspect.resolution import call_answer
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
-from fusepy.ir.resolve.offers import fill
 from fusepy.pytree import Structure, several
 from fusepy.trace.arity import result_counts
 from fusepy.trace.inputs import argument
@@ -165,7 +164,7 @@ def _directions(declared: Sequence[Signature], slots: Sequence[Param], positiona
     for signature in sorted(declared, key=lambda s: sum(p.direction == OUT for p in s.params)):
         params = signature.params[:positional] if every else [p for p in signature.params if p.direction != OUT][:positional]
         if list(params) == list(slots[:positional]) and outputs <= {p.name for p in signature.params if p.direction == OUT}:
-            taken = fill(signature, sum(p.direction != OUT for p in slots))
+            taken = signature.filled(sum(p.direction != OUT for p in slots))
             return None if taken is None else tuple(p.direction for p in taken)
     return None
 

@@ -32,6 +32,21 @@ class Signature:
     params: tuple[Param, ...]
     result: Type | None
 
+    def filled(self, count: int) -> tuple[Param, ...] | None:
+        """Returns the leading parameters that `count` arguments fill, with outputs between and after them.
+
+        ``None`` if there are more arguments than inputs. Parameters left over need defaults, which only Slang knows.
+        """
+        params: list[Param] = []
+        left = count
+        for param in self.params:
+            if param.direction != OUT:
+                if left == 0:
+                    break
+                left -= 1
+            params.append(param)
+        return None if left else tuple(params)
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -19,7 +19,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import Fold
-from fusepy.ir.resolve.hints import python_name
+from fusepy.ir.resolve.spelling import python_name
 from fusepy.ir.types import BOOL
 from fusepy.ir.value import is_spread
 from fusepy.language.axes import Axis, axes_from, integers

@@ -21,9 +21,9 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.graph import Value
 from fusepy.ir.oracle import OUT
-from fusepy.ir.resolve.hints import python_name, python_type
-from fusepy.ir.resolve.refusals import MOST_SHOWN
+from fusepy.ir.resolve.ambiguity import MOST_SHOWN
 from fusepy.ir.resolve.resolve import resolve_call
+from fusepy.ir.resolve.spelling import python_name, python_type
 from fusepy.ir.types import SCALARS, Kind, Type
 from fusepy.location import user_line
 from fusepy.trace.inputs import add_input

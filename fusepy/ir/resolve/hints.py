@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import keyword
 import math
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.arrivals import arrival_named
 from fusepy.ir.oracle import INOUT, Oracle, Param, enum_scalar, parts
 from fusepy.ir.resolve.offers import cast_offers
+from fusepy.ir.resolve.spelling import array_extents, cast_call, extents, numbers_of, python_name, python_type
 from fusepy.ir.resources import casts_texel, channels
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Value, is_stored
@@ -31,7 +31,7 @@ def whole_hint(value: Value, map: ArgMap, want: Type) -> str:
     element = want.element
     takes = f"a {whole} takes {_axes(want.rank)} of {element}"
     if element is not None and element.is_numeric and element.shape:
-        takes += f", or {want.rank + len(element.shape)} axes of {element.scalar} that end in {_by(element)}"
+        takes += f", or {want.rank + len(element.shape)} axes of {element.scalar} that end in {extents(element)}"
     return f"{takes}; this has {_axes(value.rank)} of {value.type}"
 
 
@@ -54,7 +54,7 @@ def components_hint(value: Value, want: Type | None = None) -> str:
     if value.arrival.memory:
         shown = named or (Type.vector(value.type, last[0]) if last[0] in (2, 3, 4) else None)
         if shown is None or last != shown.shape:
-            needed = "from 2 to 4" if shown is None else _by(shown)
+            needed = "from 2 to 4" if shown is None else extents(shown)
             return f"the axes of an array are no components, and its last is not of {needed}: slice or reshape it before the call"
         cast = f'fp.vcast({value.name or "x"}, "{shown}")'
         return f"the axes of an array are no components until a call takes them so: write {cast}, or declare the parameter so"
@@ -64,7 +64,7 @@ def components_hint(value: Value, want: Type | None = None) -> str:
         return f"build {build}"
     return (
         "what is computed from an array of scalars keeps its axes: convert the argument before computing with it, "
-        f'fp.vcast(x, "{shown}") where it ends in {_by(shown)}, or build {build}'
+        f'fp.vcast(x, "{shown}") where it ends in {extents(shown)}, or build {build}'
     )
 
 
@@ -76,7 +76,7 @@ def resource_hint(value: Value, want: Type) -> str:
     """Returns the hint for a texture that does not fit, or for a value where a resource is needed."""
     if want.kind is not Kind.RESOURCE:
         if casts_texel(value.type, want):
-            return f"each thread gets a texel, a {value.type}: say {_cast(want)} to convert it or to cut channels"
+            return f"each thread gets a texel, a {value.type}: say {cast_call(want)} to convert it or to cut channels"
         if want.kind in (Kind.SCALAR, Kind.VECTOR):
             return f"each thread gets a texel, a {value.type}, which does not fill a {want}; use a format with more channels"
         return f"each thread gets a texel, a {value.type}; pass a {want} in its place, or declare the parameter as {value.type}"
@@ -121,7 +121,7 @@ def binding_hint(value: Value, map: ArgMap, param: Param, oracle: Oracle) -> str
     if want.kind is Kind.RESOURCE or value.arrival.texels:
         return resource_hint(value, want)
     if param.direction == INOUT and want.is_numeric:  # a vcast is only for reads
-        return f"what is written has the parameter's own type: pass an array or tensor of {_numbers(want)}"
+        return f"what is written has the parameter's own type: pass an array or tensor of {numbers_of(want)}"
     if value.arrival.grid and want.kind is not Kind.NAMED:
         return _grid_hint(value, want, oracle)
     if want.kind in (Kind.POINTER, Kind.ARRAY):
@@ -129,7 +129,7 @@ def binding_hint(value: Value, map: ArgMap, param: Param, oracle: Oracle) -> str
     if _converts(value, want, oracle):
         filled = ", which fills all components" if want.shape and not value.rank and not value.type.shape else ""
         again = " instead" if map.type is not None else ""
-        return f"conversions are never silent: say {_cast(want)}{again}{filled}"
+        return f"conversions are never silent: say {cast_call(want)}{again}{filled}"
     if want.is_numeric and value.type.is_numeric:
         return _numeric_hint(value, want)
     return _struct_hint(value, want, oracle)
@@ -146,25 +146,11 @@ def _converts(value: Value, want: Type, oracle: Oracle) -> bool:
     return any(not o.consumed or value.dims[value.rank - o.consumed :] == want.shape for o in offers)
 
 
-def _cast(want: Type) -> str:
-    return f"fp.vcast(value, {python_type(want.name)})"
-
-
-def _numbers(want: Type) -> str:
-    """Returns the NumPy dtype of a type's numbers, with the extents of the last axes."""
-    axes = f", the last axes of {_by(want)}" if want.shape else ""
-    return f"np.{want.dtype}{axes}"
-
-
-def _by(want: Type) -> str:
-    return " x ".join(str(n) for n in want.shape)
-
-
 def _grid_hint(value: Value, want: Type, oracle: Oracle) -> str:
     if want.kind is Kind.POINTER:
         return f"coordinates lie in no memory: pass an array of {want.element}"
     if _converts(value, want, oracle):
-        return f"coordinates are integers: say {_cast(want)}"
+        return f"coordinates are integers: say {cast_call(want)}"
     integers = value.type if want.kind is Kind.MATRIX or len(want.shape) > 1 else Type.vector(_INT, *want.shape or (1,))
     has = f"a grid of {value.rank} dimensions has coordinates for {value.type} or int[{value.rank}]"
     if want.kind is Kind.MATRIX or (want.kind is Kind.ARRAY and want.element is not _INT):
@@ -181,17 +167,8 @@ def _memory_hint(value: Value, want: Type) -> str:
         return f"what is computed is not in memory yet: return it, and pass the result where the {want} is wanted"
     if want.kind is Kind.POINTER:
         return f"a {want} points at what lies in memory: pass a Tensor or an array of {element}"
-    numbers = f"{_by_array(want)} of {scalar}" if scalar is not None else f"{want.shape[0]} {element}"
+    numbers = f"{array_extents(want)} of {scalar}" if scalar is not None else f"{want.shape[0]} {element}"
     return f"pass an array or a list that ends in axes of {numbers} for a {want}"
-
-
-def _by_array(want: Type) -> str:
-    shape: list[int] = []
-    inner: Type | None = want
-    while inner is not None and inner.shape:
-        shape += inner.shape
-        inner = inner.element
-    return " x ".join(map(str, shape))
 
 
 def _numeric_hint(value: Value, want: Type) -> str:
@@ -199,7 +176,7 @@ def _numeric_hint(value: Value, want: Type) -> str:
     if is_scalar_array(value) and want.shape and value.arrival.plain:
         return components_hint(value, want)
     if have.kind is Kind.SCALAR:
-        return f"a {want} takes trailing axes of {_by(want)}; reshape the array, or declare the parameter as what it holds"
+        return f"a {want} takes trailing axes of {extents(want)}; reshape the array, or declare the parameter as what it holds"
     where = "" if value.arrival.plain else " in a fused function"
     if want.kind is Kind.MATRIX:
         rows = ", ".join(f"row{i}" for i in range(want.shape[0]))
@@ -230,16 +207,3 @@ def _struct_hint(value: Value, want: Type, oracle: Oracle) -> str:
         return f"pass a {want}"
     listed = ", ".join(f'"{p.name}": …' for p in fields[:4]) + (", …" if len(fields) > 4 else "")
     return f"give its fields, {{{listed}}}, or an array of them, of the dtype {python_name(want.name)}.dtype"
-
-
-def python_name(name: str) -> str:
-    """Returns a function or type of a module `m` as written in Python: ``m.Ray.at``, ``m["Pair<float>"]``."""
-    parts = name.split("::")
-    if all(p.isidentifier() and not keyword.iskeyword(p) for p in parts):
-        return f"m.{'.'.join(parts)}"
-    return f'm["{name}"]'
-
-
-def python_type(name: str) -> str:
-    """Returns a type as written in Python for `vcast`; arrays and pointers are not types of a module."""
-    return f'"{name}"' if "[" in name or name.startswith("Ptr<") else python_name(name)

@@ -1,4 +1,4 @@
-"""`Offer`: the types in which an operand can be offered to Slang, and the test for exact answers."""
+"""`Offer`: a type in which an operand can be passed to Slang; and all offers of a value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.narrowing import narrowed
-from fusepy.ir.oracle import INOUT, OUT, Oracle, Param, Signature, enum_scalar
+from fusepy.ir.oracle import Oracle, Param, enum_scalar
 from fusepy.ir.resources import casts_texel, natural, sees, takes
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.ir.value import Value, is_open, is_stored
@@ -22,22 +22,6 @@ class Offer:
     type: Type
     consumed: int
     cast: bool = False  # the user wrote vcast: conversion is wanted
-
-
-def fill(signature: Signature, count: int) -> tuple[Param, ...] | None:
-    """Returns the leading parameters that `count` arguments fill, with outputs between and after them.
-
-    ``None`` if there are more arguments than inputs. Parameters left over need defaults, which only Slang knows.
-    """
-    filled: list[Param] = []
-    left = count
-    for param in signature.params:
-        if param.direction != OUT:
-            if left == 0:
-                break
-            left -= 1
-        filled.append(param)
-    return None if left else tuple(filled)
 
 
 def offers_of(
@@ -127,11 +111,6 @@ def named_offers(value: Value, type: Type, oracle: Oracle) -> Iterator[Offer]:
         yield Offer(type, 0)
 
 
-def _implements(have: Type, want: Type, oracle: Oracle) -> bool:
-    """True if a struct implements the interface of a parameter."""
-    return have.kind is Kind.NAMED and want.kind is Kind.NAMED and oracle.conforms(have, want)
-
-
 def _through_enum(have: Type, want: Type, oracle: Oracle | None) -> bool:
     """True if one of the types is an enum and the other a scalar that it converts from or to."""
     if _is_enum_number(have):
@@ -208,26 +187,6 @@ def fixed_offers(value: Value) -> Iterator[Offer]:
         yield Offer(Type.array(value.type, value.dims[-1]), 1)
 
 
-def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
-    """True if `param` takes `offer` as it is, or by a conversion that the user's value allows."""
-    want = param.type
-    if want is None or want is offer.type:
-        return True
-    if param.direction == INOUT and not value.weak:
-        return False
-    if _implements(offer.type, want, oracle):
-        return True
-    if offer.cast:
-        return False  # the user named the type
-    if value.weak and offer.type.is_numeric and want.is_numeric:
-        if offer.type.is_float and not want.is_float:
-            return False  # Slang would cut 0.5 to 0 silently
-        if offer.type.shape == want.shape:
-            return True
-        return value.arrival.plain and offer.type.kind is Kind.SCALAR and not value.rank
-    return offer.type.kind is Kind.WHOLE and want.kind is Kind.NAMED and oracle.conforms(offer.type, want)
-
-
 def describe(value: Value) -> str:
     """Returns a value as error messages name it: ``Tensor<float>[?,3]``, ``Python number (float)``, ``float3``."""
     dims = ",".join("?" if d is None else str(d) for d in value.dims)
@@ -238,12 +197,6 @@ def describe(value: Value) -> str:
     if value.weak:
         return f"Python number ({value.type})"
     return f"{value.type} over a grid of {value.rank}" if value.rank else str(value.type)
-
-
-def show(function: str, params: Sequence[Param], result: Type | None = None) -> str:
-    """Returns a signature on one line: ``tonemap(float3 color, float gain) -> float3``."""
-    listed = ", ".join(f"{'' if p.direction == 'in' else p.direction + ' '}{p.type or 'generic'} {p.name}" for p in params)
-    return f"{function}({listed})" + (f" -> {result}" if result else "")
 
 
 def _is_integer(type: Type) -> bool:

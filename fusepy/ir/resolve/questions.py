@@ -1,4 +1,4 @@
-"""Questions to Slang about a call: the combinations of offers that it accepts without conversion."""
+"""`Question`: the combinations of offers that Slang accepts for a call exactly, without a conversion."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from fusepy.errors import ResolveError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.narrowing import Narrowing, narrowed
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
-from fusepy.ir.resolve.offers import Offer, array_offers, exact, fill, fitting, fixed_offers, named_offers, offers_of
-from fusepy.ir.types import FLOAT, HALF, INT, Type
+from fusepy.ir.resolve.offers import Offer, array_offers, fitting, fixed_offers, named_offers, offers_of
+from fusepy.ir.types import FLOAT, HALF, INT, Kind, Type
 from fusepy.ir.value import Value
 
 _OPERATOR = re.compile(r"(^|::)operator\W")
 MAX_QUESTIONS = 4096
+Binding = tuple[tuple[Offer, ...], Answer]
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,7 @@ class Question:
     maps: Sequence[ArgMap]
     offers: Sequence[Sequence[Offer]]
 
-    def bindings(
-        self, declared: Sequence[Signature], whole: bool, narrow: Narrowing = Narrowing.NONE
-    ) -> Iterator[tuple[tuple[Offer, ...], Answer]]:
+    def bindings(self, declared: Sequence[Signature], whole: bool, narrow: Narrowing = Narrowing.NONE) -> Iterator[Binding]:
         """Yields every combination of offers with an exact answer.
 
         Args:
@@ -48,7 +47,7 @@ class Question:
         generic = whole and any(p.type is None for s in declared for p in s.params)
         libraries = self.oracle.array_libraries(self.module) if generic else ()
         for signature in declared:
-            params = fill(signature, len(self.operands)) or ()
+            params = signature.filled(len(self.operands)) or ()
             inputs = [p for p in params if p.direction != OUT]
             values = list(self.operands)
             if narrow:
@@ -121,3 +120,23 @@ def _with_generic_outs(wanted: Sequence[Type | None], choice: Sequence[Offer]) -
 def _asked(value: Value, offer: Offer, param: Param) -> Type:
     """Returns the type to ask Slang with. Slang converts no `inout` argument, but a Python number can have the wanted type."""
     return param.type if param.direction == INOUT and value.weak and param.type is not None else offer.type
+
+
+def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
+    """True if `param` takes `offer` as it is, or by a conversion that the user's value allows."""
+    want = param.type
+    if want is None or want is offer.type:
+        return True
+    if param.direction == INOUT and not value.weak:
+        return False
+    if offer.type.kind is Kind.NAMED and want.kind is Kind.NAMED and oracle.conforms(offer.type, want):  # an interface
+        return True
+    if offer.cast:
+        return False  # the user named the type
+    if value.weak and offer.type.is_numeric and want.is_numeric:
+        if offer.type.is_float and not want.is_float:
+            return False  # Slang would cut 0.5 to 0 silently
+        if offer.type.shape == want.shape:
+            return True
+        return value.arrival.plain and offer.type.kind is Kind.SCALAR and not value.rank
+    return offer.type.kind is Kind.WHOLE and want.kind is Kind.NAMED and oracle.conforms(offer.type, want)

@@ -1,18 +1,20 @@
-"""Errors of `ir.resolve.resolve` for calls that do not match."""
+"""Errors for calls that no overload takes, and for members that do not fit."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, NoMatchError, UnsupportedArgumentError, did_you_mean
+from fusepy.errors import ArgumentError, FusepyError, NoMatchError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.oracle import OUT, Answer, Oracle, Param, Signature
-from fusepy.ir.resolve.hints import binding_hint, components_hint, is_scalar_array, mapping_hint, python_name, python_type
-from fusepy.ir.resolve.offers import Offer, array_offers, describe, exact, fill, fitting, show
-from fusepy.ir.types import Kind, Type
-from fusepy.ir.value import Dims, Value
-from fusepy.ir.whole import spelled
+from fusepy.ir.oracle import OUT, Oracle, Param, Signature
+from fusepy.ir.resolve.ambiguity import MOST_SHOWN
+from fusepy.ir.resolve.hints import binding_hint, components_hint, is_scalar_array, mapping_hint
+from fusepy.ir.resolve.offers import Offer, array_offers, describe, fitting
+from fusepy.ir.resolve.questions import Question, exact
+from fusepy.ir.resolve.spelling import show
+from fusepy.ir.types import Type
+from fusepy.ir.value import Value
 
 
 def count_error(declared: Sequence[Signature], function: str, given: int, place: str | None) -> ArgumentError:
@@ -26,63 +28,62 @@ def count_error(declared: Sequence[Signature], function: str, given: int, place:
     )
 
 
-def no_match(
-    oracle: Oracle,
-    module: str,
-    function: str,
-    operands: Sequence[Value],
-    maps: Sequence[ArgMap],
-    declared: Sequence[Signature],
-    offers: Sequence[Sequence[Offer]],
-    place: str | None,
-) -> FusepyError:
-    signature = declared[0]
-    params = fill(signature, len(operands)) or ()
-    inputs = [p for p in params if p.direction != OUT]
-    if len(inputs) < sum(p.direction != OUT for p in signature.params):
-        required = [p.name for p in signature.params if p.direction != OUT][len(inputs) :]
-        outs = [p.type for p in params if p.direction == OUT]
-        plain = [p.type for p in inputs]
-        if all(t is not None for t in [*plain, *outs]) and (
-            oracle.resolve(module, function, [p.type for p in params if p.type is not None]) is None
-        ):
-            return ArgumentError(
-                f"{function}() misses the argument {required[0]!r}",
-                place=place,
-                saw=f"{len(operands)} arguments",
-                expected=show(function, signature.params),
-                hint=f"pass {required[0]}=… by position or name",
-            )
-    wrong = [i for i, (v, m, p, o) in enumerate(zip(operands, maps, inputs, offers)) if not _fits(v, m, p, o, oracle)]
+def no_match(question: Question, declared: Sequence[Signature], place: str | None) -> FusepyError:
+    """Returns the error for a call that no overload takes: the argument that is missing or does not fit, or all overloads."""
+    function, operands, offers = question.function, question.operands, question.offers
+    inputs = [p for p in declared[0].filled(len(operands)) or () if p.direction != OUT]
+    missing = [p.name for p in declared[0].params if p.direction != OUT][len(inputs) :]
+    if missing and not _has_defaults(question, declared[0]):
+        return ArgumentError(
+            f"{function}() misses the argument {missing[0]!r}",
+            place=place,
+            saw=f"{len(operands)} arguments",
+            expected=show(function, declared[0].params),
+            hint=f"pass {missing[0]}=… by position or name",
+        )
+    wrong = [i for i, param in enumerate(inputs) if not _fits(question, i, param)]
     if len(declared) == 1 and wrong:
         i = wrong[0]
-        value, param = operands[i], inputs[i]
+        value, map, param = operands[i], question.maps[i], inputs[i]
         if value.arrival.missing:
             return none_error(f"{function}: argument {param.name!r}", place)
-        binds = f"can bind as {' or '.join(str(o.type) for o in offers[i])}" if offers[i] else f"under {maps[i]} binds as nothing"
+        binds = f"can bind as {' or '.join(str(o.type) for o in offers[i])}" if offers[i] else f"under {map} binds as nothing"
         return NoMatchError(
             f"{function}: argument {param.name!r} does not fit",
             place=place,
             saw=f"{describe(value)}, which {binds}",
             expected=f"{param.type}",
-            hint=binding_hint(value, maps[i], param, oracle) if offers[i] else mapping_hint(value, maps[i], param),
+            hint=binding_hint(value, map, param, question.oracle) if offers[i] else mapping_hint(value, map, param),
         )
-    words = oracle.diagnose(module, function, [o[0].type if o else v.type for v, o in zip(operands, offers)]).strip()
+    types = [o[0].type if o else v.type for v, o in zip(operands, offers)]
+    words = question.oracle.diagnose(question.module, function, types).strip()
     unsized = re.search(r"'([\w<>, ]+)\[\]'", words)
     if unsized:  # Slang passes such a parameter by value; reads through a pointer to it give garbage
-        return NoMatchError(
-            f"{function}: a parameter of type {unsized[1]}[] has no size, and cannot be passed",
-            place=place,
-            saw=", ".join(describe(v) for v in operands),
-            expected=f"a Tensor<{unsized[1]},1> parameter, after import fusepy; in Slang",
-            hint=f"in Slang, declare it so, or as a pointer, Ptr<{unsized[1]}>, or with a size, e.g. {unsized[1]}[4]",
-        )
+        return _unsized_error(function, unsized[1], operands, place)
     return NoMatchError(
         f"{function}: no overload takes these arguments",
         place=place,
         saw=", ".join(describe(v) for v in operands),
         expected="; ".join(show(function, s.params, s.result) for s in declared[:6]),
         hint=_overload_hint(function, operands, declared, words) + (f"\n  Slang says: {words}" if words else ""),
+    )
+
+
+def _has_defaults(question: Question, signature: Signature) -> bool:
+    """True if Slang takes the call with fewer arguments, as far as the types of the parameters are known."""
+    types = [p.type for p in signature.filled(len(question.operands)) or ()]
+    known = [t for t in types if t is not None]
+    return len(known) < len(types) or question.oracle.resolve(question.module, question.function, known) is not None
+
+
+def _unsized_error(function: str, type: str, operands: Sequence[Value], place: str | None) -> NoMatchError:
+    """Returns the error for a parameter that is an array without a size."""
+    return NoMatchError(
+        f"{function}: a parameter of type {type}[] has no size, and cannot be passed",
+        place=place,
+        saw=", ".join(describe(v) for v in operands),
+        expected=f"a Tensor<{type},1> parameter, after import fusepy; in Slang",
+        hint=f"in Slang, declare it so, or as a pointer, Ptr<{type}>, or with a size, e.g. {type}[4]",
     )
 
 
@@ -112,77 +113,11 @@ def none_error(what: str, place: str | None) -> UnsupportedArgumentError:
     )
 
 
-def _fits(value: Value, map: ArgMap, param: Param, offers: Sequence[Offer], oracle: Oracle) -> bool:
-    """True if `param` takes `value`, as an element or as a whole, whatever the other arguments are."""
+def _fits(question: Question, i: int, param: Param) -> bool:
+    """True if `param` takes operand `i`, as an element or as a whole, whatever the other arguments are."""
+    value, map = question.operands[i], question.maps[i]
     whole = fitting(array_offers(value, map, param, ()), value, map) if param.type else ()
-    return any(exact(value, offer, param, oracle) for offer in (*offers, *whole))
-
-
-def ambiguous(
-    function: str,
-    names: Sequence[str],
-    found: Sequence[tuple[tuple[Offer, ...], Answer]],
-    operands: Sequence[Value],
-    maps: Sequence[ArgMap],
-    place: str | None,
-) -> AmbiguousCallError:
-    """Returns the error for several bindings; the hint has a Python call for each of them."""
-    shown = [f"{show(function, a.params, a.result)}" for _, a in found]
-    differ = " and ".join(repr(names[i]) for i in differing([c for c, _ in found]))
-    return AmbiguousCallError(
-        f"{function}: the arguments bind in {len(found)} ways",
-        place=place,
-        saw=_LINES.join(shown[:MOST_SHOWN]),
-        expected="one",
-        hint=f"choose for {differ}:{_LINES}" + _LINES.join(suggestions(function, names, found, operands, maps)[:MOST_SHOWN]),
-    )
-
-
-_LINES = "\n            "
-MOST_SHOWN = 8
-
-
-def differing(choices: Sequence[Sequence[Offer]]) -> list[int]:
-    """Returns the operands whose offers differ between bindings."""
-    return [i for i, offers in enumerate(zip(*choices)) if len({(o.type, o.consumed) for o in offers}) > 1]
-
-
-def suggestions(
-    function: str,
-    names: Sequence[str],
-    found: Sequence[tuple[tuple[Offer, ...], Answer]],
-    operands: Sequence[Value],
-    maps: Sequence[ArgMap],
-) -> list[str]:
-    """Returns for each binding a call that selects it: with `vcast`, and with `vmap` if there are axes to map."""
-    differ = differing([c for c, _ in found])
-    lines: list[str] = []
-    takes = [[o.consumed for o in choice] for choice, _ in found]
-    for choice, answer in found:
-        inputs = [p for p in answer.params if p.direction != OUT]
-        batch = [v.rank - o.consumed for v, o in zip(operands, choice)]
-        if not any(m.dims for m in maps) and not _broadcast([v.dims[:n] for v, n in zip(operands, batch)]):
-            continue  # Slang would take it, but the shapes do not broadcast
-        grid = max([m.min_grid_rank for m in maps] + batch)
-        typed, mapped = list(names[: len(operands)]), list(names[: len(operands)])
-        for i in differ:
-            offered, want = choice[i].type, inputs[i].type
-            type = offered if want is None or offered.kind is Kind.NAMED else want  # for an interface, the struct itself
-            typed[i] = f"fp.vcast({names[i]}, {python_type(spelled(type))})"
-            mapped[i] = f"fp.vmap({names[i]}, {tuple(range(grid - batch[i], grid))})"
-        calls = [f"{python_name(function)}({', '.join(args)})" for args in (typed, mapped)]
-        unmapped = all(operands[i].rank and maps[i].dims is None for i in differ)
-        alone = takes.count([o.consumed for o in choice]) == 1  # else the mapping does not select the binding
-        lines.append(" or ".join(calls if unmapped and alone else calls[:1]))
-    return lines
-
-
-def _broadcast(shapes: Sequence[Dims]) -> bool:
-    """True if batch shapes broadcast, as far as their extents are known."""
-    for axis in range(1, 1 + max(map(len, shapes), default=0)):
-        if len({s[-axis] for s in shapes if len(s) >= axis} - {None, 1}) > 1:
-            return False
-    return True
+    return any(exact(value, offer, param, question.oracle) for offer in (*question.offers[i], *whole))
 
 
 def wrong_members(type: Type, known: Sequence[str], given: Sequence[str], path: str, place: str | None) -> ArgumentError:

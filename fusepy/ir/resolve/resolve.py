@@ -14,13 +14,15 @@ from fusepy.errors import ShapeError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.narrowing import Narrowing, is_default, narrowed
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, parts
+from fusepy.ir.resolve.ambiguity import ambiguous
 from fusepy.ir.resolve.answer import Resolution
-from fusepy.ir.resolve.offers import Offer, exact, fill, fitting, named_offers, offers_of, whole_offers
-from fusepy.ir.resolve.questions import Question
-from fusepy.ir.resolve.refusals import ambiguous, count_error, member_refused, no_match, wrong_members
+from fusepy.ir.resolve.offers import Offer, fitting, named_offers, offers_of, whole_offers
+from fusepy.ir.resolve.preference import Found, preferred
+from fusepy.ir.resolve.questions import Question, exact
+from fusepy.ir.resolve.refusals import count_error, member_refused, no_match, wrong_members
 from fusepy.ir.types import VOID, Kind, Type, pair_of
 from fusepy.ir.value import Value
-from fusepy.ir.whole import has_extents, least, writes
+from fusepy.ir.whole import writes
 
 
 def resolve_call(
@@ -65,11 +67,11 @@ def _resolve(
     dirs: tuple[str, ...] | None,
     strict: bool,
 ) -> Resolution:
-    filled = {s: f for s in oracle.declared(module, function) if (f := fill(s, len(operands))) is not None}
+    filled = {s: f for s in oracle.declared(module, function) if (f := s.filled(len(operands))) is not None}
     declared = [s for s, f in filled.items() if tuple(p.direction for p in f) == dirs] or list(filled)
     if not declared:
         raise count_error(oracle.declared(module, function), function, len(operands), place)
-    names = [p.name for p in fill(declared[0], len(operands)) or () if p.direction != OUT]
+    names = [p.name for p in declared[0].filled(len(operands)) or () if p.direction != OUT]
     offers = [list(offers_of(v, m, function, names[i], place, oracle)) for i, (v, m) in enumerate(zip(operands, maps))]
     question = Question(oracle, module, function, operands, maps, offers)
     found: Found = {}
@@ -78,64 +80,14 @@ def _resolve(
         for choice, answer in question.bindings(declared, whole, narrow):
             found.setdefault((tuple((o.type, o.consumed) for o in choice), answer), (choice, answer))
         if found:
-            found = _closest(_least(_of_extents(found, operands)))
+            found = preferred(found, operands)
             break
     if not found:
-        raise no_match(oracle, module, function, operands, maps, declared, offers, place)
+        raise no_match(question, declared, place)
     if len(found) > 1:
-        raise ambiguous(function, names, list(found.values()), operands, maps, place)
+        raise ambiguous(question, names, list(found.values()), place)
     ((choice, answer),) = found.values()
     return _settle(answer, choice, operands, maps, function, names, place)
-
-
-Found = dict[tuple[object, ...], tuple[tuple[Offer, ...], Answer]]
-
-
-def _of_extents(found: Found, operands: Sequence[Value]) -> Found:
-    """Drops bindings with arrays of other extents than an operand has, if others are left. Extents above 4 are unknown here."""
-    if len(found) < 2:
-        return found
-    fits = {key: each for key, each in found.items() if all(map(has_extents, operands, (o.type for o in each[0])))}
-    return fits or found
-
-
-def _least(found: Found) -> Found:
-    """Drops bindings whose whole arrays may do more than those of an equal binding: a generic that only reads is read-only."""
-    if len(found) < 2:
-        return found
-    plain = {key: tuple(o.type.element if o.type.kind is Kind.WHOLE else o.type for o in c) for key, (c, _) in found.items()}
-    power = {key: least([o.type for o in choice]) for key, (choice, _) in found.items()}
-
-    def beaten(key: tuple[object, ...]) -> bool:
-        rivals = [k for k in found if k != key and plain[k] == plain[key] and power[k] != power[key]]
-        return any(all(a <= b for a, b in zip(power[k], power[key])) for k in rivals)
-
-    return {key: value for key, value in found.items() if not beaten(key)}
-
-
-def _closest(found: Found) -> Found:
-    """Drops bindings that convert more, or have more outputs, than another binding of the same offers.
-
-    Overloads that differ in their outputs are asked about one by one; among others Slang has chosen.
-    """
-    if len(found) < 2:
-        return found
-    offered = {key: tuple((o.type, o.consumed) for o in choice) for key, (choice, _) in found.items()}
-    costs = {key: _conversions(choice, answer) for key, (choice, answer) in found.items()}
-    outputs = {key: sum(p.direction == OUT for p in answer.params) for key, (_, answer) in found.items()}
-
-    def beaten(key: tuple[object, ...]) -> bool:
-        rivals = [k for k in found if k != key and offered[k] == offered[key]]
-        closer = [k for k in rivals if all(a <= b for a, b in zip(costs[k], costs[key]))]
-        return any(costs[k] != costs[key] or outputs[k] < outputs[key] for k in closer)
-
-    return {key: value for key, value in found.items() if not beaten(key)}
-
-
-def _conversions(choice: Sequence[Offer], answer: Answer) -> tuple[int, ...]:
-    """Returns for each operand 0 if it is taken as it is, 1 if it is converted, 2 if it is repeated in all components."""
-    inputs = [p.type for p in answer.params if p.direction != OUT]
-    return tuple(0 if t is None or t is o.type else 1 if t.shape == o.type.shape else 2 for o, t in zip(choice, inputs))
 
 
 def resolve_members(

@@ -9,7 +9,7 @@ import pytest
 
 from fusepy.errors import UnknownNameError
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle
-from fusepy.ir.resolve.offers import show
+from fusepy.ir.resolve.spelling import show
 from fusepy.ir.types import Type
 from tests.support.fake_oracle import SOURCE, FakeOracle
 

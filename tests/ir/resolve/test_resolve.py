@@ -9,8 +9,8 @@ from fusepy.errors import (
     ResolveError,
 )
 from fusepy.ir.graph import Value
-from fusepy.ir.resolve.offers import show
 from fusepy.ir.resolve.resolve import resolve_call
+from fusepy.ir.resolve.spelling import show
 from tests.support.fake_oracle import FakeOracle
 from tests.support.random_graphs import FLOAT
 from tests.support.reference import ORACLE
