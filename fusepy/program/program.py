@@ -86,6 +86,7 @@ class Program(Delivery):
         if self.targets:
             self._lower()
         self.waits = waits(map(unmapped, recording.arguments))
+        self.readback = self._readback()
         # the short way, for one result that is returned by itself and not in a tuple or dict of one
         self.simple = (
             bool(self.graph.nodes)
@@ -96,9 +97,9 @@ class Program(Delivery):
             and self.detours is None
             and not self.targets
             and not self.waits
+            and self.readback is None
         )
         self.convert = None if self.returns == "tensor" else RESULTS[self.returns].hand_out
-        self.readback = self._readback()
         recording.classes = [type(unmapped(v)).__name__ for v in recording.arguments]
         recording.trace.given.clear()
         recording.arguments = ()  # a program outlives its first call, and must not keep what that was called with
@@ -158,8 +159,6 @@ class Program(Delivery):
         placed = args if self.ready else self.placed(args)
         if self.checks:
             self._check_numbers(placed)
-        if self.readback is not None and result is None:
-            return self.readback(self.run, placed, sink, bindings)
         if self.simple:
             if result is None:
                 made = self.run(placed, None, sink, bindings)[0]
@@ -167,6 +166,8 @@ class Program(Delivery):
             if result.__class__ is Tensor and result.element is self.elements[0]:
                 self.run(placed, (result,), sink, bindings)
                 return result
+        elif self.readback is not None and result is None:
+            return self.readback(self.run, placed, sink, bindings)
         return self.deliver(args, placed, result, sink, bindings)
 
     def tape(self, args: Sequence[Any]) -> Tape:

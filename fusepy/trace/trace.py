@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     from fusepy.trace.setup import Setup
 
 
-def current_trace() -> Trace | None:
-    """Returns the trace that is being recorded in this thread or task."""
-    return TRACING.get()
+# the trace that is being recorded in this thread or task; no function of Python's, since each call of a function asks
+current_trace: Callable[[], Trace | None] = TRACING.get
 
 
 class Trace:

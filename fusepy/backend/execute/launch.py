@@ -131,9 +131,8 @@ class Row(NamedTuple):
 
     Attributes:
         beside: true if it may run concurrently with the last one.
-        moves: slots that take over the memory of another slot, which no later launch reads.
-        frees: slots whose memory no later launch reads.
-        makes: the memory to allocate for other slots.
+        frees: slots whose memory no later launch reads, also not as the memory of another slot that takes it over.
+        makes: the memory to allocate, for slots that take over none.
         addresses: fields that hold the lowest address of a slot plus an offset in bytes: field, slot, offset.
         numbers: fields that hold a number read from the arguments: field, index of the number.
         reads: fields that are read from the value in a slot after it is made.
@@ -146,7 +145,6 @@ class Row(NamedTuple):
     groups: Sequence[int] | None
     beside: bool
     more: bool
-    moves: tuple[tuple[int, int], ...]
     frees: tuple[int, ...]
     makes: tuple[Make, ...]
     addresses: Sequence[tuple[int, int, int]]

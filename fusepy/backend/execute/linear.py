@@ -124,9 +124,11 @@ class LinearTape:
         try:
             if self._resources:
                 bound = [f.read(args[plan.positions[f.source]]) for f in kernel.resources if f.read is not None]
-                kernel.launch_bound(sink, bindings, values, count, bound)
+                with device.lock:
+                    kernel.launch_bound(sink, bindings, values, count, bound)
             else:
-                kernel.launch(sink, bindings, values, count)
+                with device.lock:
+                    kernel.launch(sink, bindings, values, count)
         except FusepyError:  # about a global: some are TypeErrors, too
             raise
         except (struct.error, OverflowError, TypeError) as error:

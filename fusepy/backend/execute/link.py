@@ -66,14 +66,17 @@ class _Linker:
                 makes |= {slot: Make(slot, launch.plan.partial_bytes(n), None, (n,)) for slot, n in launch.made}
         left = makes.copy()
         rows: list[Row] = []
+        homes: dict[int, int] = {}  # slots that lie in the memory of an earlier one
         for i, (launch, (kernel, values, patches)) in enumerate(zip(launches, blocks)):
             first = [left.pop(slot) for slot in launch.touched if slot in left]
             moves = dict(_moves(first, [makes[slot] for slot in launch.release if slot in makes]))
+            homes |= {slot: homes.get(old, old) for slot, old in moves.items()}
             own = tuple(m for m in first if m.slot not in moves)
+            frees = tuple(homes.get(slot, slot) for slot in launch.release if slot not in moves.values())
+            patches.addresses[:] = [(at, homes.get(slot, slot), offset) for at, slot, offset in patches.addresses]
             count = launch.plan.elements_of(launch, kernel)
             beside, more = tape.free and not launch.barrier, i + 1 < len(launches)
-            memory = (tuple(moves.items()), launch.release, own)
-            rows.append(Row(kernel, values, count, launch.groups, beside, more, *memory, *patches, plan=launch.plan))
+            rows.append(Row(kernel, values, count, launch.groups, beside, more, frees, own, *patches, plan=launch.plan))
         between = tuple((slot, tape.slots[slot].shape) for slot in sorted(self.textures))
         tensors = tuple(i for i, a in enumerate(self.args) if isinstance(a, Tensor))
         blank = [None] * (len(tape.slots) - len(self.args))

@@ -138,10 +138,7 @@ class Tape:
             for slot, read in reads:
                 numbers.append(slots[slot] if read is None else read(slots[slot]))
             unseen = outs is None or bindings is None  # a global may be the memory of a destination
-            for kernel, values, count, groups, beside, more, moves, frees, makes, addresses, numbered, late, bound, plan in rows:
-                for slot, other in moves:
-                    slots[slot] = slots[other]
-                    places[slot] = places[other]
+            for kernel, values, count, groups, beside, more, frees, makes, addresses, numbered, late, bound, plan in rows:
                 for slot in frees:
                     slots[slot] = None
                 for slot, nbytes, element, shape in makes:

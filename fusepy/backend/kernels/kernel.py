@@ -149,14 +149,13 @@ class Kernel:
         beside: bool = False,
         more: bool = False,
     ) -> None:
-        """Binds these objects, in the order of the kernel's `resources`, and launches."""
+        """Binds these objects, in the order of the kernel's `resources`, and launches. The device's lock must be held."""
         if self._bound is None:
             self.launch(sink, bindings, values, count, by_axis, beside, more)
             return
-        with self._device.lock:
-            self._bound.bind(self._device, sink, resources)
-            self.launch(sink, bindings, values, count, by_axis, beside, more)
-            self._bound.finish(sink)
+        self._bound.bind(self._device, sink, resources)
+        self.launch(sink, bindings, values, count, by_axis, beside, more)
+        self._bound.finish(sink)
 
     def launch(
         self,
@@ -168,7 +167,7 @@ class Kernel:
         beside: bool = False,
         more: bool = False,
     ) -> None:
-        """Packs the parameter block and records the dispatch.
+        """Packs the parameter block and records the dispatch. The device's lock must be held.
 
         Args:
             bindings: the values of globals, compared with those of the last launch by identity.
@@ -180,28 +179,26 @@ class Kernel:
             struct.error: if a number does not fit its field.
         """
         packed = self.packer.pack(*values)
-        device = self._device
-        with device.lock:
-            bound = self.globals
-            if bound is not None and bindings is not bound.current:
-                if bindings is not None and bindings.names == bound.checked:
-                    bound.write(bindings.values, device, self._source.name)
-                    bound.current = bindings
-                else:
-                    self._bind(device, bound, bindings)
-            if count != self._count:
-                groups = -(-count // self.per_group)
-                self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
-                self._count = count
-            if packed != self._packed:  # an unchanged block is not written again: 0.8 µs less on CUDA
-                self._buffer[:] = packed
-                self._cursor.set_data(self._data)
-                self._packed = packed
-            if bound is None or not bound.surrounded:
-                sink.dispatch(self.pipeline, self.root, by_axis or self._groups, beside, more)
+        device, bound = self._device, self.globals
+        if bound is not None and bindings is not bound.current:
+            if bindings is not None and bindings.names == bound.checked:
+                bound.write(bindings.values, device, self._source.name)
+                bound.current = bindings
             else:
-                bound.surround(sink, partial(sink.dispatch, self.pipeline, self.root, by_axis or self._groups, beside, more))
-            device.counters.dispatches += 1
+                self._bind(device, bound, bindings)
+        if count != self._count:
+            groups = -(-count // self.per_group)
+            self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
+            self._count = count
+        if packed != self._packed:  # an unchanged block is not written again: 0.8 µs less on CUDA
+            self._buffer[:] = packed
+            self._cursor.set_data(self._data)
+            self._packed = packed
+        if bound is None or not bound.surrounded:
+            sink.dispatch(self.pipeline, self.root, by_axis or self._groups, beside, more)
+        else:
+            bound.surround(sink, partial(sink.dispatch, self.pipeline, self.root, by_axis or self._groups, beside, more))
+        device.counters.dispatches += 1
 
     def _bind(self, device: Device, bound: Bound, bindings: Bindings | None) -> None:
         """Writes these values of globals to the root, and no others."""

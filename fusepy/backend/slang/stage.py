@@ -5,7 +5,6 @@ Compute is the only stage. Another stage is a class with the same methods; docs/
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Sequence
 
@@ -46,8 +45,8 @@ class _Compute:
         """Creates the pipeline of a linked program."""
         return device.create_compute_pipeline(program)
 
-    # makes a pass of an encoder that kernels are recorded into; no function of Python's, since each dispatch calls it
-    begin = operator.methodcaller("begin_compute_pass")
+    # makes a pass of an encoder that kernels are recorded into; sgl's own function, since each dispatch calls it
+    begin = staticmethod(spy.CommandEncoder.begin_compute_pass)
 
 
 COMPUTE = _Compute()
