@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fusepy.trace.setup import Setup
 
 
-# the trace that is being recorded in this thread or task; no function of Python's, since each call of a function asks
+# Returns the trace that is being recorded in this thread or task. No Python function: every call of a device function asks.
 current_trace: Callable[[], Trace | None] = TRACING.get
 
 
