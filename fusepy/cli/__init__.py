@@ -20,9 +20,9 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="develop a photograph with Slang functions fused into one kernel")
-    demo.add_argument("image", nargs="?", metavar="IMAGE", help="a photograph; left away, one that comes with scikit-image")
+    demo.add_argument("image", nargs="?", metavar="IMAGE", help="a photograph; by default one of scikit-image")
     demo.add_argument("-o", "--output", default="demo.png", metavar="OUT", help="the picture to write (default: %(default)s)")
-    demo.add_argument("--device", metavar="TYPE", help="vulkan, cuda, metal, d3d12 or cpu; left away, the best there is")
+    demo.add_argument("--device", metavar="TYPE", help="vulkan, cuda, metal, d3d12 or cpu; by default the best one")
     demo.set_defaults(run=_demo)
 
     doctor = commands.add_parser("doctor", help="say what was found, what is missing, and how to get it")

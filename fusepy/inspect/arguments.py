@@ -68,8 +68,8 @@ def _leaf(value: Value, reads: Sequence[tuple[Operand, ArgMap]]) -> str:
     ways: dict[str, None] = {}
     for operand, map in reads:
         access = ACCESSES[operand.arrival]
-        if access.kind != "memory":
-            ways[f"{operand.want}, {access.kind if access.kind == 'uniform' else 'computed'}"] = None
+        if access.addressing != "memory":
+            ways[f"{operand.want}, {access.addressing if access.addressing == 'uniform' else 'computed'}"] = None
             continue
         where = "whole" if operand.want.kind is Kind.POINTER else str(ArgMap(map.dims))
         layout = ", array of structs" if operand.have.kind is Kind.NAMED else ""

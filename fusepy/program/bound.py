@@ -1,4 +1,4 @@
-"""Running programs with what their functions have set: globals, hooks, and where to record."""
+"""Calls with the settings of their functions: globals, hooks, and the encoder to record into."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(setup: Setup, caller: Any, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
-    """Runs a program, or records it, with what its function has set, after the hooks."""
+    """Runs a program, or records it, with the settings of its function, after the hooks."""
     bindings: Bindings = setup
     device = program.device
     if setup.hooks or setup.encoder is not None:
@@ -27,12 +27,12 @@ def run(setup: Setup, caller: Any, program: Program, args: Sequence[Any], kwargs
     if setup.encoder is None:
         return program(leaves, result, None, bindings)
     with device.lock, recording_into(device, setup.encoder, caller.__name__) as sink:
-        sink.keep(Written(bindings.values.values()))  # user code may write what it is given
+        sink.keep(Written(bindings.values.values()))  # user code may write to it
         return program(leaves, result, sink, bindings)
 
 
 def check_names(bindings: Bindings, program: Program) -> None:
-    """Remembers that these names may be set.
+    """Checks the names of globals that are set, and remembers them.
 
     Raises:
         UnknownNameError: for a name that no module of the program declares.
@@ -45,8 +45,8 @@ def check_names(bindings: Bindings, program: Program) -> None:
 
 
 def after_hooks(setup: Setup, caller: Any, device: Device, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bindings:
-    """What is set for one call once its hooks have run."""
-    bindings = Bindings(setup.values)  # kernels remember what was set last, and must keep nothing else of the function
+    """Runs the hooks of a call, and returns the globals that are set for it."""
+    bindings = Bindings(setup.values)  # kernels keep the last bindings, and must keep no other part of the function alive
     for hook in setup.hooks:
         context = CallContext(caller, args, kwargs, device, bindings)
         hook(context)
@@ -55,7 +55,7 @@ def after_hooks(setup: Setup, caller: Any, device: Device, args: Sequence[Any], 
 
 
 class SetUpProgram(Program):
-    """A program in which functions are called that have set globals or hooks of their own."""
+    """A program that calls functions with globals or hooks of their own."""
 
     caller: Any
 
@@ -63,7 +63,7 @@ class SetUpProgram(Program):
         return super().__call__(args, result, sink, self.joined(args, bindings))
 
     def joined(self, args: Sequence[Any], bindings: Bindings | None) -> Bindings:
-        """What its functions have set, beside what was set for the call, after their hooks."""
+        """Returns the globals of the call and those of its functions, after their hooks."""
         setup = self.recording.trace.setup
         assert setup is not None
         own = after_hooks(setup, self.caller, self.device, args, {})

@@ -1,4 +1,4 @@
-"""`Delivery`: where the results of a call go: to destinations that the caller gave, or out in the container that it expects."""
+"""`Delivery`: writes results to the destinations of the caller, or returns them in the container that the caller expects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Run = Callable[[Sequence[Any], "Sequence[Any] | None", Sink, "Bindings | None"],
 
 
 class Delivery:
-    """The part of a `Program` that settles destinations before anything runs, and hands results out afterwards."""
+    """The part of a `Program` that checks destinations before anything runs, and returns results afterwards."""
 
     device: Device
     graph: Graph
@@ -67,7 +67,7 @@ class Delivery:
         raise NotImplementedError
 
     def settle(self, outs: Sequence[int | None], asked: str | Into | None) -> None:
-        """Takes what was said of destinations: of ``out`` arguments, and of what ``_result=`` gives.
+        """Sets the mappings of destinations: those of ``out`` arguments, and those in ``_result=``.
 
         Raises:
             UnsupportedArgumentError: for one under `vcast` to another type than it receives.
@@ -82,7 +82,7 @@ class Delivery:
                 check_type(said, type, self.named(j))
 
     def before(self, args: Sequence[Any], result: Any) -> None:
-        """Runs the recorded calls of `lazy` that read what a call is about to write."""
+        """Runs the recorded calls of `lazy` that read memory which this call will write."""
         if self.acts or self.recording.grads:
             before_effects()
             return
@@ -147,17 +147,17 @@ class Delivery:
 
     @property
     def result_kind(self) -> ResultKind:
-        """What a call returns."""
+        """The kind of the results that a call returns."""
         return RESULTS[self.returns]
 
     def hand_out(self, tensor: Tensor | Bound) -> Any:
-        """A result in the container that the call returns."""
+        """Returns a result in the container that the call returns."""
         if isinstance(tensor, Bound):
             return tensor.value
         return self.result_kind.hand_out(tensor)
 
     def _given(self, result: Any, given: list[Any]) -> list[Any]:
-        """The ``_result=`` argument as destinations, in the order of results that have none yet."""
+        """Returns all destinations: those of ``_result=`` go to the results that have none yet, in order."""
         several = isinstance(result, (tuple, list)) and len(self.elements) > 1
         wanted: list[Any] = list(cast("Sequence[Any]", result)) if several else [result]
         free = [j for j, g in enumerate(given) if g is None]
@@ -170,7 +170,7 @@ class Delivery:
         return given
 
     def _turned(self, j: int, said: ArgMap, target: Any, placed: Sequence[Any]) -> Any:
-        """What was given for result `j`, with its axes in the order of the grid."""
+        """Returns the destination of result `j` with its axes in the order of the grid."""
         rank = self.graph.outputs[j].rank
         if j not in self.targets:
             shape = self.out_shapes(placed)[j]
@@ -185,12 +185,12 @@ class Delivery:
         return target
 
     def _target(self, j: int) -> str:
-        """What result `j` is written to, for messages."""
+        """Returns the name of result `j`'s destination, for messages."""
         position = self.outs[j] if self.outs else None
         return "_result" if position is None else f"argument {self.recording.names[position]!r}"
 
     def named(self, j: int) -> str:
-        """The function, and what result `j` is written to, for messages."""
+        """Returns the name of the function and of result `j`'s destination, for messages."""
         return f"{self.graph.name}: {self._target(j)}"
 
     def _check_target(self, target: Array, batch: tuple[int, ...], element: Element, name: str) -> None:
@@ -203,7 +203,7 @@ class Delivery:
                 expected=f"{dtype}{list(shape)}",
                 hint="give it an element per thread, or pass a list or number, which are not written to"
                 if "." in name
-                else "make it with np.empty(shape, dtype), or leave it away",
+                else "make it with np.empty(shape, dtype), or omit it",
             )
         if target.size and any(n > 1 and not s for n, s in zip(target.shape, target.strides)):
             raise ShapeError(
@@ -211,7 +211,7 @@ class Delivery:
             )
 
     def _destination(self, given: Tensor | Array | None, element: Element, name: str) -> Tensor | None:
-        """The tensor that a result is written to directly; ``None`` where one is made and copied back."""
+        """Returns the tensor that a result is written to directly; ``None`` for an array that is copied to afterwards."""
         if given is None:
             return None
         host = host_array(given)
@@ -228,12 +228,12 @@ class Delivery:
         return None
 
     def _shared(self, j: int, k: int) -> ShapeError:
-        """The error for two results in one place."""
+        """Returns the error for two results that share memory."""
         what = f"{self.graph.name}: {self._target(j)} shares memory with another result, {self._target(k)}"
         return ShapeError(what, saw=f"results {k} and {j} of {len(self.elements)}", hint="give each its own")
 
     def _texture(self, j: int, given: Any, placed: Sequence[Any]) -> Bound:
-        """The texture that a result goes into, given or created."""
+        """Returns the texture of a result: the destination, or a new one."""
         target = self.targets[j]
         if given is not None:
             return target.place(given, self.device)
@@ -241,11 +241,11 @@ class Delivery:
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """The shape that an argument has on the device."""
+    """Returns the shape of an argument on the device."""
     return extents_of(unmapped(value))
 
 
 def laid_out(value: Any) -> Layout:
-    """How an argument lies on the device; what is no tensor yet becomes a contiguous one."""
+    """Returns the layout of an argument on the device; an array becomes a contiguous tensor."""
     inner = unmapped(value)
     return Layout.of(inner) if isinstance(inner, Tensor) else Layout.contiguous(extents_of(inner))

@@ -1,4 +1,4 @@
-"""Lowering the fused graph to regions with their kernels: where `passes` and `backend` meet."""
+"""Lowering of a fused graph to an `Executable`. `passes` and `backend` meet here."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Lowering:
     Attributes:
         recorded: the graph as it was traced.
         graph: the same in regions.
-        positions: of its inputs among the `count` arguments.
-        results: what each result is written to, for messages.
-        targets: the results that go into textures.
+        positions: the positions of its inputs among the `count` arguments.
+        results: the name of each result's destination, for messages.
+        targets: the results that are stored into textures.
     """
 
     device: Device
@@ -59,7 +59,7 @@ class Lowering:
     separate: bool = False
 
     def executable(self) -> Executable:
-        """The regions of the program, of which no kernel is compiled yet."""
+        """Returns the executable of the program; compiles no kernel."""
         graph = self.graph
         slot = dict(zip(graph.inputs, self.positions))
         count = self.count
@@ -87,11 +87,11 @@ class Lowering:
         return Executable(self.device, self.count, steps, outputs, self._split, None if self.separate else self._separated)
 
     def _separated(self) -> Executable:
-        """The same program for sizes by which reductions that were taken to have one grid have several."""
+        """Returns the same program with each reduction in a region of its own."""
         return replace(self, graph=run_pipeline(self.recorded, self.oracle, SEPARATED), separate=True).executable()
 
     def _between(self, region: Node, slots: Sequence[int]) -> dict[int, Target]:
-        """The textures that results of a region go into on their way to later ones."""
+        """Returns the textures between a region and later ones, by slot."""
         found: dict[int, Target] = {}
         for j in spec_of(region).textures:
             result = region.results[j]
@@ -99,11 +99,11 @@ class Lowering:
         return found
 
     def _plan(self, region: Node, positions: Sequence[int], results: Sequence[int | None]) -> Plan:
-        """The plan of one region.
+        """Returns the plan of one region.
 
         Args:
-            positions: for each operand the slot that it is in.
-            results: for each result of the region which result of the program it is, if it is one.
+            positions: the slot of each operand.
+            results: for each result of the region the number of the program's result, if it is one.
         """
         elements = [Element.of(v.type, self.oracle) for v in region.results]
         targets = {k: self.targets[j] for k, j in enumerate(results) if j is not None and j in self.targets}
@@ -113,18 +113,18 @@ class Lowering:
         return make_plan(context, region, positions, elements, names)
 
     def _split(self, plan: Plan) -> list[Plan]:
-        """A plan per result of a plan, for results whose extents share no grid."""
+        """Returns a plan for each result of a plan, for results whose extents share no grid."""
         slot = dict(zip(plan.region.operands, plan.positions))
         results = [self._result(v) for v in plan.region.results]
         regions = split_region(plan.region)
         return [self._plan(r, [slot[v] for v in r.operands], [j]) for r, j in zip(regions, results)]
 
     def _result(self, value: Value) -> int | None:
-        """Which result of the program a region's result is, if it is one."""
+        """Returns the number of the program's result that a value is, if it is one."""
         return self.graph.outputs.index(value) if value in self.graph.outputs else None
 
     def source(self, region: Node, variant: Variant, plain: bool = False) -> KernelSource:
-        """The Slang of one region in one variant; where it is `plain`, without the user's names and lines."""
+        """Returns the Slang of one region in one variant; `plain` is without the user's names and lines."""
         imports = {a: self.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
         given = Emission(self.device.target, ACCESSES, imports, self._functions(), self.options, plain)
         try:
@@ -140,12 +140,12 @@ class Lowering:
         return build_kernel(self.device, source, self.sources, lambda: self.source(region, variant))
 
     def _functions(self) -> set[str]:
-        """Names of functions in the modules that kernels import."""
+        """Returns the names of functions in the modules that kernels import."""
         oracle = self.oracle
         return {name for alias, _ in self.graph.modules for name in oracle.symbols(alias)["functions"]}
 
     def _bytes(self, region: Node) -> tuple[int, int]:
-        """Bytes of the largest element that a thread of this region loads or stores, and of all of them together."""
+        """Returns the bytes of the largest element that a thread of this region loads or stores, and those of all together."""
         types = [pair_of(o.want) or o.want for o in region_operands(region) if o.dims and o.want.kind is not Kind.POINTER]
         types += [v.type for v in region.results]
         sizes = [Element.of(t, self.oracle).nbytes for t in types]

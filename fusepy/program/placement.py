@@ -1,4 +1,4 @@
-"""How the arguments of a program get to the device, and the warning where this converts arrays to smaller types."""
+"""Placement of arguments on the device, and the warning about arrays that are converted to smaller types."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ Place = Callable[[Any], Any]
 
 
 def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequence[Type] = ()) -> Place | None:
-    """How arguments like `value` get to the device as the input `wanted`; ``None`` for what is passed as it is.
+    """Returns the function that places arguments like `value` as the input `wanted`; ``None`` if they are passed as they are.
 
     Args:
         what: the argument, for messages.
-        narrows: the smaller types that calls take it as.
+        narrows: the smaller types that it is converted to.
     """
     inner = unmapped(value)
     type = wanted.type
     kind = kind_of_value(inner)
     put = kind.place
     uniform = wanted.arrival.uniform
-    # what kernels convert by themselves, and what is packed into the parameter block; the marshal of arrays checks the rest
+    # types that kernels convert to, and those in the parameter block; the marshal of arrays checks the other types
     checked = [narrow for narrow in narrows if narrow is not type.scalar or uniform]
 
     def place(value: Any) -> Any:
@@ -61,14 +61,15 @@ def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequ
 
 
 def number_checks(graph: Graph, recorded: Graph, positions: Sequence[int]) -> list[tuple[int, Check]]:
-    """What is to be said against numbers of a call, by their positions among its arguments.
+    """Returns the checks of the numbers of a call, with their positions among its arguments.
 
-    Those that a kernel converts for one of their uses must fit there too, while packing checks what they are stored as. One
-    that is an exponent of integers must not be negative.
+    A number that a kernel converts must fit the converted type too; packing checks only the stored type. An exponent of integers
+    must not be negative.
 
     Args:
-        graph: the program in regions; `recorded` as it was traced.
-        positions: of the arguments that are its inputs.
+        graph: the program in regions.
+        recorded: the program as it was traced.
+        positions: the positions of the inputs among the arguments.
     """
     converted = [
         (positions[graph.inputs.index(v)], in_range(m.type, f"{graph.name}: argument {v.name!r}"))
@@ -85,10 +86,10 @@ _warned_at: dict[str, dict[Any, Any]] = {}
 
 
 def warn_narrowed(narrows: Mapping[int, Sequence[Type]]) -> None:
-    """Warns of the user's line, once for each line. Filters for warnings that have changed since let it warn again.
+    """Warns about a conversion, with the user's line, once for each line; again after the filters for warnings have changed.
 
     Args:
-        narrows: by argument, the smaller types that it is converted to.
+        narrows: for each argument the smaller types that it is converted to.
     """
     text = _narrowed_to(frozenset(type for types in narrows.values() for type in types))
     file, line = user_place() or ("<unknown>", 0)
@@ -99,7 +100,7 @@ def warn_narrowed(narrows: Mapping[int, Sequence[Type]]) -> None:
 
 @functools.lru_cache(maxsize=64)
 def _narrowed_to(types: frozenset[Type]) -> str:
-    """What the warning says: to which types of Slang, and how to spell these for NumPy."""
+    """Returns the text of the warning: the types of Slang, and the NumPy calls that convert to them."""
     found = sorted(types, key=str)
     names = " and ".join(map(str, found))
     made = " or ".join(f".astype(np.{type.dtype})" for type in found)

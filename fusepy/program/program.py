@@ -1,4 +1,4 @@
-"""The composition root: trace -> passes -> kernels -> `Program`. The only place where passes and backend meet."""
+"""`Program`: a compiled call, from the trace through the passes to its kernels."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from fusepy.trace.recording import Recording
 
 
 class Program(Delivery):
-    """A compiled call: places arguments, runs its plan, and hands results back in the container that the caller expects."""
+    """A compiled call: places arguments, runs the launches, and returns results in the container that the caller expects."""
 
     def __init__(self, recording: Recording, returns: str | Into | None, strict: bool, options: Options = NO_OPTIONS):
         self.home: tuple[dict[Any, Program], Any] = ({}, None)  # the table that holds it, from which a reload takes it
-        self.others: dict[Any, Program] = {}  # under the same key, for extents that this one does not take
+        self.others: dict[Any, Program] = {}  # of the same key, for other trailing extents
         device = self.device = recording.trace.device
         device.check()
         self.recording = recording
         self.strict = strict
-        self.may_set: tuple[str, ...] = ()  # the names that were last found to be globals of it
+        self.may_set: tuple[str, ...] = ()  # the names of globals that the last call has set
         self.nested = recording.nested
         self.options = options.joined(recording.trace.options, recording.graph.name)
         self.oracle: Oracle = recording.trace.oracle
@@ -70,10 +70,10 @@ class Program(Delivery):
         self._refuse_copies(values)
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
-        # whether it writes memory that is no result of its own, so that running it twice may differ from running it once
+        # true if it writes memory beside its results, so that running it twice may differ from running it once
         self.acts = not all(is_pure(n) for region in self.graph.nodes for body in region.bodies for n in body.nodes)
         self.writes = self.acts or self.outs is not None
-        self.recorded: Any = None  # what `lazy` knows of it, once it has recorded a call of it
+        self.recorded: Any = None  # the recording of `lazy`, after the first recorded call
         self.targets: dict[int, Target] = {}
         self.settle(outs, returns)
         self._lower()
@@ -102,16 +102,16 @@ class Program(Delivery):
         self.convert = None if self.returns == "tensor" else RESULTS[self.returns].hand_out
         recording.classes = [type(unmapped(v)).__name__ for v in recording.arguments]
         recording.trace.given.clear()
-        recording.arguments = ()  # a program outlives its first call, and must not keep what that was called with
+        recording.arguments = ()  # a program must not keep the arguments of its first call alive
         device.save_facts()
 
     def _narrowed(self) -> dict[int, list[Type]]:
-        """The arguments that are converted as they are uploaded, each with the scalars that it is taken as."""
+        """Returns the arguments that the upload converts, each with the smaller types."""
         uses = narrowed_uses(self.recording.graph, self.oracle)
         return {p: uses[v] for v, p in zip(self.recording.graph.inputs, self.positions) if v in uses}
 
     def _readback(self) -> Readback | None:
-        """The short way for one result without axes that becomes a Python number."""
+        """Returns the `Readback` of a program with one result without axes that becomes a Python number."""
         if self.outs is not None or self.recording.structure is not LEAF:
             return None
         if self.detours is not None:
@@ -123,12 +123,12 @@ class Program(Delivery):
     # ---- running ------------------------------------------------------------------------------------------------
 
     def values(self, args: Sequence[Any]) -> list[Any]:
-        """The arguments, and what was captured."""
+        """Returns the arguments and the captured values."""
         at = self.positions if self.views else ()
         return [*args, *(c.of(unmapped(args[at[c.place]])) if at and isinstance(c, ArgumentView) else c for c in self.captures)]
 
     def placed(self, args: Sequence[Any]) -> Sequence[Any]:
-        """The arguments, and what was captured, as they are passed to the plan."""
+        """Returns the arguments and the captured values as they are passed to the launches."""
         if self.ready:
             return args
         values = self.values(args) if self.captures else args
@@ -143,11 +143,11 @@ class Program(Delivery):
         """Runs the program on the arguments of its inputs.
 
         Args:
-            sink: where its launches go, if that is not the queue of its device.
+            sink: the destination of its launches; None is the queue of its device.
             bindings: the values of globals.
 
         Raises:
-            ArgumentError: if somebody else submits the work later, and a result would have to be read back.
+            ArgumentError: if the user submits the work later, and a result would have to be read back.
         """
         device = self.device
         if device.lost is not None:
@@ -171,7 +171,7 @@ class Program(Delivery):
         return self.deliver(args, placed, result, sink, bindings)
 
     def tape(self, args: Sequence[Any]) -> Tape:
-        """What runs for arguments like these, with nothing given to write to; what is no tensor yet becomes a contiguous one.
+        """Returns the tape for arguments like these, without destinations; arrays count as contiguous tensors.
 
         Raises:
             ShapeError: if they do not fit together.
@@ -179,11 +179,11 @@ class Program(Delivery):
         return self.executable.lower([laid_out(v) for v in self.values(args)])
 
     def out_shapes(self, placed: Sequence[Any]) -> list[tuple[int, ...]]:
-        """The shapes of the results for these arguments, without the components of an element."""
+        """Returns the shapes of the results for these arguments, without the components of an element."""
         return self.executable.lower([laid_out(v) for v in placed]).out_shapes
 
     def _record(self, args: Sequence[Any], result: Any, sink: Sink, bindings: Bindings | None) -> Any:
-        """Runs the program into a sink that somebody else submits later, and that keeps what the work uses."""
+        """Runs the program into a sink that the user submits later, and that keeps alive the memory that the work uses."""
         check_recordable(self.graph.name, [unmapped(args[o]) for o in self.recording.outs if o is not None], result)
         placed = self.placed(args)
         if self.checks:
@@ -203,7 +203,7 @@ class Program(Delivery):
             check(placed[position])
 
     def _refuse_copies(self, values: Sequence[Any]) -> None:
-        """Raises `ShapeError` where Slang code would write into the copy of an array or list, and so into nothing."""
+        """Raises `ShapeError` if Slang code would write into the copy of an array or list, which is lost."""
         for node in self.graph.nodes:
             for value, map in zip(node.operands, node.maps):
                 if map.type is None or not map.type.name.startswith("RW") or not value.arrival.array:
@@ -218,7 +218,7 @@ class Program(Delivery):
                     )
 
     def _targets(self, outs: Sequence[int | None], args: Sequence[Any], returns: str | Into | None) -> dict[int, Target]:
-        """The results that go into textures: ``out`` arguments, what ``_result=`` gives, or all that have no other place."""
+        """Returns the results that are stored into textures: ``out`` arguments, those of ``_result=``, or all others."""
         found: dict[int, Target] = {}
         results, name = self.graph.outputs, self.graph.name
         for j, position in enumerate(outs):
@@ -236,7 +236,7 @@ class Program(Delivery):
         return found
 
     def _detours(self, values: Sequence[Any]) -> Detours | None:
-        """Of arguments that user code takes as whole arrays, those that may have to lie elsewhere."""
+        """Returns the detours of arguments that user code takes as whole arrays; None if none may have to move."""
         count = len(self.places)
         whole = [
             (o, p)
@@ -251,11 +251,11 @@ class Program(Delivery):
     # ---- compiling ----------------------------------------------------------------------------------------------
 
     def resolved(self) -> Graph:
-        """The graph before it is fused."""
+        """Returns the graph before it is fused."""
         return run_pipeline(self.recording.graph, self.oracle, REWRITES)
 
     def _lower(self) -> None:
-        """Makes what runs the fused graph."""
+        """Makes the executable of the fused graph."""
         names = [self._target(j) for j in range(len(self.elements))]
         traced = (self.recording.trace.oracle, self.sources, self.recording.graph)
         inputs = (self.positions, len(self.places))
@@ -264,6 +264,6 @@ class Program(Delivery):
         self.run = (self.executable.linear or self.executable).run
 
     def _all_open(self, values: Sequence[Any]) -> bool:
-        """Whether open grids are all that could say how large the grid is."""
+        """True if only open grids could give the size of the grid."""
         ranked = [unmapped(values[p]) for v, p in zip(self.graph.inputs, self.positions) if v.rank]
         return bool(ranked) and all(isinstance(v, Grid) and any(v.open) for v in ranked)

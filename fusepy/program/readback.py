@@ -1,4 +1,4 @@
-"""Which calls can be recorded for somebody else to submit."""
+"""The check of calls that are recorded, and that the user submits later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def check_recordable(name: str, written: Sequence[Any], result: Any) -> None:
 
     Args:
         written: the arguments that the call writes to.
-        result: what was given as ``_result=``.
+        result: the argument ``_result=``.
     """
     wanted: list[Any] = list(cast("Sequence[Any]", result)) if isinstance(result, (tuple, list)) else [result]
     for given in [*written, *wanted]:

@@ -1,7 +1,7 @@
-"""Arguments that a kernel sees elsewhere than they lie, because user code takes them as whole arrays.
+"""Arguments that a kernel reads at another address, because user code takes them as whole arrays.
 
-Arrays of the host that are written are uploaded as any other, and copied back. Arrays of slangpy's Slang module reach memory, on
-all devices but CUDA, by counting elements from the beginning of a buffer: a tensor that lies elsewhere is copied to such a place.
+Arrays of the host that are written are uploaded, and copied back. Arrays of slangpy's Slang module address memory, on all devices
+but CUDA, by counting elements from the beginning of a buffer: a tensor between two elements is copied to a multiple of its size.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class _Whole:
 
     name: str
     position: int
-    counted: int  # stored elements of which its place in the buffer must be a multiple; 0 where a pointer reaches it anywhere
+    counted: int  # its offset in the buffer must be a multiple of so many elements; 0 if a pointer addresses it
     written: bool
 
 
 class Detours:
-    """The whole arrays of a program that may lie elsewhere."""
+    """The whole arrays of a program that may have to move."""
 
     def __init__(self, function: str, arrays: Sequence[_Whole]):
         self._function = function
@@ -45,10 +45,10 @@ class Detours:
 
     @staticmethod
     def of(function: str, operands: Sequence[Operand], positions: Sequence[int], values: Sequence[Any]) -> Detours | None:
-        """The detours of a program with these arguments; ``None`` where none can come up.
+        """Returns the detours of a program with these arguments; ``None`` if no argument may have to move.
 
         Raises:
-            UnsupportedArgumentError: for what is written and has no memory of its own, such as a list.
+            UnsupportedArgumentError: for an argument that is written and has no memory, such as a list.
         """
         arrays: list[_Whole] = []
         for operand, position in zip(operands, positions):
@@ -66,14 +66,14 @@ class Detours:
         return Detours(function, arrays) if arrays else None
 
     def enter(self, values: Sequence[Any], placed: Sequence[Any], results: Sequence[Any], sink: Sink) -> Sequence[Any]:
-        """What the kernel is run on instead of `placed`.
+        """Returns the arguments for the kernel, instead of `placed`.
 
         Args:
-            values: what the caller passed.
-            results: what the caller gave to be written, tensors and arrays.
+            values: the arguments of the caller.
+            results: the destinations of the caller, tensors and arrays.
 
         Raises:
-            ShapeError: for an array that is read-only or shares memory with something else while one of them is written.
+            ShapeError: for an array that is read-only, or shares memory with another value while one of them is written.
         """
         moved = list(placed)
         for array in self._arrays:
@@ -88,7 +88,7 @@ class Detours:
         return moved
 
     def leave(self, values: Sequence[Any], placed: Sequence[Any], moved: Sequence[Any], sink: Sink) -> None:
-        """Brings what was written back to where the caller sees it."""
+        """Copies written arrays back to the memory of the caller."""
         for array in self._arrays:
             if not array.written:
                 continue
@@ -111,7 +111,7 @@ class Detours:
             raise self._shared(array, f"{given.dtype}{list(given.shape)}")
 
     def _check_device(self, array: _Whole, placed: Sequence[Any], results: Sequence[Any]) -> None:
-        """A copy hides an overlap from the checks of the plan."""
+        """Raises `ShapeError` for an overlap, which the copy would hide from the checks of the plan."""
         tensor: Tensor = placed[array.position]
         rivals = [*results, *(placed if array.written else ())]
         for other in rivals:
@@ -127,7 +127,7 @@ class Detours:
 
 
 def _host(array: _Whole, values: Sequence[Any], tensor: Tensor) -> Array | None:
-    """The memory on the host of an argument that is written: what was uploaded as `tensor` is copied back there."""
+    """Returns the host memory of an argument that is written: `tensor`, its upload, is copied back there."""
     given = unmapped(values[array.position])
     if not array.written or host_array(given) is None:
         return None
@@ -135,7 +135,7 @@ def _host(array: _Whole, values: Sequence[Any], tensor: Tensor) -> Array | None:
 
 
 def _moved(tensor: Tensor, unit: int, sink: Sink) -> Tensor:
-    """A copy with the same strides whose place in its buffer is a multiple of `unit` bytes."""
+    """Returns a copy with the same strides, at a multiple of `unit` bytes in its buffer."""
     block = tensor.device.pool.allocate(tensor.high - tensor.low + unit)
     offset = -block.offset % unit + (tensor.address - tensor.low)
     made = Tensor(tensor.device, tensor.element, tensor.shape, block=block, offset=offset, strides=tensor.strides)
@@ -145,7 +145,7 @@ def _moved(tensor: Tensor, unit: int, sink: Sink) -> Tensor:
 
 
 def _copy(source: Tensor, to: Tensor, sink: Sink) -> None:
-    """All bytes that a tensor spans, to another of the same strides."""
+    """Copies all bytes that a tensor spans to another tensor of the same strides."""
     first, place = (t.offset - (t.address - t.low) for t in (source, to))
     with source.device.lock:
         sink.copy(memory_of(to), place, memory_of(source), first, source.high - source.low)

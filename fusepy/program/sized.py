@@ -1,4 +1,4 @@
-"""Calls whose arguments have no extents: with generators among them, what they are written to says how large the grid is."""
+"""Calls whose arguments are generators without extents: the destination of the result gives the size of the grid."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class SizedByResult:
 
 
 def _whole(graph: Graph) -> list[str]:
-    """What user code reads as whole arrays where nothing has extents."""
+    """Returns the names of operands that user code reads as whole arrays, in regions without extents."""
     found: dict[str, None] = {}
     for region in graph.nodes:
         if region.body is None or any(m.dims for m in region.maps):
@@ -90,13 +90,13 @@ def _whole(graph: Graph) -> list[str]:
 
 
 def follows(value: Any) -> bool:
-    """Whether an argument takes its extents from elsewhere: a generator without a shape, or an open grid."""
+    """True if an argument takes its extents from others: a generator without a shape, or an open grid."""
     inner = unmapped(value)
     return any(inner.open) if isinstance(inner, Grid) else isinstance(inner, Generator) and not inner.shape
 
 
 def sized(value: Any, shape: tuple[int, ...]) -> Any:
-    """The argument, with these extents if it takes them from elsewhere."""
+    """Returns the argument, with these extents if it takes them from others."""
     if not follows(value):
         return value
     return Mapped(value.value.over(shape), value.map) if isinstance(value, Mapped) else value.over(shape)

@@ -134,13 +134,13 @@ class Access(Protocol):
     """Access to the operands of one `Arrival` inside kernels.
 
     Attributes:
-        kind: ``"memory"``, elements of a `Tensor` by address and strides; ``"uniform"``, one value for all threads;
+        addressing: ``"memory"``, elements of a `Tensor` by address and strides; ``"uniform"``, one value for all threads;
             ``"computed"`` from the coordinates of the thread, which needs a strided kernel; or ``"index"``, computed from the
             linear index of the element in its grid.
         prelude: Slang functions that `load` calls.
     """
 
-    kind: str
+    addressing: str
     prelude: str
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
@@ -152,9 +152,9 @@ class Access(Protocol):
         ...
 
 
-def reach(access: Access, operand: Operand) -> str:
-    """Returns the `Access.kind` of an operand, or ``"resource"`` if it is bound by name."""
-    return "resource" if operand.want.kind is Kind.RESOURCE else access.kind
+def addressing(access: Access, operand: Operand) -> str:
+    """Returns the `Access.addressing` of an operand, or ``"resource"`` if it is bound by name."""
+    return "resource" if operand.want.kind is Kind.RESOURCE else access.addressing
 
 
 def storage(type: Type) -> Type:

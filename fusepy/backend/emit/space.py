@@ -27,7 +27,7 @@ class ElementWork:
     def __init__(self, text: KernelText):
         self._text = text
         self.light = is_light(text.region)
-        self.placed = any(s.placed for s in text.stores) or text.any_reach("computed")
+        self.placed = any(s.placed for s in text.stores) or text.any_addressed("computed")
         self.loads = [(declare(o.want, f"a_{o.name}"), f"a_{o.name}", text.load(o)) for o in text.loaded]
         self.outputs = [declare(v.type, f"r_{j}") for j, v in enumerate(text.body.outputs)]
         types = (*(o.want for o in text.operands), *(v.type for v in text.body.outputs))
@@ -36,7 +36,7 @@ class ElementWork:
 
     def element(self, numbered: bool = False) -> list[str]:
         """Returns lines that load, compute and store one element; with `numbered`, they compute its linear index if needed."""
-        number = numbered and self._text.any_reach("index")
+        number = numbered and self._text.any_addressed("index")
         return [*[linear_index(self._text.variant)] * number, *self._text.element(range(len(self._text.stores)))]
 
     def store(self, spell: Callable[[str], str]) -> list[str]:

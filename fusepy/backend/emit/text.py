@@ -9,7 +9,7 @@ from fusepy.backend.device.target import Target
 from fusepy.backend.emit.array_names import ArrayNames
 from fusepy.backend.emit.math64 import with_own_modules
 from fusepy.backend.emit.matrices import is_narrow
-from fusepy.backend.emit.operand import BLOCK, Access, Field, Operand, Variant, reach
+from fusepy.backend.emit.operand import BLOCK, Access, Field, Operand, Variant, addressing
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.emit.shims import called_names, make_shims
 from fusepy.backend.emit.statements import Statements
@@ -103,9 +103,9 @@ class KernelText:
             along = tuple(range(variant.rank)) if j < self.plain or self.spec.scans else self.kept
             self.stores.append(store_of(StoredResult(j, type, result, along, variant, self.cuda)))
 
-    def any_reach(self, kind: str) -> bool:
-        """True if the `backend.emit.operand.reach` of some operand of the body is `kind`."""
-        return any(reach(self.given.accesses[o.arrival], o) == kind for o in self.operands)
+    def any_addressed(self, way: str) -> bool:
+        """True if the `backend.emit.operand.addressing` of some operand of the body is `way`."""
+        return any(addressing(self.given.accesses[o.arrival], o) == way for o in self.operands)
 
     # ---- parameters ---------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Running kernels: which ones a program needs, over which grid, in which order.
+"""Execution of programs: the launches of a call, their grids and their order.
 
 Imports `errors`, `location`, `ir`, and everything else in `backend`.
 """

@@ -1,4 +1,4 @@
-"""Results that the caller of a plan gives, to be written in place of new ones: what is refused of them before a kernel runs."""
+"""Checks of destinations: memory of the caller that results are written to. They run before any kernel."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from fusepy.errors import ShapeError
 
 
 class Given:
-    """The checks of one plan.
+    """The checks of the destinations of one plan.
 
     Args:
-        name: the function's, for messages.
+        name: the name of the function, for messages.
         elements: the element of each result.
-        targets: what each result is written to, for messages.
-        operands: what the kernels load, each from the argument at its place in `positions`.
+        targets: the name of each result's destination, for messages.
+        operands: the operands of the kernels.
+        positions: the argument of each operand.
         dims: the dimensions of the grid that each result runs along.
-        sinks: the results that go into textures.
+        sinks: the results that are stored into textures.
     """
 
     __slots__ = ("_device", "_dims", "_elements", "_name", "_operands", "_positions", "_sinks", "_targets")
@@ -49,7 +50,7 @@ class Given:
         self._sinks = sinks
 
     def checked(self, j: int, given: Any, shape: tuple[int, ...]) -> Any:
-        """A tensor or texture that was given for result `j`, which has this shape.
+        """Returns the tensor or texture `given` for result `j`, which has this shape.
 
         Raises:
             ShapeError: if it does not fit.
@@ -75,7 +76,7 @@ class Given:
                 f"{self._name}: {self._targets[j]} does not fit the result",
                 saw=f"{given.dtype}{list(given.shape)}",
                 expected=f"{self._elements[j].type}{list(shape)}",
-                hint="make it with Tensor.empty(device, shape, dtype), or leave it away",
+                hint="make it with Tensor.empty(device, shape, dtype), or omit it",
             )
         if given.size and 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
             raise ShapeError(
@@ -87,7 +88,7 @@ class Given:
         """Rejects results that share memory with an argument, unless each thread reads just the element that it writes.
 
         Args:
-            grid: by its extents it is seen which arguments are stretched; none is where it is left away.
+            grid: the extents of the grid, which tell the arguments that are stretched; omit it if none is.
         """
         for j, out in enumerate(outs):
             if out is None or isinstance(out, Bound):
@@ -128,7 +129,7 @@ class Given:
 
 
 def _same_places(tensor: Tensor, dims: Sequence[int], out: Tensor, out_dims: Sequence[int]) -> bool:
-    """Whether each thread finds its elements of both at one address; further axes of `tensor` are components."""
+    """True if the elements that a thread reads and writes have one address; further axes of `tensor` are components."""
     if tensor.address != out.address or tensor.size * tensor.element.nbytes != out.size * out.element.nbytes:
         return False
     if tensor.linear and out.linear and tuple(dims) == tuple(out_dims):
@@ -137,5 +138,5 @@ def _same_places(tensor: Tensor, dims: Sequence[int], out: Tensor, out_dims: Seq
 
 
 def _steps(tensor: Tensor, dims: Sequence[int]) -> dict[int, int]:
-    """Bytes from element to element along each dimension of the grid that has any."""
+    """Returns the distance of elements in bytes along each dimension of the grid that is longer than 1."""
     return {d: s * tensor.element.nbytes for d, s, n in zip(dims, tensor.strides, tensor.shape) if n != 1}

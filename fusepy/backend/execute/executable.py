@@ -1,7 +1,7 @@
-"""`Executable`: a program as its regions, which is lowered to a tape for each layout of its arguments and destinations.
+"""`Executable`: a program as its regions. It is lowered to a tape for each layout of its arguments and destinations.
 
-Whether results share a grid, whether reductions do, which launches need a barrier before them and when memory may be used
-again is decided here, before anything runs.
+The lowering decides, before anything runs: if results share a grid, if reductions do, the barriers between launches, and the
+lifetime of memory between launches.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ TAPES = 256
 
 @dataclass(frozen=True)
 class Step:
-    """One region of a program: what it reads and fills.
+    """One region of a program, with its slots.
 
     Attributes:
-        plan: its ``positions`` are slots.
+        plan: the plan of the region; its ``positions`` are slots.
         results: the slots of its results.
-        acts: whether it writes memory that is no result of its own.
-        textures: of its results those that go into textures, which the program keeps from call to call.
-        views: slots that show another one with axes of extent 1: the slot, the other one, and the axes.
+        acts: true if it writes memory beside its results.
+        textures: the results that are stored into textures, which the program keeps from call to call.
+        views: slots that are views of other slots with axes of extent 1: the slot, the other slot, the axes.
     """
 
     plan: Plan
@@ -54,14 +54,14 @@ class Step:
 
 
 class Executable:
-    """The regions of a program over slots: its arguments, then what the regions fill.
+    """The regions of a program over slots: its arguments, then the results of regions.
 
     Args:
-        count: how many arguments there are.
+        count: the number of arguments.
         steps: the regions in the order in which they run.
-        outputs: the slot of each result of the program, and the axes of extent 1 that it is shown with.
-        split: plans for each result of a plan by itself, for results whose extents share no grid.
-        separated: the same program with a region for each reduction, for reductions that have grids of their own.
+        outputs: for each result of the program its slot, and the axes of extent 1 that are added.
+        split: returns a plan for each result of a plan, for results whose extents share no grid.
+        separated: returns the same program with a region for each reduction, for reductions with different grids.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Executable:
 
     @property
     def open(self) -> bool:
-        """Whether a region has generators, and no memory that gives it extents."""
+        """True if a region has generators, and no memory that gives it extents."""
         return any(step.plan.open for step in self.steps)
 
     @property
@@ -101,7 +101,7 @@ class Executable:
         return [step.plan for step in self.steps]
 
     def evict(self) -> None:
-        """Gives up the kernels; later calls compile them again or find them on disk."""
+        """Drops the kernels. Later calls compile them again or load them from disk."""
         self.tapes.clear()
         self._of_shapes.clear()
         if self.linear is not None:
@@ -116,20 +116,20 @@ class Executable:
     # ---- running ------------------------------------------------------------------------------------------------
 
     def run(self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None) -> list[Any]:
-        """Runs a call and returns the results of the program; what is in `outs` is written instead of something new.
+        """Runs a call and returns the results of the program; results with a destination in `outs` are written there.
 
         Raises:
-            ShapeError, RangeError: if the arguments do not fit together or their parameters. Nothing has run then where it is the
-                shapes that do not fit.
+            ShapeError: if the arguments do not fit together; nothing has run then.
+            RangeError: if a number does not fit its parameter.
         """
         tape = self.tapes.get(layout_key(args, outs)) or self.tape(args, outs)
         return tape.run(args, outs, sink, bindings)
 
     def tape(self, args: Sequence[Any], outs: Sequence[Any] | None) -> Tape:
-        """The tape of a call.
+        """Returns the tape of a call.
 
         Raises:
-            ShapeError: if the arguments do not fit together, or the destinations the results.
+            ShapeError: if the arguments do not fit together, or the destinations do not fit the results.
         """
         key = layout_key(args, outs)
         tape = self.tapes.get(key)
@@ -141,13 +141,13 @@ class Executable:
         return tape
 
     def link(self, tape: Tape, args: Sequence[Any], outs: Sequence[Any]) -> Linked:
-        """The tape with its kernels."""
+        """Returns the tape with its kernels."""
         linked = link(self.device, tape, args, outs, self.between)
         self.register()
         return linked
 
     def texture(self, slot: int, shape: tuple[int, ...]) -> Bound:
-        """The texture between two launches, which is kept from call to call."""
+        """Returns the texture between two launches, which is kept from call to call."""
         kept = self.textures.get(slot)
         if kept is None or kept.shape != shape:
             target = next(step.textures[slot] for step in self.steps if slot in step.textures)
@@ -155,14 +155,14 @@ class Executable:
         return kept
 
     def destination(self, j: int, target: Any) -> Any:
-        """What the slot of a result is, where the result is to be in `target`."""
+        """Returns the view of the destination `target` of result `j` that fits the slot of the result."""
         axes = self.outputs[j][1]
         if not axes or any(axis >= len(target.shape) or target.shape[axis] != 1 for axis in axes):
-            return target  # where it has another shape, the plan says so
+            return target  # the plan refuses another shape
         return target[tuple(0 if axis in axes else slice(None) for axis in range(len(target.shape)))]
 
     def _taped(self, args: Sequence[Any], outs: Sequence[Any]) -> Tape:
-        """The tape of a call with these destinations."""
+        """Returns a new tape for a call with these destinations."""
         given: dict[int, int] = {}  # results by slot
         late: list[int] = []
         for j, target in enumerate(outs):
@@ -184,19 +184,19 @@ class Executable:
         return replace(found, given=tuple((j, slot) for slot, j in given.items()), late=tuple(late), free=free)
 
     def _read_later(self, slot: int, args: Sequence[Any], target: Tensor) -> bool:
-        """Whether regions behind the one that fills `slot` read arguments in the memory of `target`."""
+        """True if regions after the one that fills `slot` read arguments in the memory of `target`."""
         made = next(i for i, step in enumerate(self.steps) if slot in step.results)
         read = {p for step in self.steps[made + 1 :] for p in self._memory(step.plan.positions) if p < self.count}
         return any(shares(args[p], target) for p in read)
 
     def _memory(self, slots: Sequence[int]) -> tuple[int, ...]:
-        """The slots in whose memory these lie."""
+        """Returns the slots that own the memory of these."""
         return tuple(self.views.get(slot, (slot,))[0] for slot in slots)
 
     # ---- lowering -----------------------------------------------------------------------------------------------
 
     def lower(self, args: Sequence[Layout]) -> Tape:
-        """What runs for arguments of these layouts, with nothing given to write to. Compiles nothing.
+        """Returns the tape for arguments of these layouts, without destinations. Compiles nothing.
 
         Raises:
             ShapeError: if they do not fit together.
@@ -216,11 +216,11 @@ class Executable:
         return tape
 
     def _lowered(self, layouts: Sequence[Layout], args: Sequence[Any] = (), given: Mapping[int, Any] | None = None) -> Tape:
-        """The tape of a call.
+        """Returns a new tape.
 
         Args:
-            args: the arguments themselves, where some results are `given` that might share their memory.
-            given: what is written to instead of new memory, by slot.
+            args: the arguments, if `given` is not empty: destinations might share their memory.
+            given: the destinations by slot.
         """
         given = given or {}
         slots: list[Layout] = [*layouts, *[Layout((), ())] * (self.slots - len(layouts))]
@@ -259,14 +259,14 @@ class Executable:
         )
 
     def _ordered(self, launch: Launch, acts: bool) -> Launch:
-        """A launch with what decides about its order: the slots in whose memory it reads, and whether it writes other memory."""
+        """Returns a launch with the properties that decide about its order: the slots that it reads, and if it writes others."""
         return replace(launch, reads=self._memory(launch.reads), acts=acts)
 
     def _recipes(self, i: int, step: Step, slots: Sequence[Layout]) -> list[tuple[Plan, Recipe, tuple[int, ...]]]:
-        """The plans that run a region with their grids and the slots that they fill: its own, or one for each result.
+        """Returns the plans of a region with their grids and the slots that they fill: its own plan, or one for each result.
 
         Raises:
-            ShapeError: if not even each result by itself has a grid.
+            ShapeError: if a result by itself has no grid.
         """
         try:
             return [(step.plan, step.plan.recipe(slots), step.results)]

@@ -13,7 +13,7 @@ from fusepy.backend.emit.fold.operands import epilogue_operands, members_of
 from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.matrices import check_matrices
-from fusepy.backend.emit.operand import Operand, Variant, reach
+from fusepy.backend.emit.operand import Operand, Variant, addressing
 from fusepy.backend.execute.fold_grids import GridsDiffer, check_epilogue, check_extents
 from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.execute.launch import Launch
@@ -66,7 +66,7 @@ class ReducePlan(Plan):
         self._members = [Element.of(type) for _, type in members_of(region)]
         self._own = output_feeds(region)[self._plain :]  # of the folded values
         first = len(region.body.inputs)
-        self._placed = any(o.position < first and reach(ACCESSES[o.arrival], o) == "computed" for o in self.operands)
+        self._placed = any(o.position < first and addressing(ACCESSES[o.arrival], o) == "computed" for o in self.operands)
         self._contiguous = self._may_be_linear()
         self._copies = copies_of(region)
 
@@ -95,12 +95,12 @@ class ReducePlan(Plan):
         identity = tuple(range(self.rank))
         first = len(self.region.bodies[0].inputs)
         for o in self.operands:
-            kind = reach(ACCESSES[o.arrival], o)
+            way = addressing(ACCESSES[o.arrival], o)
             along = identity if o.position < first else self._kept
-            if (kind == "computed" and o.position >= first) or (kind == "index" and o.dims != identity) or o.near is not None:
+            if (way == "computed" and o.position >= first) or (way == "index" and o.dims != identity) or o.near is not None:
                 return False
             if (
-                kind == "memory"
+                way == "memory"
                 and not o.is_whole
                 and o.dims != along
                 and not (o.dims == () and o.position >= first and not o.rank)

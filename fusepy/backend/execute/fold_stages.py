@@ -1,8 +1,8 @@
-"""The stages of a fold or scan: which kernels its sizes ask for, in order, and how many groups each takes.
+"""The stages of a fold or scan: its kernels in order, with the number of groups of each. They follow from the sizes.
 
-One kernel where there are enough results to fill the device, else one that leaves accumulators in memory and one that combines
-them. A scan combines its chunks first, scans what they come to, in several levels where there are many, and goes along each chunk
-then.
+A fold is one kernel if there are enough results to fill the device. Else one kernel stores accumulators and a second combines
+them. A scan first combines each of its chunks, then scans the totals of the chunks (in several levels if there are many), then
+scans each chunk.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ TOP = 64  # chunks of a scan that one thread goes along without a level above
 
 @dataclass(frozen=True)
 class Work:
-    """What there is to do: `outputs` results of `reduced` elements each, which are neighbours in memory where it is `inner`.
+    """The amount of work of a fold: `outputs` results of `reduced` elements each.
 
     Attributes:
-        copies: for how many elements the body may be spelled out.
-        nbytes: of an accumulator.
+        inner: true if the elements of one result are neighbours in memory.
+        copies: the number of elements for which the body may be unrolled.
+        nbytes: the size of an accumulator.
         row: the extent of the grid's last dimension, if that is folded and the body asks for coordinates; else 0.
     """
 
@@ -36,7 +37,7 @@ class Work:
     row: int = 0
 
     def along_rows(self, kind: str) -> bool:
-        """Whether groups go along rows of the grid. A GPU reads lines of memory anyway, and has caches for the rest."""
+        """True if groups go along rows of the grid. A GPU reads lines of memory anyway, and has caches for the rest."""
         return kind == "software" and self.inner and self.row >= ROW
 
 
@@ -45,9 +46,10 @@ class Stage:
     """One dispatch.
 
     Attributes:
-        sizes: the values of the fields that say how much work there is.
-        reads: which array of partials it reads or replaces; `writes` which it fills, or starts from; ``-1`` is none.
-        partials: the length of the array that it is the first to fill: arrays are numbered in the order of these.
+        sizes: the values of the fields that hold the amount of work.
+        reads: the array of partials that it reads or overwrites; ``-1`` is none.
+        writes: the array that it fills, or starts from; ``-1`` is none.
+        partials: the length of the array that it is the first to fill; arrays are numbered in this order.
     """
 
     variant: FoldVariant
@@ -57,7 +59,7 @@ class Stage:
     partials: int = 0
 
     def groups(self) -> list[int]:
-        """How many groups it takes along each axis."""
+        """Returns the number of groups along each axis."""
         shape, sizes = self.variant.shape, self.sizes
         outputs, chunks = sizes["outputs"], sizes["chunks"]
         beside = shape.threads // sizes["lanes"] if shape.shared else 1
@@ -73,7 +75,7 @@ class Stage:
 
 
 def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
-    """The stages of a fold on a device `kind`."""
+    """Returns the stages of a fold on a device `kind`."""
     outputs, reduced = work.outputs, work.reduced
     if work.along_rows(kind):
         shape, chunks = shape_along_rows(reduced, work.row)
@@ -101,7 +103,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
 
 
 def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
-    """The stages of a scan; see `fold_stages`."""
+    """Returns the stages of a scan; see `fold_stages`."""
     outputs, reduced = work.outputs, work.reduced
     inside = replace(variant, linear=True)  # partials lie as they were written
     shape, chunks = scan_shape(kind, outputs, reduced, work.inner, work.nbytes)
@@ -130,9 +132,9 @@ def _scan_sizes(shape: FoldShape, outputs: int, reduced: int, chunks: int, total
 
 
 def all_variants(scans: bool, kind: str, work: Work, variant: Variant, whole: bool) -> set[FoldVariant]:
-    """The kernels that a fold or scan of this layout takes with any sizes; `whole` says that there is one result.
+    """Returns the kernels of a fold or scan of this layout for all sizes; `whole` is true if there is one result.
 
-    Shapes change at powers of two and at few results, so such sizes and their neighbours ask for all of them.
+    Shapes change at powers of two and at few results, so these sizes and their neighbours have all kernels.
     """
     make = scan_stages if scans else fold_stages
     powers = [n for k in range(3, 31) for n in (1 << k, (1 << k) + 1)]
@@ -151,7 +153,7 @@ def _variant(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:
 
 
 def _sizes(outputs: int, reduced: int, chunks: int, total: int, run: int = 1) -> dict[str, int]:
-    """The numbers of a stage. Chunks but the last are of whole runs, or rows, so that few threads have a rest."""
+    """Returns the sizes of a stage. All chunks but the last have whole runs, or rows, so that few threads have a remainder."""
     chunk = -(-reduced // chunks)
     if chunks > 1:
         chunk = -(-chunk // run) * run

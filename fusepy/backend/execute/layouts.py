@@ -1,4 +1,4 @@
-"""How arguments and destinations of a call lie in memory: all that launches depend on beside addresses and numbers."""
+"""`Layout`: the shape, strides and alignment of an argument or destination. Launches depend on layouts, addresses and numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fusepy.ir.strides import contiguous_strides
 
 
 class Layout(NamedTuple):
-    """How one argument or result lies.
+    """The layout of an argument or result in memory.
 
     Attributes:
         base: elements between its lowest address and its first element.
@@ -26,18 +26,18 @@ class Layout(NamedTuple):
 
     @staticmethod
     def of(value: Any) -> Layout:
-        """The layout of an argument as it is placed; what is no tensor has extents only."""
+        """Returns the layout of a placed argument; an argument that is no tensor has extents only."""
         if isinstance(value, Tensor):
             return Layout(value.shape, value.strides, 0 if value.linear else value.base, value.linear, value.low & 15)
         return Layout.contiguous(getattr(value, "shape", ()))
 
     @staticmethod
     def contiguous(shape: tuple[int, ...]) -> Layout:
-        """The layout of new memory."""
+        """Returns the layout of new memory."""
         return Layout(shape, contiguous_strides(shape))
 
     def with_ones(self, axes: tuple[int, ...]) -> Layout:
-        """The same memory with axes of extent 1 at these places."""
+        """Returns the layout of the same memory with axes of extent 1 at these places."""
         shape, strides = list(self.shape), list(self.strides)
         for axis in axes:
             shape.insert(axis, 1)
@@ -46,9 +46,9 @@ class Layout(NamedTuple):
 
 
 def layout_key(args: Sequence[Any], outs: Sequence[Any] | None) -> Any:
-    """The key of a tape: equal for calls that may share one.
+    """Returns the key of a tape: equal for calls that may share one.
 
-    With destinations it has for each pair of a destination and an argument that share memory the bytes between their starts.
+    With destinations it also has the result of `shared_memory`.
     """
     key = tuple(
         [
@@ -70,7 +70,7 @@ def layout_key(args: Sequence[Any], outs: Sequence[Any] | None) -> Any:
 
 
 def shared_memory(args: Sequence[Any], outs: Sequence[Any]) -> list[tuple[int, int, int]]:
-    """The destinations that lie in the memory of an argument: result, argument and the bytes between their starts."""
+    """Returns the destinations that overlap an argument: result, argument, and the bytes between their starts."""
     found: list[tuple[int, int, int]] = []
     for i, argument in enumerate(args):
         span = (argument.low, argument.high) if argument.__class__ is Tensor else span_of(argument)

@@ -1,6 +1,6 @@
-"""`LinearTape`: the tape of one launch over contiguous arguments of one shape, whatever their sizes. The hot path of fusepy.
+"""`LinearTape`: the tape of one launch over contiguous arguments of one shape, for all sizes. The hot path of fusepy.
 
-The number of elements is a field like the addresses, so a stream of calls of ever new sizes lowers nothing.
+The number of elements is a field like the addresses, so calls with new sizes lower nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fusepy.backend.emit.operand import Variant, reach
+from fusepy.backend.emit.operand import Variant, addressing
 from fusepy.backend.execute.number_range import bad_number
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.marshals.registry import ACCESSES
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 
 class Runner(Protocol):
-    """What runs calls of all layouts."""
+    """The `Executable`, which runs calls of all layouts."""
 
     def run(self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None) -> list[Any]:
         """Runs a call and returns its results."""
         ...
 
     def register(self) -> None:
-        """Counts a kernel that was made among those that may be given up."""
+        """Counts a new kernel among those that may be dropped."""
         ...
 
 
 class LinearTape:
-    """Runs a plan that is `linear`, one launch; calls of other layouts go on to `otherwise`."""
+    """Runs a plan that is `linear` in one launch; passes calls of other layouts to `otherwise`."""
 
     __slots__ = ("_disjoint", "_disjoint_shape", "_kernel", "_otherwise", "_plan", "_reads", "_resources", "_whole", "device")
 
@@ -46,21 +46,21 @@ class LinearTape:
         self._plan = plan
         self._otherwise = otherwise
         self._kernel: Kernel | None = None
-        self._disjoint: list[int] = []  # addresses and shape of the last call with given results that was checked for overlap
+        self._disjoint: list[int] = []  # addresses and shape of the last call with destinations that was checked for overlap
         self._disjoint_shape: tuple[int, ...] = ()
-        kinds = {o: reach(ACCESSES[o.arrival], o) for o in plan.operands}
+        ways = {o: addressing(ACCESSES[o.arrival], o) for o in plan.operands}
         self._whole = any(o.is_whole for o in plan.memory) or any(o.arrival.raw for o in plan.operands)
-        self._resources = "resource" in kinds.values()
+        self._resources = "resource" in ways.values()
         self._reads = [
             (plan.positions[o.position], field.read)
-            for o, kind in kinds.items()
-            if kind in ("uniform", "index", "memory") or o.is_whole
+            for o, way in ways.items()
+            if way in ("uniform", "index", "memory") or o.is_whole
             for field in ACCESSES[o.arrival].fields(o, Variant(True, plan.rank))
             if field.role != "pointer"
         ]
 
     def evict(self) -> None:
-        """Gives up the kernel."""
+        """Drops the kernel."""
         self._kernel = None
 
     def run(self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None) -> list[Any]:
@@ -68,7 +68,7 @@ class LinearTape:
 
         Raises:
             ShapeError, RangeError: if the arguments do not fit together or their parameters.
-            TrailingMismatch: if the plan was made for other trailing extents.
+            TrailingMismatch: if the plan has other trailing extents.
         """
         plan = self._plan
         shape: tuple[int, ...] | None = None
@@ -108,7 +108,7 @@ class LinearTape:
                 results.append(result)
                 values.append(result.address)
             if self._whole or values != self._disjoint or shape != self._disjoint_shape:
-                plan.given.check_overlap(args, outs)  # the same tensors as in the last call are known not to clash
+                plan.given.check_overlap(args, outs)  # those of the last call are known not to overlap
                 self._disjoint, self._disjoint_shape = values.copy(), shape
         count = 1
         for extent in shape:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.operand import Operand, Variant, reach
+from fusepy.backend.emit.operand import Operand, Variant, addressing
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.rows import SLACK, walk_for
 from fusepy.backend.emit.squares import squares_of
@@ -95,12 +95,12 @@ class Plan:
         )
         self.kernels: dict[Variant, Kernel] = {}
         identity = tuple(range(self.rank))
-        kinds = [reach(ACCESSES[o.arrival], o) for o in self.operands]
-        self.memory = [o for o, kind in zip(self.operands, kinds) if kind == "memory"]
+        ways = [addressing(ACCESSES[o.arrival], o) for o in self.operands]
+        self.memory = [o for o, way in zip(self.operands, ways) if way == "memory"]
         mapped = [o for o in self.memory if not o.is_whole]
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self.out_dims)
-        self.linear = self.linear and not context.tile and not self.sinks and "computed" not in kinds
-        self.linear = self.linear and all(_follows(o, identity) for o, kind in zip(self.operands, kinds) if kind == "index")
+        self.linear = self.linear and not context.tile and not self.sinks and "computed" not in ways
+        self.linear = self.linear and all(_follows(o, identity) for o, way in zip(self.operands, ways) if way == "index")
         self.open = not self.rank and any(o.arrival.generated for o in self.operands)
         self._textured = bool(self.sinks) or any(o.arrival.texels and o.dims for o in self.operands)
         self.steps = [

@@ -1,8 +1,8 @@
-"""Results of one element as Python numbers, by the shortest way from the kernel to the host.
+"""Results of one element as Python numbers, with the least work on the host.
 
-A call like ``m.add(1.0, 2.0)`` has to wait for the device; all that it needs beside that is a place for its result and four
-bytes of it. The place is kept from call to call, and the bytes become numbers without an array in between: on lavapipe a call
-takes 26 µs that way, of which 22 are dispatch, submission and wait, and 34 through `Tensor.to_numpy`.
+A call like ``m.add(1.0, 2.0)`` waits for the device and reads four bytes. The memory of the result is kept from call to call, and
+the bytes become numbers without an array: on lavapipe a call takes 26 µs, of which 22 are dispatch, submission and wait;
+through `Tensor.to_numpy` it takes 34.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Run = Callable[["Sequence[Any]", "Sequence[Any] | None", "Sink", "Bindings | Non
 
 
 class Readback:
-    """Runs a program whose one result has no axes, and hands it out as a number, or as a list of the components of a vector."""
+    """Runs a program whose only result has no axes, and returns it as a number, or a vector as a list of components."""
 
     __slots__ = ("_bool", "_device", "_element", "_nested", "_short", "_spare", "_unpack")
 
@@ -46,12 +46,14 @@ class Readback:
         self._nested = element.shape
         self._bool = element.type.scalar is BOOL
         self._unpack = struct.Struct(f"<{math.prod(element.shape)}{_CODES[element.type.scalar.name]}").unpack
-        self._short = False  # whether the last call took so little time that blocking the interpreter does no harm
-        self._spare: list[Tensor] = []  # places for a result that no call uses now; as many as threads have called at once
+        self._short = False  # true if the last call was short: then a wait that blocks the interpreter does no harm
+        self._spare: list[
+            Tensor
+        ] = []  # memory for results that no call uses now; one for each thread that has called at the same time
 
     @staticmethod
     def takes(element: Element) -> bool:
-        """Whether results of this element can be handed out so: anything but structs."""
+        """True if results of this element become numbers: all but structs."""
         return element.type.scalar is not None
 
     def __call__(self, run: Run, placed: Sequence[Any], sink: Sink, bindings: Bindings | None) -> Any:
@@ -76,7 +78,7 @@ class Readback:
 
 
 def _nest(numbers: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Numbers in C order as nested lists."""
+    """Returns numbers in C order as nested lists."""
     if len(shape) == 1:
         return list(numbers)
     step = len(numbers) // shape[0]

@@ -12,7 +12,7 @@ from fusepy.ir.strides import contiguous_strides
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a strided call needs beside addresses: extents, strides in elements (0 where stretched), result shapes."""
+    """The grid of a strided call: its extents, the strides of operands in elements (0 if stretched), the shapes of results."""
 
     grid: tuple[int, ...]
     count: int
@@ -31,7 +31,7 @@ def make_recipe(
     name: str,
     strict: bool,
 ) -> Recipe:
-    """Broadcasts the batch axes of the operands over the grid.
+    """Returns the recipe of a call: broadcasts the batch axes of the operands over the grid.
 
     Raises:
         ShapeError: naming both arguments, both shapes and the axis.
@@ -73,9 +73,9 @@ def make_recipe(
 def _extent(
     d: int, operands: Sequence[Operand], shapes: Sequence[tuple[int, ...]], feeding: frozenset[int], grid: Sequence[int]
 ) -> int:
-    """The extent of a result along grid dimension `d`: that of the operands it is computed from.
+    """Returns the extent of a result along grid dimension `d`: that of the operands it is computed from.
 
-    A generator has none of its own: where it is the only one, the result is spread over the grid of the others.
+    A generator has no extents: a result of generators alone is spread over the grid of the other operands.
     """
     along = [o for o in operands if o.position in feeding and d in o.dims]
     extents = [
@@ -89,25 +89,25 @@ def _extent(
 
 
 def _followed(o: Operand, operands: Sequence[Operand], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """What the place of a generator grows by along each of its dimensions, in C order over the extents that it follows."""
+    """Returns the steps of a generator's index along its dimensions, in C order over the extents that it follows."""
     extents = tuple(_near(o, d, operands, shapes) for d in o.dims)
     return tuple(0 if n == 1 else s for n, s in zip(extents, contiguous_strides(extents)))
 
 
 def _near(o: Operand, d: int, operands: Sequence[Operand], shapes: Sequence[tuple[int, ...]]) -> int:
-    """The extent along a dimension of what a generator follows."""
+    """Returns the extent along a dimension of the operands that a generator follows."""
     near = [operands[i] for i in o.near or () if d in operands[i].dims]
     return next((n for n in (shapes[x.position][x.dims.index(d)] for x in near) if n != 1), 1)
 
 
 def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], rank: int, name: str, strict: bool) -> ShapeError:
-    """The error for two arguments, naming the axis on which they disagree where there is one."""
+    """Returns the error for two arguments; it names the axis on which they differ, if there is one."""
     first, second = _seen(a, shapes[a.position], rank), _seen(b, shapes[b.position], rank)
     again = a.made and b.made and b.label.startswith(f"{a.label}_")
     second_name = f"another {a.label}()" if again else _called(b)
     (vector, x), (scalar, y) = sorted([(a, first), (b, second)], key=lambda pair: not pair[0].want.shape)
     twice = not a.made and not b.made and vector.want.shape and not scalar.want.shape and scalar.have is vector.have and x == y
-    if twice:  # one array, or two alike, taken as vectors here and as numbers there
+    if twice:  # one array, or two alike, read as vectors in one place and as numbers in another
         array = min(vector.label, scalar.label, key=len)
         return ShapeError(
             f"{name}: {array!r} is taken as vectors and as single numbers, which do not broadcast",
@@ -135,12 +135,12 @@ def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], rank: i
 
 
 def _called(operand: Operand) -> str:
-    """An operand as the user knows it: an argument, or what a call gives."""
+    """Returns the name of an operand for the user: an argument, or the call that computes it."""
     return f"{operand.label}()" if operand.made else operand.label
 
 
 def _seen(operand: Operand, shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """The shape of an operand as the user sees it: axes that were kept with extent 1 are left away in memory."""
+    """Returns the shape of an operand for the user: axes that were kept with extent 1 do not exist in memory."""
     if not operand.made or not operand.dims:
         return shape
     first, count = min(operand.dims), len(operand.dims)
@@ -149,5 +149,5 @@ def _seen(operand: Operand, shape: tuple[int, ...], rank: int) -> tuple[int, ...
 
 
 def _axis(operand: Operand, d: int) -> int:
-    """The axis, as the user counts, that runs along grid dimension `d`."""
+    """Returns the axis, as the user counts, that runs along grid dimension `d`."""
     return d - min(operand.dims) if operand.made else operand.dims.index(d)

@@ -1,7 +1,7 @@
-"""`Tape`: the launches of a program for one layout of its arguments and destinations, run in one loop.
+"""`Tape`: the launches of a program for one layout of its arguments and destinations. They run in one loop.
 
-Everything but addresses and numbers in the parameter blocks is known when a tape is made, and the checks have been made then: a
-launch costs memory for its results, packing and dispatch.
+A new tape has been checked, and knows all values of the parameter blocks but addresses and numbers. A call costs memory for its
+results, packing, and dispatch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class TapePiece(NamedTuple):
-    """A region of a program with what it takes for these layouts: the slots of its results, and its launches."""
+    """A region of a program, with the slots of its results and its launches for these layouts."""
 
     plan: Plan
     results: tuple[int, ...]
@@ -35,39 +35,39 @@ class TapePiece(NamedTuple):
 
 
 class Owner(Protocol):
-    """The program that a tape belongs to."""
+    """The part of the tape's `Executable` that the tape uses."""
 
     device: Device
     outputs: list[tuple[int, tuple[int, ...]]]
 
     def destination(self, j: int, target: Any) -> Any:
-        """What the slot of result `j` is, where the result is to be in `target`."""
+        """Returns the view of the destination `target` of result `j` that fits the slot of the result."""
         ...
 
     def texture(self, slot: int, shape: tuple[int, ...]) -> Any:
-        """The texture between two launches, which is kept from call to call."""
+        """Returns the texture between two launches, which is kept from call to call."""
         ...
 
     def link(self, tape: Tape, args: Sequence[Any], outs: Sequence[Any]) -> Linked:
-        """The tape with its kernels."""
+        """Returns the tape with its kernels."""
         ...
 
 
 @dataclass(eq=False)
 class Tape:
-    """What lowering has decided for one layout of arguments and destinations.
+    """The launches for one layout of arguments and destinations.
 
     Attributes:
         pieces: the regions, in order.
         launches: all that run, in order.
-        slots: how what is in each slot lies: arguments, then what regions fill, then accumulators between stages.
-        views: slots that show the memory of another one with axes of extent 1: the other one, and the axes.
-        given: the results that are written to destinations of the caller's, and their slots.
-        late: results that are copied when all else has run: they would overwrite what later launches still read.
-        writing: the checks of whole arrays that are written, which depend on where they lie.
-        free: whether barriers may be left out: no launch writes what another one may read as an argument.
-        split: whether some region became one for each result, since these share no grid.
-        separate: whether reductions that may have one grid were taken apart, since they have several.
+        slots: the layout of each slot: arguments, then results of regions, then accumulators between stages.
+        views: slots that are views of other slots with axes of extent 1: the other slot, and the axes.
+        given: the results that are written to destinations of the caller, and their slots.
+        late: results that are copied after all launches, because later launches read the memory of the destination.
+        writing: the checks of whole arrays that are written; they depend on the addresses.
+        free: true if launches may run without barriers: none writes memory that another one may read as an argument.
+        split: true if a region was split into one for each result, because the results share no grid.
+        separate: true if reductions were separated, because they have different grids.
     """
 
     owner: Owner
@@ -90,7 +90,7 @@ class Tape:
 
     @property
     def peak_bytes(self) -> int:
-        """The most memory that what regions store takes at one time, results of the program included."""
+        """The largest number of bytes that results of regions take at one time, results of the program included."""
         size = {
             slot: element.nbytes * math.prod(self.slots[slot].shape)
             for piece in self.pieces
@@ -174,6 +174,6 @@ class Tape:
 
 
 def shown(result: Any, axes: tuple[int, ...]) -> Any:
-    """A result with axes of extent 1 at these places."""
+    """Returns a result with axes of extent 1 at these places."""
     rank = len(result.shape) + len(axes)
     return result[tuple(None if axis in axes else slice(None) for axis in range(rank))] if axes else result

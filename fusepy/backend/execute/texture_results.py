@@ -1,4 +1,4 @@
-"""Results that go into textures: which of a call's results do, and the textures that take them."""
+"""Results that are stored into textures, and these textures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ _PLAIN = {1: spy.TextureType.texture_1d, 2: spy.TextureType.texture_2d, 3: spy.T
 
 @dataclass(frozen=True)
 class Into:
-    """What ``_result=`` says about the program: per result a kind of texture, the argument that it is as well, its mapping."""
+    """The properties of ``_result=`` that the program depends on.
+
+    Attributes:
+        kinds: for each result the kind of its texture.
+        shared: for each result the argument that is the same texture.
+        maps: for each result its mapping.
+    """
 
     kinds: tuple[TextureKind | None, ...]
     shared: tuple[int | None, ...]
@@ -34,7 +40,7 @@ class Into:
 
 
 def into(result: Any, args: Sequence[Any], maps: Sequence[ArgMap]) -> Into | None:
-    """What ``_result=`` says beside being memory; ``None`` where there is no texture in it, and nothing under `vmap`."""
+    """Returns the properties of ``_result=`` that the program depends on; ``None`` without textures and mappings."""
     given: Sequence[Any] = cast("Sequence[Any]", result) if isinstance(result, (tuple, list)) else [result]
     kinds = tuple(map(texture_kind, given))
     if not any(kinds) and all(m is UNSAID for m in maps):
@@ -45,7 +51,7 @@ def into(result: Any, args: Sequence[Any], maps: Sequence[ArgMap]) -> Into | Non
 
 @dataclass(frozen=True)
 class Target:
-    """The texture that one result goes into.
+    """The texture that one result is stored into.
 
     Attributes:
         shared: the argument that is the same texture, if any.
@@ -57,7 +63,7 @@ class Target:
 
     @staticmethod
     def of(kind: TextureKind, result: Value, what: str, shared: int | None = None) -> Target:
-        """The target for textures of this kind.
+        """Returns the target for textures of this kind.
 
         Raises:
             UnsupportedArgumentError: if the format cannot hold the result, or the texture has another rank.
@@ -75,7 +81,7 @@ class Target:
 
     @staticmethod
     def made_for(result: Value, inputs: Sequence[Value], args: Sequence[Any], what: str) -> Target:
-        """The target for a texture that is created: of an argument's type if that has as many axes, else 1D, 2D or 3D.
+        """Returns the target for a new texture: of the type of an argument with as many axes, else 1D, 2D or 3D.
 
         Raises:
             UnsupportedArgumentError: if no texture has so many axes or such texels.
@@ -93,7 +99,7 @@ class Target:
         return Target.of(kind_for(type, format), result, what)
 
     def place(self, given: Any, device: Device) -> Bound:
-        """The texture that the caller gave.
+        """Returns the caller's texture, checked.
 
         Raises:
             ShapeError: if it lies on another device.
@@ -104,13 +110,13 @@ class Target:
         return Bound(given, kind_of(given).shape(given))
 
     def create(self, device: Device, shape: tuple[int, ...]) -> Bound:
-        """A new texture of this size."""
+        """Returns a new texture of this size."""
         check_stored(self.kind.format, str(self.type), device, "a result")
         return Bound(create(device.raw, self.kind.type, self.kind.format, shape), shape)
 
 
 def textures_for(targets: Mapping[int, Target], positions: Sequence[int]) -> dict[int, StoredInto]:
-    """What a region's results are stored into, given what argument each of its operands is."""
+    """Returns the stores of a region's results; `positions` are the arguments of its operands."""
     return {
         j: StoredInto(t.type, tuple(i for i, p in enumerate(positions) if t.shared is not None and p == t.shared))
         for j, t in targets.items()

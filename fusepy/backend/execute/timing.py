@@ -1,4 +1,4 @@
-"""How long kernels take on the device: timestamps around each, in command buffers of their own."""
+"""Times of kernels on the device, by timestamps around each, in command buffers of their own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENOUGH_S = 0.5  # no further run begins after so long
 
 
 class TimingSink(EncoderSink):
-    """Records launches with a timestamp before and behind each."""
+    """Records launches with a timestamp before and after each."""
 
     def __init__(self, encoder: spy.CommandEncoder, stamps: spy.QueryPool):
         super().__init__(encoder)
@@ -44,14 +44,14 @@ class TimingSink(EncoderSink):
 
 
 def can_time(device: Device) -> bool:
-    """Whether the device counts time by itself."""
+    """True if the device has timestamps."""
     return "timestamp_query" in device.features
 
 
 def time_pieces(
     device: Device, tape: Tape, args: Sequence[Any], outs: Sequence[Any] | None, bindings: Bindings | None
 ) -> list[float]:
-    """Seconds that each region takes: the median of several runs, of which the first is not counted."""
+    """Returns the seconds that each region takes: the median of several runs without the first."""
     _run(device, tape, args, outs, bindings)  # compiles, and wakes the device up
     runs: list[list[float]] = []
     start = time.perf_counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from fusepy.backend.emit.operand import reach
+from fusepy.backend.emit.operand import addressing
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.ir.oracle import Oracle
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 def bytes_moved(piece: TapePiece, tape: Tape, oracle: Oracle) -> int:
-    """How many bytes the arguments and results of a region have.
+    """Returns the bytes of the arguments and results of a region.
 
-    An array that is passed whole counts as a whole, though user code may read less of it; what a reduction leaves for its next
-    stage does not count.
+    An array that is passed whole counts as a whole, though user code may read less of it. The accumulators between the stages of
+    a reduction do not count.
     """
     plan, slots = piece.plan, tape.slots
     read: dict[int, int] = {}
     for operand in plan.operands:
         position = plan.positions[operand.position]
-        if operand.rank and reach(ACCESSES[operand.arrival], operand) in ("memory", "resource"):
+        if operand.rank and addressing(ACCESSES[operand.arrival], operand) in ("memory", "resource"):
             read[position] = math.prod(slots[position].shape) * Element.of(operand.have, oracle).nbytes
     written = sum(math.prod(slots[slot].shape) * element.nbytes for slot, element in zip(piece.results, plan.elements))
     return sum(read.values()) + written

@@ -110,7 +110,7 @@ def _step(axis: int) -> Callable[[Grid], int]:
 class GridAccess:
     """Access by ``offset + index * stride`` per dimension, reversed in vectors, so that ``.x`` is the fastest axis."""
 
-    kind = "computed"
+    addressing = "computed"
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
@@ -151,7 +151,7 @@ def coordinates(operand: Operand, parts: list[str]) -> str:
 class LinspaceAccess:
     """Access by ``start + index * step``; the last number is exactly ``stop``."""
 
-    kind = "computed"
+    addressing = "computed"
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:

@@ -20,7 +20,7 @@ def _itself(tensor: Tensor) -> Tensor:
 class MemoryAccess:
     """Access to elements through a raw pointer, linear or by strides in elements."""
 
-    kind = "memory"
+    addressing = "memory"
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:

@@ -31,7 +31,7 @@ class NoneMarshal:
 class NoneAccess:
     """Slang's ``none``; nothing is passed."""
 
-    kind = "uniform"
+    addressing = "uniform"
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:

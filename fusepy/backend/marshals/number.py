@@ -111,7 +111,7 @@ def cast_number(value: float, type: Type) -> float:
 class NumberAccess:
     """Access to a uniform number."""
 
-    kind = "uniform"
+    addressing = "uniform"
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:

@@ -179,7 +179,7 @@ def _address(bound: Bound) -> int:
 class ResourceAccess:
     """Access to one object for all threads, bound by name; a buffer for a pointer is passed by its address."""
 
-    kind = "uniform"
+    addressing = "uniform"
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:

@@ -52,7 +52,7 @@ def _step(axis: int) -> Callable[[Any], int]:
 class TextureAccess:
     """Access to the texel at the thread's coordinates; along a broadcast axis always the first."""
 
-    kind = "computed"
+    addressing = "computed"
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:

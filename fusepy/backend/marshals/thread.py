@@ -39,7 +39,7 @@ class GeneratorMarshal:
 class CallIdAccess:
     """Access to the coordinates of the thread."""
 
-    kind = "computed"
+    addressing = "computed"
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
@@ -80,7 +80,7 @@ def _place(operand: Operand, variant: Variant) -> str:
 class ThreadIdAccess:
     """Access to the linear index of the thread in the grid, as ``.x``."""
 
-    kind = "index"
+    addressing = "index"
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
@@ -127,7 +127,7 @@ vector<uint, N> fz_hashes<let N : int>(uint place, uint seed, uint rounds)
 class WangHashAccess:
     """Access to a hash of the thread's index per component."""
 
-    kind = "index"
+    addressing = "index"
     prelude = _HASH
     parameters = ("seed", "warmup")
 

@@ -67,7 +67,7 @@ class HalfMarshal:
 class UniformAccess:
     """Access to a scalar per component: the layout of vectors and matrices in a parameter block differs from that in memory."""
 
-    kind = "uniform"
+    addressing = "uniform"
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:

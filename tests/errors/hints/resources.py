@@ -78,7 +78,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a tensor of another size for the result": (
         lambda m: r(m).add(X, 1.0, _result=tensor(ramp(4))),
-        "make it with Tensor.empty(device, shape, dtype), or leave it away",
+        "make it with Tensor.empty(device, shape, dtype), or omit it",
         lambda m: r(m).add(X, 1.0, _result=fp.Tensor.empty(fp.default_device(), (3,), "float")),
         X + 1,
     ),

@@ -25,7 +25,7 @@ class FoldChunks:
         self.over, self.kept, self.software = text.spec.over, text.kept, text.software
         self.threads = (variant.shape.threads, 1, 1)
         self.coordinates = not variant.linear or variant.shape.rows
-        self._counts = text.any_reach("index")
+        self._counts = text.any_addressed("index")
 
     def fields(self) -> list[Field]:
         """Returns its numbers in the parameter block."""
