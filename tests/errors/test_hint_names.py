@@ -34,6 +34,7 @@ TENSORS = [fp.Tensor, *([TORCH.Tensor] if TORCH else [])]
 VARIABLES: dict[str, list[Any]] = {
     **dict.fromkeys(("t", "target", "source"), TENSORS),
     "a": [np.ma.MaskedArray],
+    "a.dtype": [np.dtype],
     "array": [np.ndarray],
     "encoder": [spy.CommandEncoder],
     "texture": [spy.Texture],
@@ -50,7 +51,7 @@ USERS = """
 SLANG = "IDiffTensor IDifferentiable ConstantBuffer StructuredBuffer fusepy_double RW"
 OTHERS = """
     e.g slang.call LD_LIBRARY_PATH IntEnum NumPy CUDA GPU JSON NUL NVRTC UTF macOS libX11 png jpg webp tif md py venv so
-    -t libnvrtc.so resolve_maps Tensor<float>[?,3]
+    = -t libnvrtc.so resolve_maps Tensor<float>[?,3]
 """
 PUBLIC = [getattr(fp, name) for name in fp.__all__]
 CLASSES = [c for c in [*PUBLIC, *TENSORS, *vars(spy).values(), np.ndarray, np.ma.MaskedArray] if inspect.isclass(c)]

@@ -132,6 +132,6 @@ def _numpy_dtype(value: Any) -> np.dtype[Any]:
             f"Slang has no type for {value.dtype}",
             saw=value.dtype,
             expected="bool, int8 to int64, uint8 to uint64, float16, float32, float64",
-            hint="convert the tensor with .float()",
+            hint="pass t.real and t.imag as two tensors" if value.dtype.is_complex else "convert the tensor with .float()",
         )
     return dtype

@@ -141,11 +141,14 @@ def scalar_type(dtype: np.dtype[Any]) -> Type:
     """
     found = Type.of_dtype(dtype) if dtype.isnative else None
     if found is None:
-        native = "" if dtype.isnative else "; convert to native byte order with .astype(dtype.newbyteorder('='))"
         raise UnsupportedArgumentError(
             f"Slang has no type for NumPy's {dtype}",
             saw=dtype,
             expected="bool, int8 to int64, uint8 to uint64, float16, float32, float64, or a struct as dtype=module.Name",
-            hint=f"convert the array with .astype(np.float32){native}",
+            hint="pass a.real and a.imag as two arrays"
+            if dtype.kind == "c"
+            else "convert the array with .astype(np.float32)"
+            if dtype.isnative
+            else "convert it to this machine's byte order with a.astype(a.dtype.newbyteorder('='))",
         )
     return found

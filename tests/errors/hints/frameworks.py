@@ -1,0 +1,242 @@
+"""Programs after hints about arrays of other frameworks: torch, DLPack, slangpy's tensors, and what they cannot share."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+import slangpy as spy
+
+import fusepy as fp
+from tests.errors.hints.resources import second
+from tests.errors.hints.support import Program, X, fused, load, rays, tensor
+from tests.support.slang_functions import F32, ramp
+
+ADD = "float add(float a, float b) { return a + b; }"
+COMPLEX = (X + 1j * X[::-1]).astype(np.complex64)
+
+
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+def t(array: Any = X, **options: Any) -> Any:
+    return torch().tensor(np.asarray(array), **options)
+
+
+class Far:
+    """An array of another framework, in memory of a device by DLPack's number."""
+
+    def __init__(self, place: int):
+        self.place = place
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise BufferError("not on the host")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (self.place, 0)
+
+    def cpu(self) -> Any:
+        return X
+
+
+class Cuda(Far):
+    """An array that says how it lies in CUDA memory."""
+
+    shape = (3,)
+    __cuda_array_interface__ = {"typestr": "<f4", "shape": (3,), "data": (4096, False), "version": 3}
+
+    def __init__(self) -> None:
+        super().__init__(2)
+
+
+def without_torch(function: Any) -> Any:
+    with mock.patch.dict(sys.modules, {"torch": None}):
+        return function()
+
+
+def negated() -> Any:
+    """A view of the imaginary parts of a conjugate, which torch negates when it is read."""
+    return torch().zeros(3, dtype=torch().complex64).conj().imag
+
+
+def filled(made: Any, m: Any) -> Any:
+    m.add(X, 1.0, _result=made)
+    return made
+
+
+def without_gradient(m: Any, leaf: Any) -> Any:
+    with torch().no_grad():
+        return m.add(leaf, 1.0)
+
+
+def shared(dtype: Any = None, array: Any = X) -> Any:
+    return fp.Tensor.from_dlpack(fp.default_device(), np.array(array), dtype)
+
+
+def theirs(device: Any, array: Any = X) -> Any:
+    return spy.Tensor.from_numpy(device.sgl, np.asarray(array))
+
+
+def made(m: Any) -> Any:
+    return fused(lambda x: m.Ray(m.float3(x, x, x), x), X)
+
+
+def both(one: Any, other: Any) -> Any:
+    return fused(lambda x, y: one.add(x, other.add(y, 1.0)), X, X)
+
+
+def lacking(m: Any, call: Any) -> Any:
+    """A call on the device without doubles."""
+    device = fp.default_device()
+    with mock.patch.object(device, "features", device.features - {"double"}):
+        return call(load("hint_doubles", "double same(double x) { return x; } float same_float(float x) { return x; }"))
+
+
+PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    # torch
+    "numbers of torch that Slang lacks": (
+        lambda m: m.add(t().bfloat16(), 1.0),
+        "convert the tensor with .float()",
+        lambda m: m.add(t([1.0, 2.0]).bfloat16().float(), 1.0),
+        F32([2, 3]),
+    ),
+    "complex numbers of torch": (
+        lambda m: m.add(t(COMPLEX), 1.0),
+        "pass t.real and t.imag as two tensors",
+        lambda m: m.add(t(COMPLEX).real, t(COMPLEX).imag),
+        X + X[::-1],
+    ),
+    "torch that is not there": (
+        lambda m: without_torch(lambda: m.add.return_type("torch")),
+        "install it with: pip install 'fusepy-slang[torch]'",
+        lambda m: m.add.return_type("torch")(X, 1.0).numpy(),
+        X + 1,
+    ),
+    "a tensor of torch elsewhere": (
+        lambda m: m.add(t(device="meta"), 1.0),
+        "move the tensor with .cpu()",
+        lambda m: m.add(t().cpu(), 1.0),
+        X + 1,
+    ),
+    "structs for torch": (
+        lambda m: fused(lambda x: m.Ray(m.float3(x, x, x), x), t()),
+        "return it as 'tensor' or 'numpy', and convert its fields one by one",
+        lambda m: torch().from_numpy(made(m)["reach"].copy()),
+        X,
+    ),
+    "a sparse tensor of torch": (
+        lambda m: m.add(t().to_sparse(), 1.0),
+        "write t.to_dense()",
+        lambda m: m.add(t().to_sparse().to_dense(), 1.0),
+        X + 1,
+    ),
+    "a lazily negated tensor for the result": (
+        lambda m: filled(negated(), m),
+        "t.resolve_neg()",
+        lambda m: filled(negated().resolve_neg(), m),
+        X + 1,
+    ),
+    "a tensor of torch with a gradient": (
+        lambda m: m.add(t(requires_grad=True), 1.0),
+        "pass t.detach(), or call under torch.no_grad()",
+        lambda m: m.add(t(requires_grad=True).detach(), 1.0) + without_gradient(m, t(requires_grad=True)),
+        2 * (X + 1),
+    ),
+    # DLPack
+    "a number for an array of DLPack": (
+        lambda m: fp.Tensor.from_dlpack(fp.default_device(), 3.0),
+        "convert it with numpy.asarray",
+        lambda m: fp.Tensor.from_dlpack(fp.default_device(), np.asarray(3.0, F32)),
+        F32(3),
+    ),
+    "memory of another type": (
+        lambda m: shared(m.int),
+        "convert the array first",
+        lambda m: shared(m.int, (4 * X).astype(np.int32)),
+        (4 * X).astype(np.int32),
+    ),
+    "memory with gaps in its vectors": (
+        lambda m: fp.Tensor.from_dlpack(fp.default_device(), ramp(2, 6)[:, ::2], m.float3),
+        "make it contiguous first",
+        lambda m: fp.Tensor.from_dlpack(fp.default_device(), np.ascontiguousarray(ramp(2, 6)[:, ::2]), m.float3),
+        ramp(2, 6)[:, ::2],
+    ),
+    "memory that no one here reaches": (
+        lambda m: fp.Tensor.from_dlpack(fp.default_device(), Far(3)),
+        "copy it to the host, e.g. with .cpu()",
+        lambda m: fp.Tensor.from_dlpack(fp.default_device(), Far(3).cpu()),
+        X,
+    ),
+    "an argument in memory that no one here reaches": (
+        lambda m: m.add(Far(3), 1.0),
+        "copy it to the host",
+        lambda m: m.add(Far(3).cpu(), 1.0),
+        X + 1,
+    ),
+    "CUDA memory on another device": (
+        lambda m: m.add(Cuda(), 1.0),
+        "or copy the array to the host",
+        lambda m: m.add(Cuda().cpu(), 1.0),
+        X + 1,
+    ),
+    "structs for another framework": (
+        lambda m: np.from_dlpack(tensor(rays(m), m.Ray)),
+        "copy it with .to_numpy()",
+        lambda m: tensor(rays(m), m.Ray).to_numpy()["reach"],
+        F32([3, 5]),
+    ),
+    "the buffer of another framework's memory": (
+        lambda m: shared().buffer,
+        "use a copy of it: t.copy()",
+        lambda m: shared().copy().buffer and shared().copy(),
+        X,
+    ),
+    # slangpy's tensors, and two devices
+    "a tensor of slangpy on another device": (
+        lambda m: m.add(theirs(second()), 1.0),
+        "load the module on the tensor's device: fusepy takes slangpy devices",
+        lambda m: fp.Module.load_from_source(second().sgl, "hint_there", ADD).add(theirs(second()), 1.0).to_numpy(),
+        X + 1,
+    ),
+    "no elements for slangpy": (
+        lambda m: m.add(X[:0], 1.0, _result="slangpy"),
+        "return it as a Tensor: _result='tensor'",
+        lambda m: m.add(X[:0], 1.0, _result="tensor"),
+        X[:0],
+    ),
+    "modules of two devices": (
+        lambda m: both(m, fp.Module.load_from_source(second(), "hint_there", ADD)),
+        "load the module on the device of the tensors",
+        lambda m: both(m, load("hint_there", ADD)),
+        2 * X + 1,
+    ),
+    "a number that the device lacks": (
+        lambda m: lacking(m, lambda own: own.same(np.ones(3))),
+        "convert to float or int",
+        lambda m: lacking(m, lambda own: own.same_float(np.ones(3).astype(np.float32))),
+        np.ones(3, F32),
+    ),
+    # NumPy
+    "complex numbers": (
+        lambda m: m.add(COMPLEX, 1.0),
+        "pass a.real and a.imag as two arrays",
+        lambda m: m.add(COMPLEX.real, COMPLEX.imag),
+        X + X[::-1],
+    ),
+    "numbers in another order of bytes": (
+        lambda m: m.add(X.astype(">f4"), 1.0),
+        "convert it to this machine's byte order with a.astype(a.dtype.newbyteorder('='))",
+        lambda m: m.add((a := X.astype(">f4")).astype(a.dtype.newbyteorder("=")), 1.0),
+        X + 1,
+    ),
+    "numbers of NumPy that Slang lacks": (
+        lambda m: m.add(X.astype(np.longdouble), 1.0),
+        "convert the array with .astype(np.float32)",
+        lambda m: m.add(X.astype(np.longdouble).astype(np.float32), 1.0),
+        X + 1,
+    ),
+}
