@@ -88,10 +88,9 @@ def _hints(probes: Sequence[Probe], wanted: str, working: Probe | None, cache: C
     system = drivers.this_system()
     broken = all(p.broken_install for p in probes)
     if broken:
-        remedy = (
-            drivers.advice_on_library(system) if drivers.lacks_library(probes[0].error) else "reinstall it: pip install slangpy"
-        )
-        hints.append(f"slangpy cannot be imported ({probes[0].error}); {remedy}")
+        lacking = drivers.lacks_library(probes[0].error)
+        hint = drivers.advice_on_library(system) if lacking else "reinstall it: pip install slangpy"
+        hints.append(f"slangpy cannot be imported ({probes[0].error}); {hint}")
     elif wanted and working is None:
         known = "does not work here" if wanted in TYPES else "is no device type of this platform"
         usable = ", ".join(p.type for p in probes if p.ok) or "none"

@@ -12,9 +12,10 @@ import fusepy
 
 ROOT = Path(fusepy.__file__).parent
 _MAKERS = re.compile(
-    r"hint|advice|^say_|^suggestions$|^by_rows$|^unbuilt$|^did_you_mean$|_takes_resource"
+    r"hint|advice|^say_|^suggestions$|^by_rows$|^unbuilt$|^did_you_mean$|^environment_problem$|_takes_resource"
 )  # functions that give words
 
+_MAY_HAVE = re.compile(rf"(?m)hint|{_MAKERS.pattern.replace('^', 'def ').replace('$', '[(]')}|_OF_ARRAYS|WIDER")
 _ADVICE = re.compile(r"(?!this is a bug of fusepy).*[a-z]{2}", re.S)
 
 
@@ -25,9 +26,10 @@ def skeletons() -> dict[str, list[str]]:
     Hints of errors that only a bug of fusepy raises are no advice to a user, and left out: those of `VerifyError`, and texts
     that say that they are of a bug.
     """
-    trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.rglob("*.py")}
-    taking = {name: at for tree in trees.values() for name, at in _taking_hints(tree)}
-    found = {name: list(dict.fromkeys(s for s in _of(tree, taking) if _ADVICE.match(s))) for name, tree in trees.items()}
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
+    files = {name: [*ast.walk(ast.parse(text))] for name, text in texts.items() if _MAY_HAVE.search(text)}
+    taking = {name: at for nodes in files.values() for name, at in _taking_hints(nodes)}
+    found = {name: list(dict.fromkeys(s for s in _of(nodes, taking) if _ADVICE.match(s))) for name, nodes in files.items()}
     return {name: words for name, words in sorted(found.items()) if words}
 
 
@@ -70,17 +72,17 @@ def said(hints: Iterable[str], known: Mapping[str, re.Pattern[str]]) -> set[str]
     return found
 
 
-def _taking_hints(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def _taking_hints(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
     """Functions with a parameter that is a hint, and its place among those given by position."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef):
             names = [a.arg for a in node.args.args if a.arg != "self"]
             if "hint" in names and node.name != "__init__":
                 yield node.name, names.index("hint")
 
 
-def _of(tree: ast.Module, taking: dict[str, int]) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _of(nodes: Iterable[ast.AST], taking: dict[str, int]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             for keyword in node.keywords:
@@ -96,6 +98,8 @@ def _of(tree: ast.Module, taking: dict[str, int]) -> Iterator[str]:
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Return) and inner.value is not None:
                     yield from _words(inner.value)
+                elif isinstance(inner, ast.Call) and ast.unparse(inner.func) == "hints.append":
+                    yield from _words(inner.args[0])
 
 
 def _words(node: ast.expr) -> Iterator[str]:

@@ -22,6 +22,7 @@ import fusepy.testing  # a name of hints
 from fusepy.backend.device.open import _PREFERENCE
 from fusepy.backend.marshals.registry import RESULTS
 from fusepy.cli import parser
+from fusepy.cli.doctor import _SETTINGS
 from fusepy.functions.configure import _OPTIONS
 from fusepy.ir.types import Kind, Type
 from tests.errors.skeletons import skeletons
@@ -50,7 +51,7 @@ USERS = """
 """
 SLANG = "IDiffTensor IDifferentiable ConstantBuffer StructuredBuffer fusepy_double RW"
 OTHERS = """
-    e.g slang.call LD_LIBRARY_PATH IntEnum NumPy CUDA GPU JSON NUL NVRTC UTF macOS libX11 png jpg webp tif md py venv so
+    e.g slang.call IntEnum NumPy CUDA GPU JSON NUL NVRTC UTF macOS libX11 png jpg webp tif md py venv so
     = -t libnvrtc.so resolve_maps Tensor<float>[?,3]
 """
 PUBLIC = [getattr(fp, name) for name in fp.__all__]
@@ -78,8 +79,8 @@ def callable_(name: str) -> bool:
 def keyword(words: str) -> bool:
     """True if the function before the name takes it; without one, if anything public does."""
     function, _, name = words.rpartition(" ")
-    owners = [getattr(of, function) for of in (fp, *CLASSES) if hasattr(of, function)] if function else CLASSES
-    return name in ("_result", *_OPTIONS) or any(name in parameters(of) for of in [*owners, *PUBLIC])
+    owners = [getattr(of, function) for of in (fp, *CLASSES) if hasattr(of, function)] if function else []
+    return name in ("_result", *_OPTIONS) or any(name in parameters(of) for of in [*owners, *PUBLIC, spy.Device])
 
 
 @functools.cache
@@ -120,7 +121,7 @@ def option(word: str) -> bool:
 
 
 def public(name: str) -> bool:
-    return hasattr(fp, name) or hasattr(spy, name) or option(name)
+    return hasattr(fp, name) or hasattr(spy, name) or option(name) or name in _SETTINGS
 
 
 def of_any(name: str) -> bool:

@@ -67,6 +67,11 @@ def init_device(
         try:
             opened, options = _open(name, adapter, include_paths, debug)
             wrong = selfcheck(opened)
+        except DeviceError as error:  # there is no such adapter
+            if wanted is not None:
+                raise
+            failures.append(f"{name}: {error.what} in {error.saw}")
+            continue
         except (RuntimeError, spy.SlangCompileError) as error:  # sgl has no finer class
             failures.append(f"{name}: {str(error).splitlines()[0] if str(error) else 'no reason given'}")
             continue

@@ -76,7 +76,9 @@ class Binding:
         if handle is None or not handle:
             raise UnsupportedArgumentError(
                 f"{path}: this {type(value).__name__} has no descriptor handle",
-                hint="its usage forbids it, or all handles are taken",
+                hint="create it with usage=TextureUsage.shader_resource | …"
+                if handle is None
+                else "all handles are taken: declare the global without DescriptorHandle, which takes none",
             )
         return handle.value
 
@@ -102,7 +104,8 @@ class Binding:
     def check_device(self, tensor: Tensor, path: str) -> None:
         """Raises if a tensor is on another device."""
         if tensor.device is not self.device:
-            raise ShapeError(f"{path} lies on another device", saw=tensor.device.name, expected=self.device.name, hint="copy it")
+            hint = "copy it over with Tensor.from_numpy(device, t.to_numpy())"
+            raise ShapeError(f"{path} lies on another device", saw=tensor.device.name, expected=self.device.name, hint=hint)
 
     def check(self, tensor: Tensor, path: str) -> None:
         """Raises unless a tensor is contiguous and on this device."""

@@ -109,7 +109,9 @@ class WholeData:
             raise ShapeError(f"{path}: too many elements", saw=array.shape, expected=f"below {LIMIT}", hint="set a part of it")
         if self._written and any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides)):
             raise ShapeError(
-                f"{path} may be written, and repeats elements", saw=f"strides {array.strides}", hint="set a real tensor, no view"
+                f"{path} may be written, and repeats elements",
+                saw=f"strides {array.strides}",
+                hint="set a real tensor, not a broadcast view",
             )
         return array
 
