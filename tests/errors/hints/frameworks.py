@@ -233,10 +233,4 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: m.add((a := X.astype(">f4")).astype(a.dtype.newbyteorder("=")), 1.0),
         X + 1,
     ),
-    "numbers of NumPy that Slang lacks": (
-        lambda m: m.add(X.astype(np.longdouble), 1.0),
-        "convert the array with .astype(np.float32)",
-        lambda m: m.add(X.astype(np.longdouble).astype(np.float32), 1.0),
-        X + 1,
-    ),
 }

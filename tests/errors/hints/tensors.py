@@ -129,9 +129,9 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         np.array([3, 5], F32),
     ),
     "a dtype of NumPy's that Slang lacks": (
-        lambda m: tensor(np.ones(2, np.complex64)),
+        lambda m: tensor(np.ones(2, np.longdouble)),
         "convert the array with .astype(np.float32)",
-        lambda m: tensor(np.ones(2, np.complex64).real.astype(np.float32)),
+        lambda m: tensor(np.ones(2, np.longdouble).astype(np.float32)),
         np.ones(2, F32),
     ),
     "a type that no tensor holds": (
