@@ -55,6 +55,7 @@ from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.ir.types import Type
 from fusepy.language.batchable import Batchable, is_batchable_like
 from fusepy.language.generators import call_id, grid, linspace, rand_float, thread_id, wang_hash
+from fusepy.language.gradients import grad, value_and_grad, vjp
 from fusepy.language.loops import cond, fori_loop, while_loop
 from fusepy.language.math import (
     abs,
@@ -199,6 +200,7 @@ __all__ = [
     "fract",
     "fuse",
     "get_function",
+    "grad",
     "grid",
     "init_device",
     "is_batchable_like",
@@ -241,8 +243,10 @@ __all__ = [
     "tanh",
     "thread_id",
     "trunc",
+    "value_and_grad",
     "vcast",
     "vdim",
+    "vjp",
     "vmap",
     "vmapping",
     "wang_hash",

@@ -23,7 +23,7 @@ from fusepy.location import at_line, user_line
 from fusepy.program.bound import SetUpProgram
 from fusepy.program.bound import run as run_program
 from fusepy.program.program import Program
-from fusepy.program.sized import SizedByResult
+from fusepy.program.sized import ByUnitAxes, SizedByResult
 from fusepy.trace.recording import Recording
 
 
@@ -52,7 +52,9 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         else:
             program.device.counters.plan_hits += 1
         if program.open:
-            return run(callee, *cast("SizedByResult", program).sized(args, result), asked)
+            if not isinstance(program, ByUnitAxes):
+                return run(callee, *cast("SizedByResult", program).sized(args, result), asked)
+            program = _of_extents(callee, program, args, kwargs, returns)
         recorder = RECORDER.get()
         if recorder is not None:
             return recorder(callee, program, args, kwargs, asked)
@@ -128,9 +130,23 @@ def _compiled(
     program = compile_call(callee, args, kwargs, returns)
     if program.open:
         program = cast("Program", SizedByResult(program, tuple(kwargs)))
+    elif program.recording.trace.units:
+        program = cast("Program", ByUnitAxes(program))
     program.device.counters.plan_misses += 1
     callee.programs.hold(key, program)
     return program
+
+
+def _of_extents(
+    callee: AnyFunction, known: ByUnitAxes, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None
+) -> Program:
+    """Returns the program for arguments of these extents, compiled if there is none."""
+    found = known.find(flat(args))
+    if found is None:
+        found = compile_call(callee, args, kwargs, returns)
+        found.device.counters.plan_misses += 1
+        known.programs.append(found)
+    return found
 
 
 def _run_other(

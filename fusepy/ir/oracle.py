@@ -168,3 +168,13 @@ class Oracle(Protocol):
     def conforming(self, interface: Type) -> Sequence[Type] | None:
         """Returns structs that implement `interface`, as far as modules list them; ``None`` if it is no interface."""
         ...
+
+    def undifferentiable(
+        self, module: str, function: str, params: Sequence[tuple[str, Type, bool]], result: Type | None, method: bool
+    ) -> str | None:
+        """Returns Slang's words if it cannot differentiate a call, else ``None``.
+
+        Args:
+            params: direction and type of each parameter, and whether its gradient is asked for.
+        """
+        ...

@@ -89,6 +89,26 @@ def _check_seen(value: Value, stored: Type, wanted: Type, node: Node) -> None:
         )
 
 
+def settle(node: Node, oracle: Oracle) -> tuple[Sequence[ArgMap], dict[str, Attr]]:
+    """Returns the resolved maps, and attributes to add."""
+    answer = node.op.resolution(node, oracle)
+    if answer is not None:
+        dirs = tuple(p.direction for p in answer.params)
+        attrs: dict[str, Attr] = {}
+        if any(d != IN for d in dirs):
+            returns = bool(answer.results) and answer.results[0][0] == "return"
+            attrs = {"dirs": dirs, "returns": returns}
+        if answer.params and answer.params[0].name == THIS:
+            attrs["method"] = True
+        return answer.maps, attrs
+    if node.op.name == "cast":
+        value, want, rank = node.operands[0], node.results[0].type, node.results[0].rank
+        batch = value.rank - (len(want.shape) if not value.arrival.plain and not value.type.shape else 0)
+        dims = node.maps[0].dims if node.maps[0].dims is not None else ArgMap.aligned(max(batch, 0), rank).dims
+        return [ArgMap(dims, want if want is not value.type else None)], {}
+    return node.op.settled(node, oracle), {}
+
+
 class _Resolver:
     def __init__(self, graph: Graph, oracle: Oracle, body: bool = False):
         self.graph = graph
@@ -102,7 +122,7 @@ class _Resolver:
         self.types: dict[Value, Type] = {}
 
     def run(self) -> Graph:
-        settled = [(node, *self.settle(node)) for node in self.graph.nodes]
+        settled = [(node, *settle(node, self.oracle)) for node in self.graph.nodes]
         wanted: dict[Value, set[Type]] = {v: {v.type} for v in self.graph.outputs}
         seen: dict[Value, Type] = {}  # the type in which user code sees an array in memory, and so its storage type
         for node, maps, _ in settled:
@@ -123,25 +143,6 @@ class _Resolver:
             self.node(node, maps, attrs)
         resolved = self.graph.replace(inputs=inputs, nodes=self.nodes, outputs=[self.new[v] for v in self.graph.outputs])
         return self.graph if resolved == self.graph else resolved
-
-    def settle(self, node: Node) -> tuple[Sequence[ArgMap], dict[str, Attr]]:
-        """Returns the resolved maps, and attributes to add."""
-        answer = node.op.resolution(node, self.oracle)
-        if answer is not None:
-            dirs = tuple(p.direction for p in answer.params)
-            attrs: dict[str, Attr] = {}
-            if any(d != IN for d in dirs):
-                returns = bool(answer.results) and answer.results[0][0] == "return"
-                attrs = {"dirs": dirs, "returns": returns}
-            if answer.params and answer.params[0].name == THIS:
-                attrs["method"] = True
-            return answer.maps, attrs
-        if node.op.name == "cast":
-            value, want, rank = node.operands[0], node.results[0].type, node.results[0].rank
-            batch = value.rank - (len(want.shape) if not value.arrival.plain and not value.type.shape else 0)
-            dims = node.maps[0].dims if node.maps[0].dims is not None else ArgMap.aligned(max(batch, 0), rank).dims
-            return [ArgMap(dims, want if want is not value.type else None)], {}
-        return node.op.settled(node, self.oracle), {}
 
     def input(self, value: Value) -> Value:
         """Returns an input with the storage type that its uses want, without sizes."""

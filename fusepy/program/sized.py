@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fusepy.arguments.mapping import Mapped, unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.marshals.generators import Generator, Grid
-from fusepy.backend.marshals.registry import batch_extents, kind_of_class
+from fusepy.backend.marshals.registry import batch_extents, kind_of_class, kind_of_value
 from fusepy.backend.marshals.result_kinds import dimensions
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import UNSAID
@@ -100,3 +100,31 @@ def sized(value: Any, shape: tuple[int, ...]) -> Any:
     if not follows(value):
         return value
     return Mapped(value.value.over(shape), value.map) if isinstance(value, Mapped) else value.over(shape)
+
+
+class ByUnitAxes:
+    """Stands for the programs of one key that differ by which axes of the arguments have extent 1.
+
+    An axis of extent 1 is broadcast, so its gradient is a sum: another program than that of the same axis with more elements.
+    """
+
+    open = True
+
+    def __init__(self, first: Program):
+        self.device = first.device
+        self.sources = first.sources
+        self.programs = [first]
+
+    def find(self, args: Sequence[Any]) -> Program | None:
+        """Returns the program for arguments with such extents, if there is one."""
+        for program in self.programs:
+            positions, units = program.positions, program.recording.trace.units
+            if all((_extent(args[positions[place]], axis) == 1) == unit for (place, axis), unit in units.items()):
+                return program
+        return None
+
+
+def _extent(value: Any, axis: int) -> int:
+    inner = unmapped(value)
+    extents = kind_of_value(inner).extents(inner)
+    return extents[axis] if axis < len(extents) else 0

@@ -22,6 +22,7 @@ ORDER = [
     "location pytree symbolic",
     "ir",
     "passes",
+    "derivatives",
     "backend",
     "backend.cache",
     "backend.sources",

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from fusepy.backend.emit.shims import Shims
 from fusepy.backend.sources.source import line_directive
 from fusepy.ir.graph import Graph, Node, Value, declare
-from fusepy.ir.ops.control import Control
+from fusepy.ir.ops.control import Control, block
+from fusepy.ir.types import Kind
+
+_PASSED = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)  # types without derivatives, to which no_diff does not apply
 
 
 class Statements:
@@ -18,10 +21,17 @@ class Statements:
         names: the names of values; those of results are added.
         shims: wrappers to call instead of functions.
         plain: omit the user's names and lines.
+        prefix: of the names of functions that nodes need beside the statements.
+
+    Attributes:
+        functions: the texts of these functions.
     """
 
-    def __init__(self, names: dict[Value, str], shims: Shims, plain: bool = False):
+    def __init__(self, names: dict[Value, str], shims: Shims, plain: bool = False, prefix: str = "fz"):
         self.names = names
+        self.functions: list[str] = []
+        self._prefix = prefix
+        self._differentiable = 0
         self._shims = shims
         self._plain = plain
         self._count = 0
@@ -64,6 +74,29 @@ class Statements:
         self._count += 1
         words = "" if self._plain else re.sub(r"\W+", "_", label).strip("_")
         return f"v{self._count - 1}_{words}" if words else f"v{self._count - 1}"
+
+    def differentiable(self, body: Graph, wrt: Sequence[int], seeds: Sequence[int]) -> str:
+        """Adds a differentiable function that computes the outputs `seeds` of `body`, and returns its name.
+
+        One output is returned, several are ``out`` parameters. Inputs that are not in `wrt` are constants.
+        """
+        name = f"{self._prefix}_primal_{self._differentiable}"
+        self._differentiable += 1
+        names = {v: f"a{i}_{v.name}" if v.name and v.name.isidentifier() else f"a{i}" for i, v in enumerate(body.inputs)}
+        if self._plain:
+            names = {v: f"a{i}" for i, v in enumerate(body.inputs)}
+        params = [("" if i in wrt else "no_diff ") + declare(v.type, names[v]) for i, v in enumerate(body.inputs)]
+        params = [p if v.type.kind not in _PASSED else declare(v.type, names[v]) for v, p in zip(body.inputs, params)]
+        outputs = [body.outputs[j] for j in seeds]
+        inner = Statements(names, self._shims, self._plain, name)
+        lines = inner.nodes(body)
+        if len(outputs) == 1 and outputs[0].type.kind is not Kind.ARRAY:
+            head, lines = f"{outputs[0].type} {name}({', '.join(params)})", [*lines, f"return {names[outputs[0]]};"]
+        else:
+            params += [f"out {declare(v.type, f'r_{j}')}" for j, v in enumerate(outputs)]
+            head, lines = f"void {name}({', '.join(params)})", [*lines, *(f"r_{j} = {names[v]};" for j, v in enumerate(outputs))]
+        self.functions += [*inner.functions, "[Differentiable]", head, *block(lines), ""]
+        return name
 
     def _node(self, node: Node) -> list[str]:
         args, results = [self.names[v] for v in node.operands], [self.names[v] for v in node.results]

@@ -155,12 +155,12 @@ class KernelText:
         names: dict[Value, str] = dict(zip(body.inputs, inputs))
         params = [declare(v.type, names[v]) for v in body.inputs]
         params += [f"out {declare(v.type, f'r_{j}')}" for j, v in enumerate(body.outputs)]
-        write = Statements(names, self.shims, self.given.plain)
+        write = Statements(names, self.shims, self.given.plain, name)
         lines = write.nodes(body)
         lines += [f"r_{j} = {names[v]};" for j, v in enumerate(body.outputs)]
         values = [*body.inputs, *(v for n in body.nodes for v in n.results)]
         inlined = "[ForceInline] " * any(is_narrow(v.type) for v in values)
-        return [f"{inlined}void {name}({', '.join(params)})", *block(lines)]
+        return [*write.functions, f"{inlined}void {name}({', '.join(params)})", *block(lines)]
 
     def source(
         self,

@@ -14,8 +14,10 @@ from fusepy.ir.ops.region import Region
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.ops.structure import STRUCTURE_OPS
 from fusepy.ir.ops.vector import VECTOR_OPS
+from fusepy.ir.ops.vjp import GRADIENT_OPS
 
 _ALL = [SlangCall(), Struct(), Region(), *STRUCTURE_OPS, *OPERATORS, *POWERS, *INTRINSICS, *VECTOR_OPS, *REDUCE_OPS, *CONTROL_OPS]
+_ALL += GRADIENT_OPS
 OPS: dict[str, Op] = {op.name: op for op in _ALL}
 
 __all__ = ["OPS", "Op"]

@@ -32,6 +32,13 @@ class Writer(Protocol):
         """Returns a name that is not used yet."""
         ...
 
+    def differentiable(self, body: Graph, wrt: Sequence[int], seeds: Sequence[int]) -> str:
+        """Returns the name of a differentiable function of the inputs of `body`, which gives its outputs `seeds`.
+
+        Only the inputs `wrt` have derivatives.
+        """
+        ...
+
 
 class Control(Op):
     """The base class of the three operations.
@@ -186,6 +193,8 @@ class ForiLoop(Loop):
         index = node.bodies[0].inputs[0]
         i = write.fresh(index.name or "i")
         lines = [*self.start(node, args, results), *["[ForceUnroll]"] * bool(node.attrs.get("unroll"))]
+        if "steps" in node.attrs:  # a loop that Slang differentiates keeps the states of its steps
+            lines.append(f"[MaxIters({node.attrs['steps']})]")
         lines.append(f"for ({index.type} {i} = {args[0]}; {i} < {args[1]}; ++{i})")
         return [*lines, *block(self.step(node, args, results, [i], write))]
 

@@ -1,0 +1,71 @@
+"""Extents of values: which axes have extent 1, and so may be broadcast, and where the extents of the others come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.folds import axes_of
+from fusepy.ir.value import is_spread
+
+
+class Axis(NamedTuple):
+    """An axis of an input of a graph."""
+
+    input: Value
+    axis: int
+
+
+class Shapes(Protocol):
+    """The extents of the inputs of a program."""
+
+    def is_unit(self, axis: Axis) -> bool:
+        """True if the extent is 1. Programs that asked are used for arguments with the same answers only."""
+        ...
+
+    def count(self, axes: Sequence[Axis]) -> Value:
+        """Returns the product of some extents as a number of the call."""
+        ...
+
+
+class Extents:
+    """The extents of recorded values: for each axis the `Axis` of an input that has its extent, ``None`` for extent 1."""
+
+    def __init__(self, shapes: Shapes):
+        self.shapes = shapes
+        self._known: dict[Value, tuple[Axis | None, ...]] = {}
+
+    def of(self, value: Value) -> tuple[Axis | None, ...]:
+        """Returns the extents of an input, or of a result of a node that was added."""
+        found = self._known.get(value) if value.rank else ()
+        if found is None:
+            assert value.name is not None, "a result of a node that was not added"
+            axes = [Axis(value, i) for i in range(value.rank)]
+            found = self._known[value] = tuple(None if self.shapes.is_unit(a) else a for a in axes)
+        return found
+
+    def grid(self, operands: Sequence[Value], maps: Sequence[ArgMap], rank: int) -> tuple[Axis | None, ...]:
+        """Returns the extents of the grid of a node: those of the operands that are not 1."""
+        found: list[Axis | None] = [None] * rank
+        for value, map in zip(operands, maps):
+            if is_spread(value):
+                continue
+            for dim, extent in zip(map.dims or (), self.of(value)):
+                found[dim] = found[dim] or extent
+        return tuple(found)
+
+    def add(self, node: Node, maps: Sequence[ArgMap]) -> None:
+        """Notes the extents of the results of a node with these resolved maps."""
+        rank = node.grid_rank if node.op.spreads and node.results and node.op.name != "reduce" else max_rank(maps)
+        grid = self.grid(node.operands, maps, rank)
+        if node.op.name == "reduce":
+            folded = axes_of(node, "axes")
+            grid = tuple(extent for d, extent in enumerate(grid) if d not in folded)
+        for result in node.results:
+            self._known[result] = grid[: result.rank]
+
+
+def max_rank(maps: Sequence[ArgMap]) -> int:
+    return max((m.min_grid_rank for m in maps), default=0)

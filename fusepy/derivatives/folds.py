@@ -1,0 +1,100 @@
+"""Derivatives of reductions and scans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fusepy.derivatives.terms import Term, Terms
+from fusepy.errors import GradientError
+from fusepy.ir.graph import Attr, Node
+from fusepy.ir.ops.folds import axes_of
+
+Count = Callable[[Sequence[int]], Term]  # the product of the extents of these dimensions of a grid
+
+
+def reduced(t: Terms, kind: str, term: Term, dims: Sequence[int]) -> Term:
+    """Returns a reduction of a term along those of the dimensions that it runs along."""
+    frame = sorted(term.dims)
+    axes = tuple(f"d{i}" for i, d in enumerate(frame) if d in dims)
+    if not axes:
+        return term
+    if not term.type.is_numeric:  # structs and arrays are reduced member by member
+        parts = {name: reduced(t, kind, part, dims) for name, part in t.parts_of(term).items()}
+        return t.struct(term.type, parts)
+    return _folding(t, "reduce", term, frame, {"kind": kind, "axes": axes}, [d for d in frame if d not in dims])
+
+
+def scanned(t: Terms, kind: str, term: Term, dim: int, exclusive: bool) -> Term:
+    """Returns a scan of a term along a dimension that it runs along."""
+    frame = sorted(term.dims)
+    attrs: dict[str, Attr] = {"kind": kind, "axis": f"d{frame.index(dim)}", "exclusive": exclusive}
+    return _folding(t, "scan", term, frame, attrs, frame)
+
+
+def _folding(t: Terms, name: str, term: Term, frame: Sequence[int], attrs: dict[str, Attr], left: Sequence[int]) -> Term:
+    term = t.loaded(term)
+    if list(term.dims) != list(frame):
+        term = transposed(t, term, frame)
+    made = t.node(name, [term], attrs)[0]
+    return Term(t, made.value, tuple(left))
+
+
+def transposed(t: Terms, term: Term, order: Sequence[int]) -> Term:
+    """Returns a term whose value has its axes in the order in which they run along the frame `order`."""
+    own = {d: i for i, d in enumerate(order)}
+    map_of = Term(t, term.value, tuple(own[d] for d in term.dims), term.wants)
+    made = t.node("cast", [map_of], {"type": term.type.name})[0]
+    return Term(t, made.value, tuple(order))
+
+
+def reduce_rule(t: Terms, node: Node, g: Term, y: Term, x: Term, count: Count) -> Term | None:
+    """Returns the gradient of the operand of a ``reduce``, over its grid.
+
+    Raises:
+        GradientError: for a reduction by a Slang function.
+    """
+    kind, axes = node.text("kind"), axes_of(node, "axes")
+    if kind == "sum":
+        return g
+    if kind == "mean":
+        return g / count(axes)
+    if kind in ("max", "min"):  # shared by the elements that are the extreme
+        mine = x.equals(y)
+        return t.where(mine, g / reduced(t, "sum", t.where(mine, t.cast(t.number(1.0), y.type), 0.0), axes), 0.0)
+    if kind == "prod":
+        zero = x.equals(0)
+        one = t.cast(t.number(1.0), y.type)
+        zeros = reduced(t, "sum", t.where(zero, one, 0.0), axes)
+        others = reduced(t, "prod", t.where(zero, one, x), axes)  # the product of all elements that are not zero
+        alone = t.op("bitand", zero, zeros.equals(1.0))
+        return g * t.where(alone, others, t.where(zeros.equals(0), others / t.where(zero, 1.0, x), 0.0))
+    if kind in ("any", "all", "argmax", "argmin"):
+        return None
+    raise GradientError(
+        f"the reduction by {node.attrs.get('function')} has no gradient",
+        place=node.loc,
+        hint="use fp.sum, fp.prod, fp.max or fp.min, of elements that a Slang function computes",
+    )
+
+
+def scan_rule(t: Terms, node: Node, g: Term, x: Term) -> Term:
+    """Returns the gradient of the operand of a ``scan``: the sum of the gradients from its own element on.
+
+    Raises:
+        GradientError: for a scan that is no sum.
+    """
+    (dim,) = axes_of(node, "axis")
+    if node.text("kind") != "sum":
+        raise GradientError(
+            f"the scan {node.text('kind')!r} has no gradient",
+            place=node.loc,
+            hint="only fp.cumsum and fp.scan('sum', x) have one",
+        )
+    if not t.runs_along(g, dim):
+        g = along(t, g, x)
+    return reduced(t, "sum", g, [dim]) - scanned(t, "sum", g, dim, not node.attrs["exclusive"])
+
+
+def along(t: Terms, g: Term, x: Term) -> Term:
+    """Returns `g` spread over all axes of `x`."""
+    return t.op("along", g, x)

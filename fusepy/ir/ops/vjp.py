@@ -1,0 +1,123 @@
+"""``vjp``: the gradient of a body by Slang's reverse mode; and the operations on gradients of structs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.errors import VerifyError
+from fusepy.ir.graph import Node, Op, Value, declare
+from fusepy.ir.ops.base import computed
+from fusepy.ir.ops.control import Control, Run, Writer, grid_rank, loaded
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import Type
+from fusepy.ir.value import Array
+
+
+class Vjp(Control):
+    """The vector-Jacobian product of the body ``primal``: the gradients of some of its inputs.
+
+    The operands are the inputs of the body, then one gradient for each output in ``seeds``. The results are the gradients of the
+    inputs in ``wrt``, of the types in ``types``. The other inputs are constants. In a kernel the body becomes a differentiable
+    function, and the node a call of Slang's ``bwd_diff`` of it, so that user functions, their loops and their own derivatives are
+    Slang's business.
+    """
+
+    name = "vjp"
+    bodies = ("primal",)
+    needs = {"wrt": (tuple,), "seeds": (tuple,), "types": (tuple,)}
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        rank = grid_rank(node)
+        return [computed(node, Type.parse(name), rank=rank) for name in words(node, "types")]
+
+    def verify(self, node: Node) -> str | None:
+        wrong = Op.verify(self, node)
+        if wrong is not None:
+            return wrong
+        if [body.name for body in node.bodies] != list(self.bodies):
+            return "vjp has the body primal"
+        body, types, wrt, seeds = node.bodies[0], loaded(node), numbers(node, "wrt"), numbers(node, "seeds")
+        if len(types) != len(body.inputs) + len(seeds):
+            return f"{len(types)} operands for {len(body.inputs)} inputs and {len(seeds)} gradients"
+        wrong_input = [v for v, type in zip(body.inputs, types) if v.type is not type]
+        if wrong_input:
+            return f"body @primal: input %{wrong_input[0].name} is not what is loaded for it"
+        if not wrt or max(wrt) >= len(body.inputs) or not seeds or max(seeds) >= len(body.outputs):
+            return "wrt names inputs of the body, and seeds its outputs; at least one of each"
+        return None if len(words(node, "types")) == len(wrt) else "types has one type for each input in wrt"
+
+    def label(self, node: Node, j: int) -> str:
+        return f"d_{node.bodies[0].inputs[numbers(node, 'wrt')[j]].name or ''}"
+
+    def statements(self, node: Node, args: Sequence[str], results: Sequence[str], write: Writer) -> list[str]:
+        body, wrt = node.bodies[0], numbers(node, "wrt")
+        function = write.differentiable(body, wrt, numbers(node, "seeds"))
+        lines: list[str] = []
+        passed = list(args)
+        for i in wrt:
+            type = body.inputs[i].type
+            passed[i] = write.fresh("pair")
+            lines.append(f"DifferentialPair<{type}> {passed[i]} = diffPair({args[i]});")
+        lines.append(f"bwd_diff({function})({', '.join(passed)});")
+        return [*lines, *(f"{declare(v.type, name)} = {passed[i]}.d;" for v, name, i in zip(node.results, results, wrt))]
+
+    def meaning(self, node: Node, args: Sequence[Array], grid: tuple[int, ...], run: Run) -> list[Array]:
+        raise VerifyError("a vjp has no meaning in NumPy", hint="compare with differences of the function that it is made from")
+
+
+class Zero(Op):
+    """The gradient zero of a struct, array or number of type ``of``; ``type`` is the type of the gradient."""
+
+    name = "zero_gradient"
+    arity = 0
+    needs = {"of": (str,), "type": (str,)}
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        return [Value(Type.parse(node.text("type")), ())]
+
+    def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
+        return [f"{declare(node.results[0].type, results[0])} = {node.text('of')}.dzero();"]
+
+
+class Sum(Op):
+    """The sum of two gradients of a struct of type ``of``."""
+
+    name = "add_gradients"
+    arity = 2
+    needs = {"of": (str,)}
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        return [computed(node, node.operands[0].type)]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        return f"{node.text('of')}.dadd({args[0]}, {args[1]})"
+
+
+class FieldGradient(Op):
+    """The gradient of a struct of type ``of`` whose field ``name`` has the gradient of the operand, and all others zero."""
+
+    name = "field_gradient"
+    arity = 1
+    needs = {"of": (str,), "type": (str,), "name": (str,)}
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        return [computed(node, Type.parse(node.text("type")))]
+
+    def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
+        made = f"{declare(node.results[0].type, results[0])} = {node.text('of')}.dzero();"
+        return [made, f"{results[0]}.{node.text('name')} = {args[0]};"]
+
+
+def words(node: Node, key: str) -> tuple[str, ...]:
+    """Returns an attribute that is a tuple of strings."""
+    found = node.attrs[key]
+    assert isinstance(found, tuple), key
+    return found
+
+
+def numbers(node: Node, key: str) -> tuple[int, ...]:
+    """Returns an attribute that is a tuple of numbers, written as strings."""
+    return tuple(map(int, words(node, key)))
+
+
+GRADIENT_OPS: list[Op] = [Vjp(), Zero(), Sum(), FieldGradient()]

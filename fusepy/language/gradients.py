@@ -1,0 +1,272 @@
+"""Gradients of functions: `grad` and `value_and_grad`.
+
+A gradient is a fused function: it calls the function, and records the nodes of its gradient behind those of the function.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.nested import is_nested
+from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.derivatives.calls import differential
+from fusepy.derivatives.reverse import Reverse
+from fusepy.errors import ArgumentError, GradientError, did_you_mean
+from fusepy.functions.function import Function
+from fusepy.functions.fused import FusedFunction
+from fusepy.ir.graph import Value
+from fusepy.location import user_line
+from fusepy.pytree import flatten
+from fusepy.trace.shapes import TraceShapes
+from fusepy.trace.structure import flatten_values
+from fusepy.trace.trace import Trace, current_trace
+from fusepy.trace.traced import Traced
+
+__all__ = ["grad", "value_and_grad", "vjp"]
+
+
+def grad(function: Callable[..., Any], argnums: int | str | Sequence[int | str] = 0, has_aux: bool = False) -> FusedFunction:
+    """Returns the function that computes the gradient of `function`, in reverse mode.
+
+    If the result of `function` has axes or components, the gradient is that of their sum: for a function of each element this is
+    the derivative at each element.
+
+    Args:
+        function: a Slang function, a fused function, or a Python function of such; it must give one result.
+        argnums: the parameter by which it is differentiated, by position or name; several give a tuple of gradients. An argument
+            may be a tuple, list, dict or dataclass of arrays.
+        has_aux: `function` returns its result and further values, which are returned beside the gradient.
+
+    Returns:
+        a fused function with the parameters of `function`. A gradient has the shape and the type of its argument; a number,
+        or what was broadcast, gets the sum over all elements.
+
+    Raises:
+        GradientError: when called, if an operation has no gradient, or Slang cannot differentiate a function; names it.
+        ArgumentError: for a parameter that `function` does not have.
+
+    Example:
+        >>> import fusepy as fp
+        >>> @fp.fuse
+        ... def loss(w, x):
+        ...     return fp.sum((w * x) ** 2)
+        >>> fp.grad(loss)(3.0, [1.0, 2.0])
+        30.0
+    """
+    return _differentiated(function, argnums, has_aux, with_value=False)
+
+
+def value_and_grad(
+    function: Callable[..., Any], argnums: int | str | Sequence[int | str] = 0, has_aux: bool = False
+) -> FusedFunction:
+    """Returns the function that computes the result of `function` and its gradient; see `grad`.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.value_and_grad(lambda x: fp.sum(x * x * x))([1.0, 2.0])
+        (9.0, [3.0, 12.0])
+    """
+    return _differentiated(function, argnums, has_aux, with_value=True)
+
+
+def _differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, with_value: bool) -> FusedFunction:
+    what = "value_and_grad" if with_value else "grad"
+    if not callable(function):
+        raise ArgumentError(f"{what}() takes a function", saw=repr(function)[:60], hint=f"write fp.{what}(f)(x)")
+    signature = signature_of(function)
+    names = list(signature.parameters)
+    several = isinstance(argnums, (tuple, list))
+    listed = cast("Sequence[Any]", argnums) if several else [argnums]
+    chosen = [_name(n, names, what) for n in listed]
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        trace = current_trace()
+        assert trace is not None, "only a trace calls it"
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        start = len(trace.builder.nodes)
+        result = function(*args, **kwargs)
+        value = result[0] if has_aux else result
+        found = gradients(trace, start, [(one_result(value, what), None)], [bound.arguments[name] for name in chosen], what)
+        made = tuple(found) if several else found[0]
+        if with_value:
+            return result, made
+        return (made, result[1]) if has_aux else made
+
+    gradient.__name__ = f"{what}_of_{getattr(function, '__name__', 'function')}"
+    vars(gradient)["__signature__"] = signature
+    return FusedFunction(gradient)
+
+
+def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """Computes ``function(*args)``, and returns with it the function that takes gradients back through the call.
+
+    Returns:
+        the result, and a function of the gradient of the result (with its structure, shapes and types), which returns the
+        gradients of `args`, one for each; ``None`` for an argument without gradient, such as one of integers. It computes again
+        what it needs of the call, in the kernels of the gradient.
+
+    Raises:
+        GradientError: see `grad`; also by the returned function.
+
+    Example:
+        >>> import fusepy as fp
+        >>> y, pull = fp.vjp(lambda a, x: a * x * x, 3.0, [2.0, 1.0])
+        >>> y, pull([1.0, 10.0])
+        ([12.0, 3.0], (14.0, [12.0, 60.0]))
+    """
+    forward, count = _forward(function), len(args)
+    result = forward(*args)
+    chosen = tuple(i for i, arg in enumerate(args) if _has_gradient(arg))
+    structure = flatten(result, _is_array)[1]
+
+    def pull(gradient: Any) -> tuple[Any, ...]:
+        given, found = flatten(gradient, _is_array)
+        if found != structure:
+            raise GradientError(
+                "vjp: the gradient has another structure than the result",
+                place=user_line(),
+                saw=str(found),
+                expected=str(structure),
+                hint="pass one gradient for each result, in the same tuples, lists and dicts",
+            )
+        made = dict(zip(chosen, _pullback(function, count, chosen, len(given))(*args, *given)))
+        return tuple(made.get(i) for i in range(count))
+
+    return result, pull
+
+
+@functools.lru_cache(maxsize=256)
+def _forward(function: Callable[..., Any]) -> Any:
+    """Returns a function that can be called with arguments, also of lists and numbers."""
+    return function if isinstance(function, (Function, FusedFunction)) else FusedFunction(function)
+
+
+@functools.lru_cache(maxsize=256)
+def _pullback(function: Callable[..., Any], count: int, chosen: Sequence[int], results: int) -> FusedFunction:
+    """Returns the function of `count` arguments and the gradients of the results that gives the gradients of those `chosen`."""
+    names = list(signature_of(function).parameters)[:count]
+
+    def pullback(*given: Any) -> Any:
+        trace = current_trace()
+        assert trace is not None, "only a trace calls it"
+        args, ends = given[:count], given[count:]
+        start = len(trace.builder.nodes)
+        leaves, _ = flatten_values(function(*args), "vjp")
+        return tuple(gradients(trace, start, list(zip(leaves, ends)), [args[i] for i in chosen], "vjp"))
+
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    parameters = [inspect.Parameter(name, kind) for name in (*names, *(f"gradient_{i}" for i in range(results)))]
+    pullback.__name__ = f"vjp_of_{getattr(function, '__name__', 'function')}"
+    vars(pullback)["__signature__"] = inspect.Signature(parameters)
+    return FusedFunction(pullback)
+
+
+def _is_array(value: Any) -> bool:
+    """True for a list of numbers, which is one array and no structure."""
+    return isinstance(value, list) and all(isinstance(v, (bool, int, float)) or _is_array(v) for v in cast("list[Any]", value))
+
+
+def _has_gradient(value: Any) -> bool:
+    """True for floats, arrays of floats, and for structures, whose leaves are looked at when they are traced."""
+    if is_nested(value):
+        return True
+    inner = value.value if isinstance(value, Mapped) else value
+    described = kind_of_value(inner).describe(inner)
+    return described.weak or described.type.scalar is None or described.type.is_float
+
+
+def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Sequence[Any], what: str) -> list[Any]:
+    """Records the gradients of values with respect to others, by the nodes that were recorded from `start` on.
+
+    Args:
+        seeds: values, each with its gradient; ``None`` is 1 for each component.
+        of: traced values, or containers of such.
+
+    Returns:
+        for each of `of` its gradient, in containers of the same structure.
+
+    Raises:
+        GradientError: if there is none.
+    """
+    loc, trace = user_line(), trace.innermost()
+    trees = [flatten_values(tree, what) for tree in of]
+    wrt = [_leaves(trace, found, what) for found, _ in trees]
+    ends = [(trace.lift(v), None if g is None else trace.lift(g)) for v, g in seeds]
+    reverse = Reverse(trace.builder, trace.builder.nodes[start:], trace.oracle, TraceShapes(trace), loc)
+    made = iter(reverse.run(ends, [v for found in wrt for v in found if v is not None]))
+    return [
+        structure.fill([None if v is None else Traced(trace, next(made), loc) for v in found])
+        for found, (_, structure) in zip(wrt, trees)
+    ]
+
+
+def _leaves(trace: Trace, leaves: Sequence[Any], what: str) -> list[Value | None]:
+    """Returns the values of the leaves of an argument; ``None`` for those of a struct that have no gradient.
+
+    Raises:
+        GradientError: if none has one.
+    """
+    values = [_value(trace, leaf, what) for leaf in leaves]
+    found = [v if v.weak or differential(v.type, trace.oracle) is not None else None for v in values]
+    if not any(v is not None for v in found):
+        name = (values[0].name or "").partition(".")[0] if values else ""
+        raise GradientError(
+            f"{what}(): argument {name!r} holds {values[0].type if values else 'nothing'}, which has no gradient",
+            place=user_line(),
+            saw=values[0].type if values else None,
+            expected="half, float or double",
+            hint="convert it before the call, e.g. x.astype(np.float32); or choose others with argnums",
+        )
+    return found
+
+
+def _value(trace: Trace, leaf: Any, what: str) -> Value:
+    """Returns the value of a part of an argument."""
+    if not isinstance(leaf, Traced):
+        inner = leaf.value if isinstance(leaf, Mapped) else leaf
+        raise GradientError(
+            f"{what}(): an argument is a {type(inner).__name__}, which the function does not take from its caller",
+            place=user_line(),
+            hint="pass it as an argument that is not static",
+        )
+    return trace.lift(leaf)
+
+
+def one_result(value: Any, what: str) -> Traced:
+    """Returns the result of a function that is differentiated.
+
+    Raises:
+        GradientError: unless it is one traced value of floats.
+    """
+    if isinstance(value, Traced) and (value.type.scalar is None or value.type.is_float):
+        return value
+    shown = value.type if isinstance(value, Traced) else type(value).__name__
+    raise GradientError(
+        f"{what}() of a function that gives no float",
+        place=user_line(),
+        saw=shown,
+        expected="one value of floats that the function computes",
+        hint="return a number such as fp.sum(…); further results with has_aux=True, as (loss, others)",
+    )
+
+
+def _name(chosen: Any, names: Sequence[str], what: str) -> str:
+    if isinstance(chosen, str) and chosen in names:
+        return chosen
+    if isinstance(chosen, int) and not isinstance(chosen, bool) and -len(names) <= chosen < len(names):
+        return names[chosen]
+    hint = did_you_mean(chosen, names) if isinstance(chosen, str) else f"its parameters: {', '.join(names)}"
+    raise ArgumentError(f"{what}(): there is no parameter {chosen!r}", place=user_line(), hint=hint)
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Returns the parameters of a function; those of a Slang function have its names."""
+    if not isinstance(function, Function):
+        return inspect.signature(function)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Signature([inspect.Parameter(name, kind) for name in function.tracer.parameter_names()])

@@ -1,0 +1,112 @@
+"""Every formula against central differences, in double."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.derivatives.elementwise import FORMULAS, STEPS
+from fusepy.derivatives.parts import RULES
+
+Array = np.ndarray[Any, np.dtype[Any]]
+X = np.array([0.3, 0.8, 1.7])
+Y = np.array([1.2, 0.4, -0.6])
+V, W = np.array([[0.3, -0.8, 1.7], [0.5, 0.2, -0.9]]), np.array([[1.1, 0.4, -0.7], [0.6, 1.3, 0.2]])
+M, N = np.linspace(-1, 1, 9).reshape(1, 3, 3) ** 3 + 0.2, np.cos(np.arange(9.0)).reshape(1, 3, 3)
+BY_NAME: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "add": (lambda x, y: x + y, (X, Y)),
+    "sub": (lambda x, y: x - y, (X, Y)),
+    "mul": (lambda x, y: x * y, (X, Y)),
+    "div": (lambda x, y: x / y, (X, Y)),
+    "mod": (lambda x, y: (5 * x + 0.1) % y, (X, Y)),
+    "neg": (lambda x: -x, (X,)),
+    "pow": (lambda x, y: x**y, (X, Y)),
+    "power": (lambda x: x**3 + x**-1.5 + x**2 + x**0.5, (X,)),
+    **{
+        n: (getattr(fp, n), (X,))
+        for n in [
+            "sin",
+            "cos",
+            "tan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "exp",
+            "exp2",
+            "log",
+            "log2",
+            "log10",
+            "sqrt",
+            "rsqrt",
+            "atan",
+            "abs",
+            "fract",
+        ]
+    },
+    "asin": (lambda x: fp.asin(x * 0.5), (X,)),
+    "acos": (lambda x: fp.acos(x * 0.5), (X,)),
+    "atan2": (fp.atan2, (X, Y)),
+    "saturate": (fp.saturate, (X,)),
+    "minimum": (fp.minimum, (X, Y)),
+    "maximum": (fp.maximum, (X, Y)),
+    "clip": (fp.clip, (X, np.array([0.5, 0.5, 0.5]), np.array([0.9, 1.0, 1.1]))),
+    "lerp": (fp.lerp, (X, Y, np.array([0.1, 0.5, 0.7]))),
+    "smoothstep": (fp.smoothstep, (np.array([0.1, 0.2, 0.1]), np.array([0.9, 2.0, 1.5]), X)),
+    "select": (lambda x, y: fp.where(x > 0.5, x * y, y), (X, Y)),
+    "cast": (lambda x: fp.vcast(fp.vcast(x, "float3"), "double3") * 1.0, (V,)),
+    "construct": (lambda x, y: fp.double3(y * x, x, 1.0) * fp.double3(x, fp.double2(y, x)), (X, Y)),
+    "member": (lambda v: fp.vcast(v, "double3").zxz * fp.vcast(v, "double3").y, (V,)),
+    "index": (lambda v: fp.vcast(v, "double3")[fp.vcast(fp.abs(fp.vcast(v, "double3").x * 3), "int")] ** 2, (V,)),
+    "dot": (lambda v, w: fp.dot(fp.vcast(v, "double3"), fp.vcast(w, "double3")), (V, W)),
+    "cross": (lambda v, w: fp.cross(fp.vcast(v, "double3"), fp.vcast(w, "double3")), (V, W)),
+    "length": (lambda v: fp.length(fp.vcast(v, "double3")), (V,)),
+    "normalize": (lambda v: fp.normalize(fp.vcast(v, "double3")), (V,)),
+    "reflect": (lambda v, w: fp.reflect(fp.vcast(v, "double3"), fp.vcast(w, "double3")), (V, W)),
+    "matmul": (
+        lambda a, b, v: fp.vcast(a, "double3x3") @ fp.vcast(b, "double3x3") @ (fp.vcast(v, "double3") @ fp.vcast(b, "double3x3")),
+        (M, N, V),
+    ),
+}
+
+
+def differences(function: Callable[..., Any], args: list[Array], weights: Array, h: float = 1e-5) -> list[Array]:
+    """Central differences of the weighted sum of a function's results."""
+    found: list[Array] = []
+    for i, x in enumerate(args):
+        slope = np.zeros_like(x)
+        for at in np.ndindex(x.shape):
+            ends: list[float] = []
+            for side in (h, -h):
+                moved = [a.copy() for a in args]
+                moved[i][at] += side
+                ends.append(float(np.sum(np.asarray(function(*moved)) * weights)))
+            slope[at] = (ends[0] - ends[1]) / (2 * h)
+        found.append(slope)
+    return found
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_formula_agrees_with_differences(name: str) -> None:
+    function, args = BY_NAME[name]
+    fused = fp.FusedFunction(_named(function, len(args)))
+    result = np.asarray(fused(*args))
+    weights = np.cos(1.0 + np.arange(result.size)).reshape(result.shape)
+    want = differences(fused, [np.asarray(a) for a in args], weights, 1e-3 if name == "cast" else 1e-5)
+    values, pull = fp.vjp(fused, *args)
+    np.testing.assert_array_equal(values, result)
+    for mine, right in zip(pull(weights), want):
+        np.testing.assert_allclose(mine, right, rtol=2e-4 if name == "cast" else 1e-7, atol=1e-4 if name == "cast" else 1e-8)
+
+
+def test_every_formula_is_in_the_table() -> None:
+    assert set(BY_NAME) - {"power"} == (set(FORMULAS) | set(RULES)) - {"struct"}
+    assert not STEPS & set(BY_NAME)
+
+
+def _named(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """The function with as many parameters as it gets."""
+    return [lambda x: function(x), lambda x, y: function(x, y), lambda x, y, z: function(x, y, z)][count - 1]
