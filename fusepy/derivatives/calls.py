@@ -1,4 +1,4 @@
-"""Derivatives of calls, loops and branches: one ``vjp`` with the node as its body, which Slang differentiates."""
+"""Derivatives of calls: a ``vjp`` with the call as its body, which Slang differentiates."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
-from fusepy.ir.ops.call import SlangCall
-from fusepy.ir.ops.control import Control
-from fusepy.ir.oracle import IN, Oracle
+from fusepy.ir.oracle import IN, CallTypes, Oracle
 from fusepy.ir.types import Kind, Type
 
 
@@ -37,7 +35,7 @@ def vjp(
     constants: Mapping[Value, Node],
     oracle: Oracle | None,
 ) -> list[Term | None]:
-    """Records the ``vjp`` of a node and returns the gradients of its operands.
+    """Records the ``vjp`` of a call and returns the gradients of its operands.
 
     Args:
         attrs: of the node, with those that resolution adds.
@@ -52,8 +50,7 @@ def vjp(
     seeds = [j for j, g in enumerate(gradients) if g is not None]
     if not wrt or not seeds:
         return [None] * len(operands)
-    if isinstance(node.op, SlangCall):
-        _check(node, attrs, operands, wrt, oracle)
+    _check(node, attrs, operands, wrt, oracle)
     body, passed = _body(node, attrs, operands, constants)
     places = {i: k for k, i in enumerate(passed)}
     given = [_exact(t, g, v.type) for g, v in zip(gradients, node.results) if g is not None]
@@ -93,26 +90,8 @@ def _body(
         inner.append(inputs[-1])
         passed.append(i)
     results = [Value(v.type, ()) for v in node.results]
-    bounds = _steps(node, inner, nodes) if node.op.name == "fori_loop" else {}
-    nodes.append(Node(node.op, inner, [ArgMap(())] * len(inner), results, {**attrs, **bounds}, node.loc, node.bodies))
+    nodes.append(Node(node.op, inner, [ArgMap(())] * len(inner), results, attrs, node.loc))
     return Graph("primal", inputs, nodes, results), passed
-
-
-def _steps(node: Node, inner: Sequence[Value], nodes: Sequence[Node]) -> dict[str, Attr]:
-    """Returns the number of steps of a ``fori_loop``, which Slang keeps the states of.
-
-    Raises:
-        GradientError: if it is not known.
-    """
-    known = {n.results[0]: n.attrs["value"] for n in nodes if n.op.name == "const"}
-    lo, hi = (known.get(v) for v in inner[:2])
-    if not isinstance(lo, int) or not isinstance(hi, int):
-        raise GradientError(
-            "the gradient of a fori_loop between traced integers",
-            place=node.loc,
-            hint="write fp.while_loop(test, body, init, max_steps=…): the states of so many steps are kept",
-        )
-    return {"steps": max(hi - lo, 0)}
 
 
 def _check(node: Node, attrs: Mapping[str, Attr], operands: Sequence[Term], wrt: Sequence[int], oracle: Oracle | None) -> None:
@@ -133,7 +112,8 @@ def _check(node: Node, attrs: Mapping[str, Attr], operands: Sequence[Term], wrt:
         assert type is not None
         params.append((direction, type, i in wrt))
     result = node.results[0].type if attrs.get("returns", bool(node.results)) and node.results else None
-    words = oracle.undifferentiable(node.text("module"), node.text("function"), tuple(params), result, bool(attrs.get("method")))
+    call = CallTypes(node.text("function"), tuple(params), result, bool(attrs.get("method")))
+    words = oracle.undifferentiable(node.text("module"), call)
     if words is not None:
         raise GradientError(
             f"Slang cannot differentiate {node.text('function')}",
@@ -141,8 +121,3 @@ def _check(node: Node, attrs: Mapping[str, Attr], operands: Sequence[Term], wrt:
             saw=words,
             hint="declare it [Differentiable], or give it a derivative of your own with [BackwardDerivative(…)]",
         )
-
-
-def differentiates(node: Node) -> bool:
-    """True if Slang differentiates the node, and no formula."""
-    return isinstance(node.op, (SlangCall, Control))

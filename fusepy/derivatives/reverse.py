@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.derivatives.calls import differential, differentiates, vjp
+from fusepy.derivatives.calls import differential, vjp
+from fusepy.derivatives.control import branch, loop
 from fusepy.derivatives.elementwise import FORMULAS, STEPS, gradients, power
 from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
 from fusepy.derivatives.folds import along, reduce_rule, reduced, scan_rule, transposed
@@ -18,7 +19,7 @@ from fusepy.derivatives.terms import Term, Terms, spread
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
-from fusepy.ir.graph import Attr, Node, Value
+from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ops.folds import axes_of
@@ -88,6 +89,9 @@ class Reverse:
         given = [None if g is None else self.on_grid(self.one(v), frame) for v, g in zip(node.results, found)]
         results = [Term(self.terms, v, tuple(frame[: v.rank])) for v in node.results]
         operands = [spread(self.terms, v, m) for v, m in zip(node.operands, maps)]
+        for term in operands:
+            known = self.constants.get(term.value)
+            term.constant = None if known is None else known.attrs["value"]
         grid = self.extents.grid(node.operands, maps, rank)
         parts = self.rule(node, {**node.attrs, **attrs}, operands, results, given, wanted, grid)
         for i in wanted:
@@ -107,11 +111,14 @@ class Reverse:
     ) -> Sequence[Term | None]:
         """Returns the gradients of the operands over the grid of the node."""
         t, name = self.terms, node.op.name
-        if differentiates(node):
+        if name == "slang.call" or node.bodies:
             whole = [i for i in wanted if x[i].type.kind in _WHOLE]
             if whole:
                 raise self.error(node, f"{x[whole[0]].type} is read whole, and its gradient would be scattered")
+        if name == "slang.call":
             return vjp(t, node, attrs, x, given, wanted, self.constants, self.oracle)
+        if name in ("cond", "fori_loop", "while_loop"):
+            return (branch if name == "cond" else loop)(t, node, x, given, wanted, self.adjoint, self.oracle)
         g = given[0]
         assert g is not None
         if name in STEPS:
@@ -134,6 +141,25 @@ class Reverse:
         if name in ("vjp", "add_gradients", "field_gradient", "zero_gradient"):
             raise self.error(node, "it is a gradient already, by Slang, which has none of the second order")
         raise self.error(node, f"the operation {name} has none")
+
+    def adjoint(self, body: Graph, name: str, wrt: Sequence[Value], seeds: Sequence[int]) -> Graph:
+        """Returns the gradient of a body as a body.
+
+        Its inputs are those of `body`, then the gradients of the outputs `seeds`; its outputs are the gradients of `wrt`.
+        """
+        fresh = {v: Value(v.type, (), arrival=v.arrival, weak=v.weak, name=v.name) for v in body.inputs}
+        builder = Builder(name, self.oracle)
+        builder.inputs = list(fresh.values())
+        for node in body.nodes:
+            results = [Value(v.type, v.dims, weak=v.weak) for v in node.results]
+            fresh.update(zip(node.results, results))
+            operands = [fresh[v] for v in node.operands]
+            builder.nodes.append(Node(node.op, operands, node.maps, results, node.attrs, node.loc, node.bodies))
+        types = [differential(body.outputs[j].type, self.oracle) for j in seeds]
+        given = [builder.input(f"gradient_{j}", type) for j, type in zip(seeds, types) if type is not None]
+        reverse = Reverse(builder, tuple(builder.nodes), self.oracle, self.extents.shapes, self.terms.loc)
+        ends = [(fresh[body.outputs[j]], g) for j, g in zip(seeds, given)]
+        return builder.finish(reverse.run(ends, [fresh[v] for v in wrt]))
 
     # ---- frames -------------------------------------------------------------------------------------------------
 

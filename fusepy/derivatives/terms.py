@@ -21,11 +21,20 @@ class Term:
     Attributes:
         dims: the axis of the frame for each axis of the value.
         wants: the type as which the value is loaded, if that is not its own: a vector of a trailing axis, for example.
+        constant: the number, for a Python number of the program.
     """
 
-    __slots__ = ("dims", "terms", "value", "wants")
+    __slots__ = ("constant", "dims", "terms", "value", "wants")
 
-    def __init__(self, terms: Terms, value: Value, dims: tuple[int, ...], wants: Type | None = None):
+    def __init__(
+        self,
+        terms: Terms,
+        value: Value,
+        dims: tuple[int, ...],
+        wants: Type | None = None,
+        constant: object = None,
+    ):
+        self.constant = constant
         self.terms = terms
         self.value = value
         self.dims = dims

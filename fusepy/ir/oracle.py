@@ -57,6 +57,25 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class CallTypes:
+    """One call of a function, with the types as which it takes its arguments.
+
+    Attributes:
+        params: for each parameter direction and type, and whether its gradient is asked for.
+        method: True if the first parameter is the object of a method.
+    """
+
+    function: str
+    params: tuple[tuple[str, Type, bool], ...]
+    result: Type | None
+    method: bool = False
+
+    def __str__(self) -> str:
+        params = ",".join(f"{direction} {type}{'+' * wanted}" for direction, type, wanted in self.params)
+        return f"{self.function}({params})->{self.result}"
+
+
+@dataclass(frozen=True)
 class Field:
     """One member of a struct: its offset and its size on the device, in bytes (a bool has one or four)."""
 
@@ -169,12 +188,6 @@ class Oracle(Protocol):
         """Returns structs that implement `interface`, as far as modules list them; ``None`` if it is no interface."""
         ...
 
-    def undifferentiable(
-        self, module: str, function: str, params: Sequence[tuple[str, Type, bool]], result: Type | None, method: bool
-    ) -> str | None:
-        """Returns Slang's words if it cannot differentiate a call, else ``None``.
-
-        Args:
-            params: direction and type of each parameter, and whether its gradient is asked for.
-        """
+    def undifferentiable(self, module: str, call: CallTypes) -> str | None:
+        """Returns Slang's words if it cannot differentiate a call, else ``None``."""
         ...

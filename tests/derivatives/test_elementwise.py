@@ -11,12 +11,31 @@ import pytest
 import fusepy as fp
 from fusepy.derivatives.elementwise import FORMULAS, STEPS
 from fusepy.derivatives.parts import RULES
+from tests.support.differences import differences
 
 Array = np.ndarray[Any, np.dtype[Any]]
 X = np.array([0.3, 0.8, 1.7])
 Y = np.array([1.2, 0.4, -0.6])
 V, W = np.array([[0.3, -0.8, 1.7], [0.5, 0.2, -0.9]]), np.array([[1.1, 0.4, -0.7], [0.6, 1.3, 0.2]])
 M, N = np.linspace(-1, 1, 9).reshape(1, 3, 3) ** 3 + 0.2, np.cos(np.arange(9.0)).reshape(1, 3, 3)
+NAMES = [
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "log10",
+    "sqrt",
+    "rsqrt",
+    "atan",
+    "abs",
+    "fract",
+]
 BY_NAME: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "add": (lambda x, y: x + y, (X, Y)),
     "sub": (lambda x, y: x - y, (X, Y)),
@@ -26,27 +45,8 @@ BY_NAME: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "neg": (lambda x: -x, (X,)),
     "pow": (lambda x, y: x**y, (X, Y)),
     "power": (lambda x: x**3 + x**-1.5 + x**2 + x**0.5, (X,)),
-    **{
-        n: (getattr(fp, n), (X,))
-        for n in [
-            "sin",
-            "cos",
-            "tan",
-            "sinh",
-            "cosh",
-            "tanh",
-            "exp",
-            "exp2",
-            "log",
-            "log2",
-            "log10",
-            "sqrt",
-            "rsqrt",
-            "atan",
-            "abs",
-            "fract",
-        ]
-    },
+    **{n: (getattr(fp, n), (X,)) for n in NAMES},
+    "abs": (fp.abs, (Y,)),
     "asin": (lambda x: fp.asin(x * 0.5), (X,)),
     "acos": (lambda x: fp.acos(x * 0.5), (X,)),
     "atan2": (fp.atan2, (X, Y)),
@@ -71,22 +71,6 @@ BY_NAME: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (M, N, V),
     ),
 }
-
-
-def differences(function: Callable[..., Any], args: list[Array], weights: Array, h: float = 1e-5) -> list[Array]:
-    """Central differences of the weighted sum of a function's results."""
-    found: list[Array] = []
-    for i, x in enumerate(args):
-        slope = np.zeros_like(x)
-        for at in np.ndindex(x.shape):
-            ends: list[float] = []
-            for side in (h, -h):
-                moved = [a.copy() for a in args]
-                moved[i][at] += side
-                ends.append(float(np.sum(np.asarray(function(*moved)) * weights)))
-            slope[at] = (ends[0] - ends[1]) / (2 * h)
-        found.append(slope)
-    return found
 
 
 @pytest.mark.parametrize("name", BY_NAME)

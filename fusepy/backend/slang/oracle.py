@@ -14,6 +14,7 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.slang.compiler import Compiler
+from fusepy.backend.slang.differentiable import differentiable
 from fusepy.backend.slang.entry_points import with_entry_points
 from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.layouts import globals_of, layout_of, members_of
@@ -25,9 +26,8 @@ from fusepy.backend.sources.reachable import reachable, texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.backend.sources.symbols import Symbols, own_overloads, symbols_of
 from fusepy.errors import UnknownNameError, did_you_mean
-from fusepy.ir.graph import declare
 from fusepy.ir.names import split_path
-from fusepy.ir.oracle import IN, THIS, Answer, Field, Layout, Param, Signature
+from fusepy.ir.oracle import THIS, Answer, CallTypes, Field, Layout, Param, Signature
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.whole import library, spelled
 
@@ -173,16 +173,14 @@ class SlangOracle:
 
         return self._facts[module].get("defaults", f"{function}({','.join(names)}).{name}", ask)
 
-    def undifferentiable(
-        self, module: str, function: str, params: Sequence[tuple[str, Type, bool]], result: Type | None, method: bool
-    ) -> str | None:
-        def ask() -> str | None:
-            source = self._sources[module]
-            imports = "".join(f"import {n};\n" for n in self.imports(module, [split_path(function)[0] or function]))
-            return self._compiler.probe(imports + differentiable_probe(function, params, result, method), [source])
+    def undifferentiable(self, module: str, call: CallTypes) -> str | None:
+        source = self._sources[module]
 
-        question = f"{function}({','.join(f'{d} {t}{chr(63) * w}' for d, t, w in params)})->{result}"
-        return self._facts[module].get("undifferentiable", question, ask)
+        def ask() -> str | None:
+            imports = self.imports(module, [split_path(call.function)[0] or call.function])
+            return self._compiler.probe(differentiable(imports, call), [source])
+
+        return self._facts[module].get("undifferentiable", str(call), ask)
 
     # ---- names --------------------------------------------------------------------------------------------------
 
@@ -299,14 +297,3 @@ def _entries(module: spy.SlangModule) -> dict[str, list[int]]:
 def _read_param(raw: Sequence[Any]) -> Param:
     name, type, direction = raw
     return Param(name, Type.parse(type) if type else None, direction)
-
-
-def differentiable_probe(function: str, params: Sequence[tuple[str, Type, bool]], result: Type | None, method: bool) -> str:
-    """Returns a differentiable function that calls `function`: Slang refuses it if that has no derivative."""
-    passed = [f"a{i}" for i in range(len(params))]
-    taken: list[str] = []
-    for name, (direction, type, wanted) in zip(passed, params):
-        constant = "" if wanted or direction != IN or type.kind in (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE) else "no_diff "
-        taken.append(("" if direction == IN else f"{direction} ") + constant + declare(type, name))
-    call = f"{passed[0]}.{split_path(function)[1]}({', '.join(passed[1:])})" if method else f"{function}({', '.join(passed)})"
-    return f"[Differentiable] {result or 'void'} probe({', '.join(taken)}) {{ {'return ' if result else ''}{call}; }}\n"

@@ -193,8 +193,6 @@ class ForiLoop(Loop):
         index = node.bodies[0].inputs[0]
         i = write.fresh(index.name or "i")
         lines = [*self.start(node, args, results), *["[ForceUnroll]"] * bool(node.attrs.get("unroll"))]
-        if "steps" in node.attrs:  # a loop that Slang differentiates keeps the states of its steps
-            lines.append(f"[MaxIters({node.attrs['steps']})]")
         lines.append(f"for ({index.type} {i} = {args[0]}; {i} < {args[1]}; ++{i})")
         return [*lines, *block(self.step(node, args, results, [i], write))]
 

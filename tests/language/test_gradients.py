@@ -1,0 +1,88 @@
+"""`grad`, `value_and_grad` and `vjp`: arguments, structures, kernels and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+
+X, Y = np.float32([1, 2, 3]), np.float32([4, 5, 6])
+
+
+@pytest.fixture(scope="module")
+def m(device: fp.Device) -> fp.Module:
+    source = "[Differentiable] float poly(float a, float x) { return a * x * x; }"
+    return fp.Module.load_from_source(device, "gradients_of_functions", source)
+
+
+def test_a_slang_function_is_differentiated_at_each_element(m: fp.Module) -> None:
+    assert [g.tolist() for g in fp.grad(m.poly, (0, "x"))(np.float32([3]), np.float32([2]))] == [[4], [12]]
+    assert fp.grad(m.poly, 1)(3.0, X).tolist() == [6, 12, 18]
+    assert float(fp.grad(m.poly)(3, X)) == 14
+
+
+def test_value_and_gradients_are_one_kernel(m: fp.Module) -> None:
+    both = fp.value_and_grad(lambda a, x: fp.mean(m.poly(a, x) * 2.0), (0, 1))
+    value, (a, x) = both(0.5, X)
+    np.testing.assert_allclose(value, np.mean(X * X))
+    np.testing.assert_allclose(a, np.mean(2 * X * X), rtol=1e-6)
+    np.testing.assert_allclose(x, 2 * X / 3, rtol=1e-6)
+    assert both.explain(0.5, X).kernels == 1
+
+
+def test_arguments_may_be_structures_and_results_have_others_beside() -> None:
+    def loss(p: dict[str, object], x: object) -> object:
+        y = p["w"] * x + p["b"]["c"]  # type: ignore[operator,index]
+        return fp.sum(y * y), {"y": y}
+
+    (value, aux), gradient = fp.value_and_grad(loss, has_aux=True)({"w": X, "b": {"c": 1.0, "unused": 2}}, Y)
+    y = X * Y + 1
+    assert value == pytest.approx(float(np.sum(y * y)))
+    np.testing.assert_allclose(aux["y"], y)
+    np.testing.assert_allclose(gradient["w"], 2 * y * Y)
+    assert float(gradient["b"]["c"]) == pytest.approx(float(np.sum(2 * y)))
+    assert float(gradient["b"]["unused"]) == 0
+
+
+def test_a_gradient_is_part_of_a_fused_function_and_of_another_gradient() -> None:
+    @fp.fuse
+    def step(w: object, x: object, rate: float) -> object:
+        return w - rate * fp.grad(lambda w: fp.sum((w * x) ** 2))(w)  # type: ignore[operator]
+
+    np.testing.assert_allclose(step(X, Y, 0.01), X - 0.02 * X * Y * Y, rtol=1e-5)
+    twice = fp.grad(lambda x: fp.sum(fp.grad(lambda x: fp.sum(fp.sin(x) * x))(x)))
+    np.testing.assert_allclose(twice(X), 2 * np.cos(X) - X * np.sin(X), rtol=1e-5)
+
+
+def test_vjp_gives_the_result_and_the_way_back(m: fp.Module) -> None:
+    (total, y), pull = fp.vjp(lambda a, x, n: (fp.sum(x * n), m.poly(a, x)), 2.0, X, np.int32([1, 2, 3]))
+    assert (float(total), y.tolist()) == (14, [2, 8, 18])
+    a, x, n = pull((1.0, np.float32([1, 0, 10])))
+    assert float(a) == 91
+    assert x.tolist() == [1 + 4, 2, 3 + 120]
+    assert n is None
+    with pytest.raises(fp.GradientError, match="another structure"):
+        pull(1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: fp.grad(lambda n: fp.sum(n * 2.0))(np.int32([1])), fp.GradientError, "'n' holds int"),
+        (lambda: fp.grad(lambda x: (x, x))(X), fp.GradientError, "gives no float"),
+        (lambda: fp.grad(lambda x: fp.argmax(x))(X), fp.GradientError, "gives no float"),
+        (lambda: fp.grad(lambda x: x, argnums=1), fp.ArgumentError, "no parameter 1"),
+        (lambda: fp.grad(lambda weight: weight, argnums="wieght"), fp.ArgumentError, "no parameter 'wieght'"),
+        (lambda: fp.grad(3.0), fp.ArgumentError, "takes a function"),
+        (
+            lambda: fp.grad(lambda x, n: fp.fori_loop(0, n, lambda i, c: c * x, 1.0 + 0 * x))(X, np.int32([1, 2, 3])),
+            fp.GradientError,
+            "whose bounds are no Python integers",
+        ),
+    ],
+)
+def test_misuse_is_named(call, error: type[Exception], words: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(error, match=words):
+        call()
+    assert fp.grad(lambda x: fp.sum(x * x))(X).tolist() == [2, 4, 6]
