@@ -69,7 +69,7 @@ def _given(t: Terms, g: Term | None, result: Value, type: Type | None) -> Term:
     assert type is not None
     if g is not None:
         return exact(t, g, result.type)
-    return t.cast(t.number(0.0), type) if type.is_numeric else t.op("zero_gradient", of=result.type.name, type=type.name)
+    return t.zero(result.type, type)
 
 
 def exact(t: Terms, g: Term, type: Type) -> Term:

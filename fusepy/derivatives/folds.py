@@ -88,7 +88,7 @@ def scan_rule(t: Terms, node: Node, g: Term, x: Term) -> Term:
         raise GradientError(
             f"the scan {node.text('kind')!r} has no gradient",
             place=node.loc,
-            hint="only fp.cumsum and fp.scan('sum', x) have one",
+            hint="fp.scan('sum', x) has one; write others as a loop, e.g. with fp.fori_loop",
         )
     if not t.runs_along(g, dim):
         g = along(t, g, x)

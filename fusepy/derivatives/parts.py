@@ -21,7 +21,7 @@ def _select(t: Terms, node: Node, g: Term, y: Term, x: Sequence[Term]) -> Parts:
 
 
 def _kept(t: Terms, test: Term, g: Term, type: Type, holds: bool) -> Term:
-    zero = t.op("zero_gradient", of=type.name, type=g.type.name)
+    zero = t.zero(type, g.type)
     return t.where(test, g, zero) if holds else t.where(test, zero, g)
 
 

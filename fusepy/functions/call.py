@@ -54,7 +54,7 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         if program.open:
             if not isinstance(program, ByUnitAxes):
                 return run(callee, *cast("SizedByResult", program).sized(args, result), asked)
-            program = _of_extents(callee, program, args, kwargs, returns)
+            program = program.of(flat(args), lambda: compile_call(callee, args, kwargs, returns))
         recorder = RECORDER.get()
         if recorder is not None:
             return recorder(callee, program, args, kwargs, asked)
@@ -135,18 +135,6 @@ def _compiled(
     program.device.counters.plan_misses += 1
     callee.programs.hold(key, program)
     return program
-
-
-def _of_extents(
-    callee: AnyFunction, known: ByUnitAxes, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None
-) -> Program:
-    """Returns the program for arguments of these extents, compiled if there is none."""
-    found = known.find(flat(args))
-    if found is None:
-        found = compile_call(callee, args, kwargs, returns)
-        found.device.counters.plan_misses += 1
-        known.programs.append(found)
-    return found
 
 
 def _run_other(

@@ -13,17 +13,14 @@ from typing import Any, cast
 from fusepy.arguments.mapping import Mapped
 from fusepy.arguments.nested import is_nested
 from fusepy.backend.marshals.registry import kind_of_value
-from fusepy.derivatives.calls import differential
-from fusepy.derivatives.reverse import Reverse
 from fusepy.errors import ArgumentError, GradientError, did_you_mean
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
-from fusepy.ir.graph import Value
 from fusepy.location import user_line
 from fusepy.pytree import flatten
-from fusepy.trace.shapes import TraceShapes
+from fusepy.trace.gradients import gradients
 from fusepy.trace.structure import flatten_values
-from fusepy.trace.trace import Trace, current_trace
+from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
 __all__ = ["grad", "value_and_grad", "vjp"]
@@ -178,63 +175,6 @@ def _has_gradient(value: Any) -> bool:
     inner = value.value if isinstance(value, Mapped) else value
     described = kind_of_value(inner).describe(inner)
     return described.weak or described.type.scalar is None or described.type.is_float
-
-
-def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Sequence[Any], what: str) -> list[Any]:
-    """Records the gradients of values with respect to others, by the nodes that were recorded from `start` on.
-
-    Args:
-        seeds: values, each with its gradient; ``None`` is 1 for each component.
-        of: traced values, or containers of such.
-
-    Returns:
-        for each of `of` its gradient, in containers of the same structure.
-
-    Raises:
-        GradientError: if there is none.
-    """
-    loc, trace = user_line(), trace.innermost()
-    trees = [flatten_values(tree, what) for tree in of]
-    wrt = [_leaves(trace, found, what) for found, _ in trees]
-    ends = [(trace.lift(v), None if g is None else trace.lift(g)) for v, g in seeds]
-    reverse = Reverse(trace.builder, trace.builder.nodes[start:], trace.oracle, TraceShapes(trace), loc)
-    made = iter(reverse.run(ends, [v for found in wrt for v in found if v is not None]))
-    return [
-        structure.fill([None if v is None else Traced(trace, next(made), loc) for v in found])
-        for found, (_, structure) in zip(wrt, trees)
-    ]
-
-
-def _leaves(trace: Trace, leaves: Sequence[Any], what: str) -> list[Value | None]:
-    """Returns the values of the leaves of an argument; ``None`` for those of a struct that have no gradient.
-
-    Raises:
-        GradientError: if none has one.
-    """
-    values = [_value(trace, leaf, what) for leaf in leaves]
-    found = [v if v.weak or differential(v.type, trace.oracle) is not None else None for v in values]
-    if not any(v is not None for v in found):
-        name = (values[0].name or "").partition(".")[0] if values else ""
-        raise GradientError(
-            f"{what}(): argument {name!r} holds {values[0].type if values else 'nothing'}, which has no gradient",
-            place=user_line(),
-            saw=values[0].type if values else None,
-            expected="half, float or double",
-            hint="convert it before the call, e.g. x.astype(np.float32); or choose others with argnums",
-        )
-    return found
-
-
-def _value(trace: Trace, leaf: Any, what: str) -> Value:
-    """Returns the value of a part of an argument."""
-    if not isinstance(leaf, Traced):
-        inner = leaf.value if isinstance(leaf, Mapped) else leaf
-        raise GradientError(
-            f"{what}(): an argument is a {type(inner).__name__}, which the function does not take from its caller",
-            place=user_line(),
-            hint="pass it as an argument that is not static",
-        )
-    return trace.lift(leaf)
 
 
 def one_result(value: Any, what: str) -> Traced:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.arguments.mapping import Mapped, unmapped
@@ -115,13 +115,16 @@ class ByUnitAxes:
         self.sources = first.sources
         self.programs = [first]
 
-    def find(self, args: Sequence[Any]) -> Program | None:
-        """Returns the program for arguments with such extents, if there is one."""
+    def of(self, args: Sequence[Any], compile: Callable[[], Program]) -> Program:
+        """The program for arguments with such extents; compiled if there is none."""
         for program in self.programs:
             positions, units = program.positions, program.recording.trace.units
             if all((_extent(args[positions[place]], axis) == 1) == unit for (place, axis), unit in units.items()):
                 return program
-        return None
+        made = compile()
+        made.device.counters.plan_misses += 1
+        self.programs.append(made)
+        return made
 
 
 def _extent(value: Any, axis: int) -> int:

@@ -13,6 +13,9 @@ from tests.support.slang_functions import ramp
 
 SOURCE = """
 import fusepy;
+struct Spot : IDifferentiable { float3 at; float power; };
+[Differentiable] float lit(Spot s) { return s.at.y * s.power; }
+[Differentiable] float squared(float x) { return x * x; }
 struct Ray { float3 position; float reach; };
 float luma(float3 c) { return dot(c, float3(0.25, 0.5, 0.25)); }
 float add(float a, float b) { return a + b; }

@@ -1,0 +1,96 @@
+"""The rule of each operation: the gradients of its operands, from those of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fusepy.derivatives.calls import vjp
+from fusepy.derivatives.control import Adjoint, branch, loop
+from fusepy.derivatives.elementwise import FORMULAS, STEPS, gradients, power
+from fusepy.derivatives.folds import reduce_rule, scan_rule
+from fusepy.derivatives.parts import RULES
+from fusepy.derivatives.terms import Term, Terms
+from fusepy.errors import GradientError
+from fusepy.ir.graph import Attr, Node, Value
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import Kind
+
+WHOLE = (Kind.WHOLE, Kind.RESOURCE, Kind.POINTER)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One node on the way back, with everything as terms over its grid.
+
+    Attributes:
+        attrs: of the node, with those that resolution adds.
+        gradients: of the results; ``None`` is 0.
+        wanted: the operands whose gradients are wanted.
+        count: the number of points of the grid along some dimensions.
+        constants: the nodes of Python numbers.
+        adjoint: the gradient of a body.
+    """
+
+    terms: Terms
+    node: Node
+    attrs: Mapping[str, Attr]
+    operands: Sequence[Term]
+    results: Sequence[Term]
+    gradients: Sequence[Term | None]
+    wanted: Sequence[int]
+    count: Callable[[Sequence[int]], Term]
+    constants: Mapping[Value, Node]
+    adjoint: Adjoint
+    oracle: Oracle
+
+
+def gradients_of(v: Visit) -> Sequence[Term | None]:
+    """Returns the gradient of each operand over the grid of the node, in the type of the result or of the operand.
+
+    Raises:
+        GradientError: if the operation has none.
+    """
+    name = v.node.op.name
+    if name == "slang.call" or v.node.bodies:
+        whole = [i for i in v.wanted if v.operands[i].type.kind in WHOLE]
+        if whole:
+            raise no_gradient(v.node, f"{v.operands[whole[0]].type} is read whole")
+        if name == "slang.call":
+            return vjp(v.terms, v.node, v.attrs, v.operands, v.gradients, v.wanted, v.constants, v.oracle)
+        if name in ("cond", "fori_loop", "while_loop"):
+            rule = branch if name == "cond" else loop
+            return rule(v.terms, v.node, v.operands, v.gradients, v.wanted, v.adjoint, v.oracle)
+    found = _of_operation(v, name, [v.terms.loaded(x) for x in v.operands])
+    if found is not None:
+        return found
+    if name in ("vjp", "loop_vjp", "add_gradients", "field_gradient", "zero_gradient"):
+        raise no_gradient(v.node, "it is a gradient already, and one by Slang has no second order")
+    raise no_gradient(v.node, f"the operation {name} has none")
+
+
+def _of_operation(v: Visit, name: str, x: Sequence[Term]) -> Sequence[Term | None] | None:
+    """Returns the gradients of the operands of an operation without bodies; ``None`` if it has no rule."""
+    t, y, g = v.terms, v.results[0], v.gradients[0]
+    assert g is not None
+    if name in STEPS or (name in FORMULAS and not y.type.is_float):
+        return [None] * len(x)
+    if name in FORMULAS:
+        return gradients(t, name, g, y, x)
+    if name == "power":
+        return [power(t, v.node, g, x[0])]
+    if name in RULES:
+        return RULES[name](t, v.node, g, y, x)
+    if name == "reduce":
+        return [reduce_rule(t, v.node, g, y, x[0], v.count)]
+    if name == "scan":
+        return [scan_rule(t, v.node, g, x[0])]
+    return [g, None][: len(x)] if name in ("expand", "along") else None
+
+
+def no_gradient(node: Node, why: str) -> GradientError:
+    return GradientError(
+        f"{node.op.name} has no gradient here: {why}",
+        place=node.loc,
+        hint="take the gradient of a part of the program without it, or pass its result as an argument",
+    )

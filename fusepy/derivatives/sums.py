@@ -1,0 +1,91 @@
+"""`Gradients`: the gradients of values, summed over the uses of each value."""
+
+from __future__ import annotations
+
+from fusepy.derivatives.calls import differential
+from fusepy.derivatives.folds import along, transposed
+from fusepy.derivatives.terms import Term, Terms
+from fusepy.errors import GradientError
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Attr, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.base import filled_axes
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import FLOAT, Kind, Type
+
+
+class Gradients:
+    """The gradients of values, as terms over the axes of each value."""
+
+    def __init__(self, terms: Terms, oracle: Oracle):
+        self.terms = terms
+        self.oracle = oracle
+        self._of: dict[Value, dict[Type, Term]] = {}
+
+    def __contains__(self, value: Value) -> bool:
+        return value in self._of
+
+    def seed(self, value: Value, given: Value | None) -> None:
+        """Adds the gradient of a result; ``None`` is 1. The trailing axes of one that is given as numbers may be components."""
+        t = self.terms
+        if given is None:
+            self.add(value, t.cast(t.number(1.0), value.type))
+            return
+        fills = given.type.kind is Kind.SCALAR and given.rank == value.rank + len(value.type.shape)
+        axes = tuple(range(value.rank if fills else given.rank))
+        term = t.loaded(Term(t, given, axes, value.type if fills else None))
+        self.add(value, t.cast(term, value.type) if value.type.is_numeric else term)
+
+    def add(self, value: Value, term: Term) -> None:
+        """Adds a gradient of a value, over the axes of the value."""
+        forms = self._of.setdefault(value, {})
+        before = forms.get(term.type)
+        forms[term.type] = term if before is None else self._sum(value.type, before, term)
+
+    def _sum(self, type: Type, a: Term, b: Term) -> Term:
+        return a + b if a.type.is_numeric else self.terms.op("add_gradients", a, b, of=type.name)
+
+    def one(self, value: Value) -> Term:
+        """Returns the gradient of a value in the only form that it has.
+
+        Raises:
+            GradientError: if the value was used as numbers and as vectors.
+        """
+        forms = self._of[value]
+        if len(forms) > 1:
+            raise GradientError(
+                f"the argument {value.name!r} is used as {' and as '.join(map(str, forms))}",
+                saw=f"gradients of {' and '.join(map(str, forms))}",
+                hint=f"use it as one type: {value.name} = fp.vcast({value.name}, …) before the first use",
+            )
+        return next(iter(forms.values()))
+
+    def finished(self, value: Value) -> Value:
+        """Returns the gradient of a value with all of its axes, in their order; zeros if it has none."""
+        t = self.terms
+        if value not in self._of:
+            self.add(value, self._zero(value))
+        term = t.loaded(self.one(value))
+        rank = value.rank - filled_axes(value, term.type if term.type is not value.type else None)
+        frame = sorted(term.dims)
+        if list(term.dims) != frame:
+            term = transposed(t, term, frame)
+        extents = t.extents.of(value)[:rank]
+        missing = [a for a in range(rank) if a not in term.dims]
+        if any(extents[a] is not None and not t.runs_along(term, a) for a in range(rank)):
+            whole = Term(t, value, tuple(range(rank)), term.type if rank != value.rank else None)
+            return along(t, term, whole).value
+        if missing:
+            attrs: dict[str, Attr] = {"axes": tuple(f"d{a}" for a in missing)}
+            return t.builder.add(OPS["expand"], [term.value], [ArgMap(term.dims)], attrs, t.loc)[0]
+        return term.value
+
+    def _zero(self, value: Value) -> Term:
+        type = FLOAT if is_number(value) else differential(value.type, self.oracle)
+        assert type is not None, "the caller checks that there is a gradient"
+        return self.terms.zero(value.type, type)
+
+
+def is_number(value: Value) -> bool:
+    """True for a Python integer among the arguments: 3 means 3.0."""
+    return value.weak and not value.rank and value.type.kind is Kind.SCALAR and not value.type.is_float

@@ -1,0 +1,149 @@
+"""Gradients of traced values: the nodes of the gradient are recorded behind those that computed the values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.backend.memory.structs import ArgumentView
+from fusepy.derivatives.calls import differential
+from fusepy.derivatives.extents import Axis
+from fusepy.derivatives.reverse import Reverse
+from fusepy.errors import GradientError
+from fusepy.ir.graph import Value
+from fusepy.ir.ops import OPS
+from fusepy.location import user_line
+from fusepy.trace.inputs import add_input
+from fusepy.trace.open_trace import OpenTrace
+from fusepy.trace.structure import flatten_values
+from fusepy.trace.trace import Trace
+from fusepy.trace.traced import Traced
+
+
+def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Sequence[Any], what: str) -> list[Any]:
+    """Records the gradients of values with respect to others, by the nodes that were recorded from `start` on.
+
+    Args:
+        seeds: values, each with its gradient; ``None`` is 1 for each component.
+        of: traced values, or containers of such.
+
+    Returns:
+        for each of `of` its gradient, in containers of the same structure.
+
+    Raises:
+        GradientError: if there is none.
+    """
+    loc, trace = user_line(), trace.innermost()
+    trees = [flatten_values(tree, what) for tree in of]
+    wrt = [_leaves(trace, found, what) for found, _ in trees]
+    ends = [(trace.lift(v), None if g is None else trace.lift(g)) for v, g in seeds]
+    reverse = Reverse(trace.builder, trace.builder.nodes[start:], trace.oracle, TraceShapes(trace), loc)
+    made = iter(reverse.run(ends, [v for found in wrt for v in found if v is not None]))
+    return [
+        structure.fill([None if v is None else Traced(trace, next(made), loc) for v in found])
+        for found, (_, structure) in zip(wrt, trees)
+    ]
+
+
+def _leaves(trace: Trace, leaves: Sequence[Any], what: str) -> list[Value | None]:
+    """Returns the values of the leaves of an argument; ``None`` for those of a struct that have no gradient.
+
+    Raises:
+        GradientError: if none has one.
+    """
+    values = [trace.lift(leaf) for leaf in leaves]
+    found = [v if v.weak or differential(v.type, trace.oracle) is not None else None for v in values]
+    if not any(v is not None for v in found):
+        name = (values[0].name or "").partition(".")[0] if values else ""
+        raise GradientError(
+            f"{what}(): argument {name!r} holds {values[0].type if values else 'nothing'}, which has no gradient",
+            place=user_line(),
+            saw=values[0].type if values else None,
+            expected="half, float or double",
+            hint="convert it before the call, e.g. x.astype(np.float32); or choose others with argnums",
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class ExtentView(ArgumentView):
+    """The product of some extents of an argument, as a number. Every call computes it of its own argument.
+
+    Attributes:
+        view: the conversion of the argument to structs, whose extents are meant; ``None`` for the argument itself.
+    """
+
+    axes: tuple[int, ...]
+    view: ArgumentView | None = None
+
+    def of(self, value: Any) -> float:
+        extents = _extents_of(value if self.view is None else self.view.of(value))
+        return float(math.prod(extents[a] for a in self.axes))
+
+
+def _extents_of(value: Any) -> tuple[int, ...]:
+    return tuple(kind_of_value(value).extents(value))
+
+
+class TraceShapes:
+    """The extents of the arguments and captured values of a trace.
+
+    The trace notes which extents were asked for: its program runs for arguments with the same answers only.
+    """
+
+    def __init__(self, trace: OpenTrace):
+        self.trace = trace
+
+    def is_unit(self, axis: Axis) -> bool:
+        extents, place, view = self._source(axis.input)
+        unit = axis.axis < len(extents) and extents[axis.axis] == 1
+        if unit and view is not None:
+            raise GradientError(
+                f"argument {axis.input.name!r} is read as structs, along an axis of extent 1",
+                place=user_line(),
+                hint="pass the structs themselves: a tensor with dtype=m.Name, or a dict of the fields",
+            )
+        if place is not None and view is None:
+            self.trace.units[place, axis.axis] = unit
+        return unit
+
+    def count(self, axes: Sequence[Axis]) -> Value:
+        """Returns the product of extents: an input whose number is computed from the arguments of each call."""
+        trace, known = self.trace, 1.0
+        of: dict[tuple[int, ArgumentView | None], list[int]] = {}
+        for axis in axes:
+            extents, place, view = self._source(axis.input)
+            if place is None:
+                known *= extents[axis.axis]
+            else:
+                of.setdefault((place, view), []).append(axis.axis)
+        made = [self._number(ExtentView(place, tuple(found), view)) for (place, view), found in of.items()]
+        if known != 1.0 or not made:
+            made += trace.builder.add(OPS["const"], [], attrs={"type": "float", "value": known})
+        while len(made) > 1:
+            made += trace.builder.add(OPS["mul"], [made.pop(), made.pop()])
+        return made[0]
+
+    def _number(self, view: ExtentView) -> Value:
+        trace = self.trace
+        for place, known in enumerate(trace.captures):
+            if isinstance(known, ExtentView) and known == view:
+                return trace.builder.inputs[len(trace.builder.inputs) - len(trace.captures) + place]
+        made = add_input(trace, "count", 2.0)
+        trace.captures.append(view)
+        return made
+
+    def _source(self, value: Value) -> tuple[tuple[int, ...], int | None, ArgumentView | None]:
+        """Returns the extents of an input; its place if it is an argument, or a view of one; and the view."""
+        trace = self.trace
+        if value in trace.given:
+            place, given = trace.given[value]
+            return _extents_of(given), place, None
+        captured = trace.captures[trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)]
+        if not isinstance(captured, ArgumentView):
+            return _extents_of(captured), None, None
+        given = next(given for place, given in trace.given.values() if place == captured.place)
+        return _extents_of(captured.of(given)), captured.place, captured
