@@ -68,7 +68,7 @@ class Mapped(Numberless):
 
 
 class Taken(Mapped):
-    """A traced value cast to its own type. A call takes it as exactly that type; all other uses get the value itself."""
+    """A traced value cast to its own type. A call takes it as exactly that type, and a Python number keeps it."""
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -79,7 +79,9 @@ class Taken(Mapped):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self.value, name)
+        if name in ("check", "rank", "type"):
+            return getattr(self.value, name)
+        return self.value._fusepy_member(name, self)  # of a number under its cast
 
 
 def _of_value(name: str) -> Callable[..., Any]:

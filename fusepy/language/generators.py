@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from fusepy.arguments.mapping import Taken
 from fusepy.backend.marshals.generators import (
     CallId,
     Grid,
@@ -54,6 +55,8 @@ def grid(shape: Any, *, offset: Sequence[int] | None = None, stride: Sequence[in
         >>> grid((4, 6))
         grid((4, 6), offset=(0, 0), stride=(1, 1))
     """
+    if isinstance(shape, Taken):
+        shape = shape.value
     if isinstance(shape, Traced):
         return _along(shape, offset is None and stride is None)
     extents = check_extents((-1,) * shape if isinstance(shape, int) else shape, "grid", open=True)

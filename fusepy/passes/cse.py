@@ -29,7 +29,8 @@ class Cse(Pass):
                 attrs = tuple((k, type(v), repr(v)) for k, v in current.attrs.items())
                 bodies = tuple(body.canonical(places=False) for body in current.bodies)
                 reads = any(v.name is not None for v in current.operands)
-                key = (current.op, current.operands, current.maps, attrs, bodies, written if reads else 0)
+                weak = tuple(v.weak for v in current.results)  # a folded cast makes a constant that is not
+                key = (current.op, current.operands, current.maps, attrs, weak, bodies, written if reads else 0)
                 first = seen.setdefault(key, current)
                 if first is not current:
                     same.update(zip(node.results, first.results))

@@ -159,9 +159,7 @@ class RegionBuilder:
             whole = reads_whole(map, value)  # in memory, also if its elements are computed here
             at, type = () if whole else self.inner(value, map, way, node), map.type or value.type
             args.append(self.load(value, at, type) if whole else self.instance(value, at, type))
-        converted = node.op.name == "cast" and node.maps[0].type is node.results[0].type and args[0].type is node.results[0].type
-        converted = converted and args[0].weak <= node.results[0].weak  # a cast is not weak
-        if converted or node.op.name == "expand":
+        if (_is_converted(node, args) and node.maps[0].type is node.results[0].type) or node.op.name == "expand":
             self.instances[node.results[0], way] = args[0]  # the load has converted already; a view is its operand
             return
         results = [Value(v.type, (), weak=v.weak) for v in node.results]
@@ -208,12 +206,17 @@ def without_maps(body: Graph) -> Graph:
     for node in body.nodes:
         operands = [same.get(v, v) for v in node.operands]
         args = [v if m.type is None or m.type is v.type else _converted(v, m.type, nodes) for v, m in zip(operands, node.maps)]
-        if node.op.name == "cast" and args[0].type is node.results[0].type:
+        if _is_converted(node, args):
             same[node.results[0]] = args[0]
             continue
         maps, bodies = [ArgMap(())] * len(args), [without_maps(inner) for inner in node.bodies]
         nodes.append(Node(node.op, args, maps, node.results, node.attrs, node.loc, bodies))
     return body.replace(nodes=nodes, outputs=[same.get(v, v) for v in body.outputs])
+
+
+def _is_converted(node: Node, args: Sequence[Value]) -> bool:
+    """True for a cast of what has its type already; a cast of a weak number stays, since its result is not weak."""
+    return node.op.name == "cast" and args[0].type is node.results[0].type and not args[0].weak
 
 
 def _converted(value: Value, type: Type, nodes: list[Node]) -> Value:

@@ -217,7 +217,7 @@ class Trace:
         value = self.lift(given, name)
         known = self.maps.get(value, UNSAID).under(said)
         dims, want = known.dims, known.type
-        if want is not None and want is not value.type:
+        if want is not None and (want is not value.type or value.weak):  # under a vcast, a weak number has its type for good
             value = self.cast(value, want, ArgMap(dims), loc)
             dims = self.maps.get(value, UNSAID).dims
         if dims and len(dims) > value.rank and not is_spread(value):

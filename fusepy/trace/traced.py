@@ -72,13 +72,17 @@ class Traced(Numberless, Symbolic):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # Python looks up special methods: these are no members
             raise AttributeError(f"'Traced' object has no attribute {name!r}")
+        return self._fusepy_member(name, self)
+
+    def _fusepy_member(self, name: str, of: Any) -> Any:
+        """Returns a method of this value's type, or records a member of `of`: this value, or its vcast."""
         if name in _OF_ARRAYS and self.type.kind is not Kind.NAMED:
             self.check(self._recorder)
             raise UnknownNameError(
                 f"a traced value has no .{name}", place=user_line(), saw=f"{self.type} made at {self._loc}", hint=_OF_ARRAYS[name]
             )
         method = self._recorder.method(self, name)
-        return self._record("member", self, name=name) if method is None else method
+        return self._record("member", of, name=name) if method is None else method
 
     def __getitem__(self, index: Any) -> Traced:
         if isinstance(index, (slice, tuple)) or index is Ellipsis:

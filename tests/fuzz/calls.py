@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.components import construct, dot, matmul, part, strong
+from tests.fuzz.components import construct, dot, matmul, part
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, add, multiply, subtract, where
 from tests.fuzz.reductions import chain, reduce, summed
-from tests.fuzz.values import UNIT, WIDE, Refused, Val, make, number, special
+from tests.fuzz.values import UNIT, WIDE, Refused, Val, make, number, special, strong
 
 
 def _constant(*numbers: float) -> Val:

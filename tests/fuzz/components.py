@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.fuzz.arithmetic import summed
 from tests.fuzz.elementwise import UNARY, add, divide, multiply, subtract
-from tests.fuzz.values import UNIT, Refused, Val, convert, is_float, make, number, promote
+from tests.fuzz.values import UNIT, Refused, Val, convert, is_float, make, number, promote, strong
 
 COMPONENTS = {c: i for i, c in enumerate("xyzw")}
 
@@ -46,10 +46,6 @@ def index(attrs: dict[str, Any], x: Val, i: Val | None = None) -> list[Val]:
         mask = (at == k).reshape(grid + (1,) * len(comp))
         v, e = np.where(mask, p.v, v), np.where(mask, p.e, e)
     return [Val(x.scalar, comp, v, e)]
-
-
-def strong(x: Val) -> Val:
-    return Val(x.scalar, x.comp, x.v, np.broadcast_to(x.e, x.v.shape))
 
 
 def construct(attrs: dict[str, Any], *parts: Val) -> list[Val]:

@@ -14,7 +14,7 @@ from tests.fuzz.inputs import CALLS, meant
 from tests.fuzz.known import known
 from tests.fuzz.meaning import run_step
 from tests.fuzz.program import Program, Step
-from tests.fuzz.values import SCALARS, Refused, Val, is_float, number
+from tests.fuzz.values import SCALARS, Refused, Val, is_float, written
 
 EXTENTS = [1, 2, 3, 4, 5, 7, 8, 17]
 KINDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")
@@ -98,9 +98,10 @@ class Draw:
         """An operand that goes with another one: of its components, or a number."""
         if self.chance(0.2):
             first = self.values[0][place]
+            cast = [self.one([*SCALARS, "int", "float"])] if self.chance(0.2) else []
             if is_float(first.scalar):
-                return [self.one([2, 0.5, -1.5, 3.0, 1, 0, -2])]
-            return [self.one([1, 2, 3, 5])]
+                return [self.one([2, 0.5, -1.5, 3.0, 1, 0, -2]), *cast]
+            return [self.one([1, 2, 3, 5]), *cast]
         comp = self.values[0][place].comp
         for _ in range(6):
             other = self.place()
@@ -169,6 +170,8 @@ class Draw:
         choice = self.one([*kinds, "construct"])
         if choice == "cast":
             scalar = self.one(list(SCALARS) if self.chance(0.5) else ["float", "int", "double", "half", "bool"])
+            if x.weak and self.chance(0.5):
+                scalar = x.scalar
             return Step("cast", [a], {"scalar": scalar, "comp": list(x.comp)})
         if choice == "member" and len(x.comp) <= 1:
             letters = "xyzw"[: x.comp[0] if x.comp else 1]
@@ -241,7 +244,7 @@ class Draw:
                 ):
                     return False
                 found.append(results)
-                operands = [number(p[0]) if isinstance(p, list) else values[p] for p in step.operands]
+                operands = [written(*p) if isinstance(p, list) else values[p] for p in step.operands]
                 if known(step, operands, results):
                     return False
         except (Refused, ValueError):

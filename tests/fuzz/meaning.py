@@ -10,7 +10,7 @@ from tests.fuzz.control import MEANINGS
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
 from tests.fuzz.program import Program, Step
 from tests.fuzz.reductions import fold_call, reduce, scan
-from tests.fuzz.values import Refused, Val, number
+from tests.fuzz.values import Refused, Val, written
 
 
 def evaluate(program: Program, inputs: Sequence[Val]) -> list[Val]:
@@ -27,7 +27,7 @@ def run_step(step: Step, values: Sequence[Val]) -> list[Val]:
     Raises:
         Refused: where it means nothing on these operands.
     """
-    operands = [number(p[0]) if isinstance(p, list) else values[p] for p in step.operands]
+    operands = [written(*p) if isinstance(p, list) else values[p] for p in step.operands]
     op, attrs = step.op, step.attrs
     if op not in ("field", "choose", "call") and any(x.scalar == "Ray" for x in operands):
         raise Refused("a struct")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.arithmetic import summed
-from tests.fuzz.components import construct, part, strong
+from tests.fuzz.components import construct, part
 from tests.fuzz.elementwise import add, divide, multiply
-from tests.fuzz.values import SCALARS, UNIT, WIDE, Refused, Val, convert, is_float, make, special
+from tests.fuzz.values import SCALARS, UNIT, WIDE, Refused, Val, convert, is_float, make, special, strong
 
 
 def folded_scalar(kind: str, scalar: str) -> str:

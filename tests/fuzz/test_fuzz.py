@@ -61,8 +61,12 @@ def test_programs_are_data() -> None:
 
 def test_findings_shrink() -> None:
     """To the step that matters, here any product, with the arguments that it needs and nothing else."""
-    found = next(p for p in map(program, range(500)) if len(p.steps) > 4 and any(s.op == "mul" for s in p.steps))
-    small = shrink(found, lambda p: any(s.op == "mul" for s in cleaned(p).steps))
+
+    def multiplies(p: Program) -> bool:
+        return any(s.op == "mul" for s in cleaned(p).steps)
+
+    found = next(p for p in map(program, range(500)) if len(p.steps) > 4 and multiplies(p))
+    small = shrink(found, multiplies)
     assert [s.op for s in small.steps] == ["mul"]
     assert len(small.args) <= 2
     assert all(a.layout == "C" for a in small.args)

@@ -14,7 +14,8 @@ VECTOR = ("dot", "cross", "length", "normalize", "reflect")
 def name_of(program: Program, place: Any) -> str:
     """How the text calls an operand."""
     if isinstance(place, list):
-        return repr(place[0]) if not isinstance(place[0], (int, float)) or place[0] >= 0 else f"({place[0]!r})"
+        shown = repr(place[0]) if not isinstance(place[0], (int, float)) or place[0] >= 0 else f"({place[0]!r})"
+        return shown if len(place) == 1 else f'fp.vcast({shown}, "{place[1]}")'
     return f"x{place}" if place < len(program.args) else f"v{place}"
 
 

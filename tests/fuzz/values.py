@@ -162,3 +162,12 @@ def number(value: Any) -> Val:
     """A Python number."""
     scalar = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
     return make(scalar, (), np.asarray(value), weak=True)
+
+
+def strong(x: Val) -> Val:
+    return Val(x.scalar, x.comp, x.v, np.broadcast_to(x.e, x.v.shape))
+
+
+def written(value: Any, scalar: str | None = None) -> Val:
+    """A number that the text of a program has, under a ``vcast`` to `scalar`."""
+    return number(value) if scalar is None else strong(convert(number(value), scalar))

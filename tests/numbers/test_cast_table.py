@@ -12,6 +12,7 @@ import pytest
 import fusepy as fp
 from fusepy.ir.types import Type
 from tests.support.op_table import SCALARS
+from tests.support.slang_functions import same
 
 KINDS: dict[str, Any] = {name: Type.parse(name).dtype for name in SCALARS}
 SHAPES = [(), (3,), (2, 3)]
@@ -159,3 +160,35 @@ def test_a_number_and_its_cast_in_one_kernel(device: Any, value: float) -> None:
             assert (one, least, total) == (value, value, 2 * value)
             np.testing.assert_array_equal(beside, y + value)
             assert beside.dtype == (KINDS[to] if to != "half" else np.float16)
+
+
+@pytest.mark.req("V4")
+def test_a_number_cast_to_its_own_type_is_not_weak(device: Any) -> None:
+    """The type that it decides about is that of an operation with an array whose type is lower or narrower."""
+    m = fp.Module.load_from_source(device, "cast_numbers", "float at(int i, float x) { return i + x; }")
+    h, u = np.full(2, 7, np.float16), np.full(2, 7, np.uint16)
+
+    def program(x: Any, n: Any, said: Any, listed: Any, h: Any, u: Any) -> Any:
+        own = fp.vcast(x, "float")
+        made = fp.float3(x, x, x)
+        vector = fp.vcast(made, "float3")
+        return (
+            [h * x, h * made.x],
+            [h * own, h * said, h * fp.vcast(listed, "float"), h * fp.vcast(0.5, "float"), h * fp.vcast(3, "float")],
+            [fp.where(h > 0, h, own), fp.maximum(h, own), h * vector.x, h * vector[0], h * fp.sum(fp.vcast(listed, "float"))],
+            [fp.cond(h > 0, lambda: h * own, lambda: h * vector.y), fp.fori_loop(0, 1, lambda _, c: c + h * vector.z, 0.0)],
+            [u | n, fp.where(u > 0, u, n)],
+            [u | fp.vcast(n, "int"), fp.where(u > 0, u, fp.vcast(n, "int")), u | fp.vcast(3, "int")],
+            m.at(fp.grid(fp.vcast(h, "half")), own),
+        )
+
+    found = fp.fuse(program)(0.5, 3, fp.vcast(0.5, "float"), [0.5, 0.5], h, u)
+    halfs, products, others, bodies, shorts, ints, placed = found
+    assert [a.dtype for a in halfs] == [np.float16] * 2
+    assert [a.dtype for a in (*products, *others, *bodies)] == [np.float32] * 12
+    assert [a.dtype for a in shorts] == [np.uint16] * 2
+    assert [a.dtype for a in ints] == [np.int32] * 3
+    same(np.stack(products), np.array([[3.5, 3.5]] * 4 + [[21, 21]], np.float32))
+    same(np.stack([*others, *bodies]), np.array([[7, 7]] * 2 + [[3.5, 3.5]] * 2 + [[7, 7]] + [[3.5, 3.5]] * 2, np.float32))
+    same(np.stack([*shorts, *ints]), np.full((5, 2), 7, np.int32))
+    same(placed, np.array([0.5, 1.5], np.float32))
