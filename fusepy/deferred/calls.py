@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusepy.arguments.key import KEYS
-from fusepy.backend.memory.pending import PENDING, RECORDER
+from fusepy.backend.memory.pending import DESCRIBING, PENDING, RECORDER
 from fusepy.backend.memory.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ class LazyTensor(Tensor):
 
 
 def _of_lazy(value: LazyTensor) -> Any:
-    """Returns the key of a lazy argument; outside of `lazy`, the call runs now and needs the memory."""
-    if RECORDER.get() is None:
+    """Returns the key of a lazy argument; computes it if the call runs now, and so needs the memory."""
+    if RECORDER.get() is None and not DESCRIBING.get():
         value.compute()
     return value.key
 

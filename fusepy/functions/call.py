@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 from fusepy.arguments.key import KEYS, signature
@@ -11,7 +12,7 @@ from fusepy.arguments.nested import flat, too_deep
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.execute.texture_results import Into, into
 from fusepy.backend.marshals.result_kinds import container_named
-from fusepy.backend.memory.pending import PENDING, RECORDER
+from fusepy.backend.memory.pending import PENDING, RECORDER, describing
 from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor, computed
 from fusepy.errors import CompileError, FusepyError, ShapeError
@@ -178,13 +179,17 @@ def bound(
 
 
 def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Lowered:
-    """Traces a call without running it, and looks its key up among the compiled programs."""
+    """Traces a call without running it, and looks its key up among the compiled programs.
+
+    A call with destinations is planned at once, so that it raises the errors of the call about them.
+    """
     positional = callee.tracer.positional
     if positional is not None and (len(args) != positional or kwargs):
         callee, args, kwargs = bound(callee, args, kwargs)
     if callee.config.structs:
         args, kwargs = callee.config.as_structs(callee.tracer.parameter_names(), args, kwargs)
-    key, returns = key_of(callee, args, kwargs), None
+    with describing():
+        key, returns = key_of(callee, args, kwargs), None
     values = (*args, *kwargs.values())
     if result is not None and result.__class__ is not Tensor:
         returns, result = destinations(result, values)
@@ -192,20 +197,25 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
 
     line = user_line()
 
+    @cache
     def compiled() -> tuple[Program, Sequence[Any], Mapping[str, Any]]:
         with at_line(line):  # the error names the line of the call, not the line that asks
-            program = compile_recording(callee, recording, returns)
-            if not program.open:
-                return program, args, kwargs
-            given, named = SizedByResult(program, tuple(kwargs)).sized(values, result)
-            return compile_call(callee, (*given, *named.values()), named, returns), given, named
+            program, given, named = compile_recording(callee, recording, returns), args, kwargs
+            if program.open:
+                given, named = SizedByResult(program, tuple(kwargs)).sized(values, result)
+                program = compile_call(callee, (*given, *named.values()), named, returns)
+            if result is not None:
+                program.check(flat((*given, *named.values())), result)
+            return program, given, named
 
     try:
         recording = callee.tracer.record(args, kwargs, callee.config)
     except FusepyError as error:
         raise error.at(line) from None
-    cache = "a program for such arguments is there"
+    known = "a program for such arguments is there"
     if key not in callee.programs:
         classes = [type(unmapped(v)).__name__ for v in flat(values)]
-        cache = nearest(recording.graph, classes, [p.recording for p in callee.programs.values() if not p.open])
-    return Lowered(callee, callee.setup, recording, cache, compiled)
+        known = nearest(recording.graph, classes, [p.recording for p in callee.programs.values() if not p.open])
+    if result is not None:
+        compiled()
+    return Lowered(callee, callee.setup, recording, known, compiled)

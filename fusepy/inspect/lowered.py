@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class Lowered:
     """A call as IR, Slang, reasons, charts and pages, made by the ``lower`` method of functions.
 
-    The call is traced when this is made. Its kernels are planned on the first question about them. Nothing is run, except that
-    `to_html` measures kernels, on memory of their own.
+    The call is traced when this is made. Its kernels are planned on the first question about them, or at once if the call has
+    destinations. Nothing is run, except that `to_html` measures kernels, on memory of their own.
 
     Example:
         >>> import fusepy as fp
@@ -44,23 +44,21 @@ class Lowered:
     setup: Setup | None
     recording: Recording
     cache: str
-    compile: Callable[[], tuple[Program, Sequence[Any], Mapping[str, Any]]]  # arguments by position and by name
+    compile: Callable[
+        [], tuple[Program, Sequence[Any], Mapping[str, Any]]
+    ]  # plans once: the program, its arguments by position, by name
     built: Chart | None = None  # the nodes of a graph as the user has built it
 
     @property
     def program(self) -> Program:
         """The program of the call."""
-        return self._compiled[0]
+        return self.compile()[0]
 
     @cached_property
     def leaves(self) -> Sequence[Any]:
         """The arguments in order, nested ones as their leaves."""
-        _, args, kwargs = self._compiled
+        _, args, kwargs = self.compile()
         return flat((*args, *kwargs.values()))
-
-    @cached_property
-    def _compiled(self) -> tuple[Program, Sequence[Any], Mapping[str, Any]]:
-        return self.compile()
 
     def ir(self, after: str | None = None) -> str:
         """Returns the textual IR as traced, or after the pass of this name.
@@ -98,7 +96,7 @@ class Lowered:
             path: the file to write.
             measure: run the kernels several times, unless the call writes to its arguments.
         """
-        _, args, kwargs = self._compiled
+        _, args, kwargs = self.compile()
         times = seconds_per_kernel(self.function, self.setup, self.program, args, kwargs) if measure else ((), "not measured")
         Path(path).write_text(page(anatomy(self.program, self.leaves, *times), self.built), encoding="utf-8")
 

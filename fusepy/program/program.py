@@ -82,7 +82,7 @@ class Program(Delivery):
             recording.arguments = ()
             return
         self.detours = self._detours(values)
-        self.targets = self._targets(outs, [unmapped(v) for v in recording.arguments], returns)
+        self.targets |= self._targets(outs, [unmapped(v) for v in recording.arguments], returns)
         if self.targets:
             self._lower()
         self.waits = waits(map(unmapped, recording.arguments))
@@ -256,7 +256,7 @@ class Program(Delivery):
 
     def _lower(self) -> None:
         """Makes the executable of the fused graph."""
-        names = [self._target(j) for j in range(len(self.elements))]
+        names = [self.destinations.target(j) for j in range(len(self.elements))]
         traced = (self.recording.trace.oracle, self.sources, self.recording.graph)
         inputs = (self.positions, len(self.places))
         self.lowering = Lowering(self.device, *traced, self.graph, *inputs, self.options, self.strict, names, self.targets)

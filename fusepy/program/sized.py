@@ -55,7 +55,7 @@ class SizedByResult:
                 return kind.extents(target)
             if kind is not None and kind.memory is not None and kind.describe(target).arrival.memory:
                 shape = batch_extents(target, len(element.shape))
-                dims = dimensions(program.said.get(j, UNSAID), len(shape), len(shape), program.named(j))
+                dims = dimensions(program.said.get(j, UNSAID), len(shape), len(shape), program.destinations.named(j))
                 return tuple(shape[dims.index(d)] for d in range(len(shape)))
         raise self._error("generators and single values")
 

@@ -134,7 +134,7 @@ class Executable:
         key = layout_key(args, outs)
         tape = self.tapes.get(key)
         if tape is None:
-            tape = self._taped(args, outs or ())
+            tape = self._taped(list(map(Layout.of, args)), args, outs or ())
             if len(self.tapes) >= TAPES:
                 self.tapes.clear()
             self.tapes[key] = tape
@@ -161,7 +161,15 @@ class Executable:
             return target  # the plan refuses another shape
         return target[tuple(0 if axis in axes else slice(None) for axis in range(len(target.shape)))]
 
-    def _taped(self, args: Sequence[Any], outs: Sequence[Any]) -> Tape:
+    def check(self, layouts: Sequence[Layout], args: Sequence[Any], outs: Sequence[Any]) -> None:
+        """Raises the errors of a call with these destinations. The arguments need not be placed.
+
+        Raises:
+            ShapeError: if the arguments do not fit together, or the destinations do not fit the results.
+        """
+        self._taped(layouts, args, outs)
+
+    def _taped(self, layouts: Sequence[Layout], args: Sequence[Any], outs: Sequence[Any]) -> Tape:
         """Returns a new tape for a call with these destinations."""
         given: dict[int, int] = {}  # results by slot
         late: list[int] = []
@@ -176,11 +184,11 @@ class Executable:
         free = not shared_memory(args, outs) and all(out is None or isinstance(out, Tensor) for out in outs)
         held = {slot: self.destination(j, outs[j]) for slot, j in given.items()}
         try:
-            found = self._lowered([Layout.of(a) for a in args], args, held)
+            found = self._lowered(layouts, args, held)
         except GridsDiffer:
             if self._separated is None:
                 raise
-            return self._separated()._taped(args, outs)
+            return self._separated()._taped(layouts, args, outs)
         return replace(found, given=tuple((j, slot) for slot, j in given.items()), late=tuple(late), free=free)
 
     def _read_later(self, slot: int, args: Sequence[Any], target: Tensor) -> bool:

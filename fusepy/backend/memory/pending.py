@@ -6,7 +6,8 @@ All code that writes memory calls this module first, so that a recorded call see
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -30,6 +31,8 @@ class Waiting(Protocol):
 
 # inside `lazy`: the function that records a call instead of running it
 RECORDER: ContextVar[Callable[..., Any] | None] = ContextVar("fusepy_lazy", default=None)
+# true while a call is described, not run: its pending arguments stay pending
+DESCRIBING: ContextVar[bool] = ContextVar("fusepy_describing", default=False)
 # recorded calls in order; weak references, because a call whose results are all dropped never runs
 PENDING: dict[weakref.ref[Any], None] = {}
 
@@ -37,6 +40,16 @@ PENDING: dict[weakref.ref[Any], None] = {}
 def waiting() -> list[Any]:
     """Returns the recorded calls of all threads, in order."""
     return [call for reference in list(PENDING) if (call := reference()) is not None]
+
+
+@contextmanager
+def describing() -> Generator[None, None, None]:
+    """Keeps pending arguments pending inside: a call is described, not run."""
+    token = DESCRIBING.set(True)
+    try:
+        yield
+    finally:
+        DESCRIBING.reset(token)
 
 
 def before_write(tensor: Storage) -> None:

@@ -1,0 +1,156 @@
+"""`Destinations`: the memory of the caller that a program's results are written to, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.backend.device.device import Device
+from fusepy.backend.execute.texture_results import Target
+from fusepy.backend.marshals.registry import host_array
+from fusepy.backend.marshals.result_kinds import destination, dimensions, in_grid_order
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.recast import reinterpret
+from fusepy.backend.memory.storage import overlap
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Graph
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Shapes = Callable[[], list[tuple[int, ...]]]
+
+
+@dataclass(frozen=True)
+class Destinations:
+    """The destinations of one program.
+
+    Attributes:
+        names: the names of the arguments.
+        outs: for each result the ``out`` argument that it is written to, if any.
+        targets: the results that are stored into textures.
+        said: the mappings of destinations.
+    """
+
+    device: Device
+    graph: Graph
+    names: Sequence[str]
+    outs: Sequence[int | None]
+    elements: Sequence[Element]
+    targets: Mapping[int, Target]
+    said: Mapping[int, ArgMap]
+
+    def memory(self, given: Sequence[Any], shapes: Shapes) -> tuple[list[Any], dict[int, Array]]:
+        """Returns for each result the tensor or texture that it is written to, if there is one; and the arrays to copy to.
+
+        Args:
+            shapes: returns the shapes of the results, without the components of an element.
+
+        Raises:
+            ArgumentError, UnsupportedArgumentError: for a destination that cannot take its result.
+            ShapeError: for one of another shape or device, or that overlaps another one.
+        """
+        memory: list[Any] = [
+            g if g is None or j in self.targets else destination(g, self.device, self.named(j), self.elements[j])
+            for j, g in enumerate(given)
+        ]
+        for j, said in self.said.items():
+            if memory[j] is not None:
+                memory[j] = self._turned(j, said, memory[j], shapes)
+        outs: list[Any] = [
+            t if t is None else self.targets[j].place(t, self.device) if j in self.targets else self._destination(j, t)
+            for j, t in enumerate(memory)
+        ]
+        for j, out in enumerate(outs):
+            for k, other in enumerate(outs[:j]):
+                if overlap(other, out):
+                    raise self._shared(j, k)
+        arrays: dict[int, Array] = {j: t for j, t in enumerate(memory) if isinstance(t, np.ndarray)}
+        extents = shapes() if arrays else []
+        for j, array in arrays.items():  # before anything runs: a call that fails changes nothing
+            self._check_target(array, extents[j], self.elements[j], self.target(j))
+            for k, other in arrays.items():
+                if k < j and np.may_share_memory(array, other):
+                    raise self._shared(j, k)
+        return outs, arrays
+
+    def joined(self, result: Any, given: list[Any]) -> list[Any]:
+        """Returns all destinations: those of ``_result=`` go to the results that have none yet, in order.
+
+        Raises:
+            ArgumentError: for more or fewer destinations than results.
+        """
+        several = isinstance(result, (tuple, list)) and len(self.elements) > 1
+        wanted: list[Any] = list(cast("Sequence[Any]", result)) if several else [result]
+        free = [j for j, g in enumerate(given) if g is None]
+        if len(wanted) > len(free) or (several and len(wanted) != len(free)):
+            raise ArgumentError(
+                f"{self.graph.name}: {len(wanted)} results are given, there are {len(free)}", hint="give one tensor per result"
+            )
+        for j, target in zip(free, wanted):
+            given[j] = target
+        return given
+
+    def _turned(self, j: int, said: ArgMap, target: Any, shapes: Shapes) -> Any:
+        """Returns the destination of result `j` with its axes in the order of the grid."""
+        rank = self.graph.outputs[j].rank
+        if j not in self.targets:
+            shape = shapes()[j]
+            return in_grid_order(target, dimensions(said, rank, target.ndim, self.named(j)), shape, self.named(j))
+        if dimensions(said, rank, rank, self.named(j)) != tuple(range(rank)):
+            raise ShapeError(
+                f"{self.named(j)} is a texture, which is written in the order of the grid",
+                saw=ArgMap(said.dims),
+                expected=ArgMap(tuple(range(rank))),
+                hint="map the arguments along the axes of the texture instead, or write to a tensor",
+            )
+        return target
+
+    def target(self, j: int) -> str:
+        """Returns the name of result `j`'s destination, for messages."""
+        position = self.outs[j] if self.outs else None
+        return "_result" if position is None else f"argument {self.names[position]!r}"
+
+    def named(self, j: int) -> str:
+        """Returns the name of the function and of result `j`'s destination, for messages."""
+        return f"{self.graph.name}: {self.target(j)}"
+
+    def _check_target(self, target: Array, batch: tuple[int, ...], element: Element, name: str) -> None:
+        """Raises `ShapeError` if an array that receives a result has another shape or dtype."""
+        shape, dtype = batch + element.shape, element.dtype
+        if target.shape != shape or target.dtype != dtype:
+            raise ShapeError(
+                f"{self.graph.name}: {name} does not fit the result",
+                saw=f"{target.dtype}{list(target.shape)}",
+                expected=f"{dtype}{list(shape)}",
+                hint="give it an element per thread, or pass a list or number, which are not written to"
+                if "." in name
+                else "make it with np.empty(shape, dtype), or omit it",
+            )
+        if target.size and any(n > 1 and not s for n, s in zip(target.shape, target.strides)):
+            raise ShapeError(
+                f"{self.graph.name}: {name} repeats elements", saw=f"strides {target.strides}", hint="give a real array"
+            )
+
+    def _destination(self, j: int, given: Tensor | Array) -> Tensor | None:
+        """Returns the tensor that a result is written to directly; ``None`` for an array that is copied to afterwards."""
+        host = host_array(given)
+        if host is None:
+            tensor = cast("Tensor", given)
+            seen = None if tensor.element.same(self.elements[j]) else reinterpret(tensor, self.elements[j])
+            return tensor if seen is None else seen
+        if not host.flags.writeable:
+            raise ShapeError(
+                f"{self.named(j)} is read-only",
+                saw=f"{host.dtype}{list(host.shape)}",
+                hint="pass a writable array; numbers that are read as structs lie together and have the types of the members",
+            )
+        return None
+
+    def _shared(self, j: int, k: int) -> ShapeError:
+        """Returns the error for two results that share memory."""
+        what = f"{self.graph.name}: {self.target(j)} shares memory with another result, {self.target(k)}"
+        return ShapeError(what, saw=f"results {k} and {j} of {len(self.elements)}", hint="give each its own")
