@@ -194,7 +194,6 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
     if result is not None and result.__class__ is not Tensor:
         returns, result = destinations(result, values)
         key = (key, returns)
-
     line = user_line()
 
     @cache
