@@ -2,6 +2,7 @@
 
 import typing as _typing
 
+from fusepy import nn
 from fusepy.arguments.key import register
 from fusepy.arguments.mapping import vcast, vdim, vmap, vmapping
 from fusepy.backend.device.device import Device
@@ -104,6 +105,7 @@ from fusepy.modules.module import Module
 from fusepy.modules.node_library import NodeLibrary
 from fusepy.modules.slang_type import SlangType
 from fusepy.modules.struct import BoundFunction, InstanceTensor, Struct, struct
+from fusepy.nn.training import training_step
 from fusepy.trace.setup import CallContext
 
 if _typing.TYPE_CHECKING:
@@ -217,6 +219,7 @@ __all__ = [
     "mean",
     "min",
     "minimum",
+    "nn",
     "normalize",
     "power",
     "prod",
@@ -242,6 +245,7 @@ __all__ = [
     "tan",
     "tanh",
     "thread_id",
+    "training_step",
     "trunc",
     "value_and_grad",
     "vcast",

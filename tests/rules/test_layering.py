@@ -41,6 +41,7 @@ ORDER = [
     "functions",
     "language",
     "graphs modules",
+    "nn",
     "testing __init__",
     "cli",
 ]

@@ -1,0 +1,115 @@
+"""Parameters: tensors in any structure; by name, and as files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.open import default_device
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import ArgumentError, MissingPackageError
+from fusepy.pytree import flatten
+
+
+def parameters(tree: Any, device: Device | None = None) -> Any:
+    """Returns the same structure with its arrays as tensors on a device, which a training step changes in place.
+
+    Args:
+        tree: arrays, tensors and numbers in dicts, lists, tuples or dataclasses, to any depth. Arrays of float64 become float32.
+        device: by default the default device.
+
+    Raises:
+        ArgumentError: for a leaf that is no array of floats.
+
+    Example:
+        >>> import fusepy as fp, numpy as np
+        >>> fp.nn.parameters({"scale": np.ones(3)})["scale"].dtype
+        float
+    """
+    leaves, structure = flatten(tree)
+    return structure.fill([_tensor(leaf, device) for leaf in leaves])
+
+
+def _tensor(leaf: Any, device: Device | None) -> Tensor:
+    if isinstance(leaf, Tensor):
+        return leaf
+    array = np.asarray(leaf)
+    if array.dtype.kind != "f" and not isinstance(leaf, (int, float)):
+        raise ArgumentError(
+            "parameters() takes arrays of floats",
+            saw=f"{type(leaf).__name__} of {array.dtype}",
+            hint="use array.astype('float32')",
+        )
+    return Tensor.from_numpy(device or default_device(), array if array.dtype == np.float16 else array.astype(np.float32))
+
+
+def named(tree: Any) -> dict[str, Any]:
+    """Returns the leaves of a structure by name, flat: ``{"layers.0.weight": …}``.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.nn.named({"layers": [{"weight": 1.0}], "bias": 2.0})
+        {'layers.0.weight': 1.0, 'bias': 2.0}
+    """
+    leaves, structure = flatten(tree)
+    names = [
+        path.replace("['", ".").replace("']", "").replace("[", ".").replace("]", "").strip(".") for path in structure.paths()
+    ]
+    return dict(zip(names, leaves))
+
+
+def save(path: str | os.PathLike[str], tree: Any) -> None:
+    """Writes parameters to a file in the safetensors format, under the names of `named`.
+
+    Raises:
+        MissingPackageError: without the package ``safetensors``.
+    """
+    _safetensors().save_file({name or "value": np.asarray(leaf) for name, leaf in named(tree).items()}, os.fspath(path))
+
+
+def load(path: str | os.PathLike[str], tree: Any) -> Any:
+    """Returns parameters from a file of `save`, as tensors in the structure of `tree`.
+
+    Tensors in `tree` are written to and stay the same objects; other leaves become new tensors.
+
+    Raises:
+        MissingPackageError: without the package ``safetensors``.
+        ArgumentError: if names or shapes of the file are others.
+    """
+    arrays = _safetensors().load_file(os.fspath(path))
+    leaves, structure = flatten(tree)
+    names = [name or "value" for name in named(tree)]
+    if set(names) != set(arrays):
+        raise ArgumentError(
+            f"load: {os.fspath(path)} has other parameters",
+            saw=", ".join(sorted(arrays)),
+            expected=", ".join(sorted(names)),
+            hint="pass the structure that was saved",
+        )
+    made: list[Any] = []
+    for name, leaf in zip(names, leaves):
+        if np.shape(leaf) != arrays[name].shape:
+            raise ArgumentError(
+                f"load: {name} has another shape",
+                saw=arrays[name].shape,
+                expected=np.shape(leaf),
+                hint="make the parameters as they were made before they were saved",
+            )
+        if isinstance(leaf, Tensor):
+            leaf.copy_from_numpy(arrays[name])
+        made.append(leaf if isinstance(leaf, Tensor) else _tensor(arrays[name], None))
+    return structure.fill(made)
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError:
+        raise MissingPackageError(
+            "parameters are written and read by the package safetensors, which is not installed",
+            hint="pip install safetensors",
+        ) from None
+    return safetensors.numpy

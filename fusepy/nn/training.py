@@ -1,0 +1,194 @@
+"""`training_step`: loss, gradients and the update of all parameters as one program."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from fusepy.backend.device.device import Device
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.sources.libraries import FOLDER
+from fusepy.errors import ArgumentError, GradientError
+from fusepy.functions.fused import FusedFunction
+from fusepy.inspect.explain import Explanation
+from fusepy.ir.types import FLOAT
+from fusepy.language.gradients import value_and_grad
+from fusepy.location import user_line
+from fusepy.modules.module import Module
+from fusepy.nn.optimisers import Optimiser
+from fusepy.pytree import Structure, flatten
+
+_libraries: WeakKeyDictionary[Device, Module] = WeakKeyDictionary()
+
+
+def _library(device: Device) -> Module:
+    """Returns the module of optimisers on a device."""
+    found = _libraries.get(device)
+    if found is None:
+        found = _libraries[device] = Module.load_from_file(device, str(FOLDER / "fusepy_optimisers.slang"))
+    return found
+
+
+def _zeros(like: Tensor) -> Tensor:
+    return Tensor.zeros(like.device, like.shape, like.dtype)
+
+
+def _with_names(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+    """Gives a function of any number of arguments the signature that a trace needs."""
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    words = [re.sub(r"\W+", "_", name) for name in names]
+    unique = [f"{word}_{words[:i].count(word)}" if word in words[:i] else word for i, word in enumerate(words)]
+    vars(function)["__signature__"] = inspect.Signature([inspect.Parameter(name, kind) for name in unique])
+    return function
+
+
+class TrainingStep:
+    """A step of training; made by `training_step`.
+
+    Attributes:
+        count: the number of steps taken.
+        state: what the optimiser keeps, a list of tensors for each parameter.
+    """
+
+    def __init__(self, loss: Callable[..., Any], optimiser: Optimiser):
+        self.loss = loss
+        self.optimiser = optimiser
+        self.count = 0
+        self.state: list[list[Tensor]] = []
+        self._programs: dict[tuple[Structure, int], FusedFunction] = {}
+        self._loss: Tensor | None = None
+
+    def __call__(self, parameters: Any, *batch: Any) -> Tensor:
+        """Takes one step: changes `parameters` in place.
+
+        Args:
+            parameters: the first argument of the loss: tensors in any structure, see ``fp.nn.parameters``.
+            batch: its other arguments.
+
+        Returns:
+            the loss before the step, a tensor on the device; ``float(loss)`` waits for it. The next step writes to it.
+
+        Raises:
+            ArgumentError: for parameters that are no tensors, or not those of the step before.
+            GradientError: if the loss has no gradient.
+        """
+        program, args, results = self._call(parameters, batch)
+        self.count += 1
+        program(*args, *self.optimiser.numbers(self.count), *batch, _result=results)
+        return results[0]
+
+    def explain(self, parameters: Any, *batch: Any) -> Explanation:
+        """Tells the kernels of a step, and the reasons for them, without running it."""
+        program, args, _ = self._call(parameters, batch)
+        return program.explain(*args, *self.optimiser.numbers(self.count + 1), *batch)
+
+    def source(self, parameters: Any, *batch: Any) -> str:
+        """Returns the Slang of the kernels of a step."""
+        program, args, _ = self._call(parameters, batch)
+        return program.source(*args, *self.optimiser.numbers(self.count + 1), *batch)
+
+    def _call(self, parameters: Any, batch: Sequence[Any]) -> tuple[FusedFunction, list[Any], tuple[Tensor, ...]]:
+        """Returns the program, its arguments before the numbers, and the tensors that it writes to."""
+        leaves, structure = flatten(parameters)
+        for leaf in leaves:
+            if not isinstance(leaf, Tensor):
+                raise ArgumentError(
+                    "a training step changes its parameters in place, and they are no tensors",
+                    place=user_line(),
+                    saw=type(leaf).__name__,
+                    expected="Tensors in any structure",
+                    hint="make them once, before the first step: params = fp.nn.parameters(params)",
+                )
+        if not leaves:
+            raise ArgumentError(
+                "a training step without parameters", place=user_line(), hint="pass the parameters as the first argument"
+            )
+        if not self.state:
+            self.state = [[_zeros(leaf) for _ in self.optimiser.kept] for leaf in leaves]
+        shapes = [kept[0].shape for kept in self.state if kept]
+        if len(leaves) != len(self.state) or (shapes and shapes != [leaf.shape for leaf in leaves]):
+            raise ArgumentError(
+                "these are other parameters than in the first step",
+                place=user_line(),
+                saw=f"{len(leaves)} parameters",
+                expected=f"{len(self.state)} parameters, of the same shapes",
+                hint="make another training step for other parameters",
+            )
+        program = self._programs.get((structure, len(batch)))
+        if program is None:
+            program = self._programs[structure, len(batch)] = self._program(structure, leaves[0].device, len(batch))
+        if self._loss is None:
+            self._loss = Tensor.empty(leaves[0].device, (), "float")
+        kept = [tensor for tensors in self.state for tensor in tensors]
+        written = [t for leaf, tensors in zip(leaves, self.state) for t in (leaf, *tensors)]
+        return program, [*leaves, *kept], (self._loss, *written)
+
+    def _program(self, structure: Structure, device: Device, batch: int) -> FusedFunction:
+        """Returns the fused function of parameters, kept values, numbers and batch that gives the loss and all that is new."""
+        both, optimiser = value_and_grad(self.loss), self.optimiser
+        count, each = structure.leaves, len(optimiser.kept)
+        numbers = len(optimiser.numbers(1))
+        names = [path.strip(".") for path in structure.paths("p")]
+        names += [f"{name}_{kept}" for name in names for kept in optimiser.kept]
+        names += [f"number_{i}" for i in range(numbers)] + [f"batch_{i}" for i in range(batch)]
+        update = optimiser.function
+        update = getattr(_library(device), update) if isinstance(update, str) else update
+
+        def step(*given: Any) -> Any:
+            leaves, kept = given[:count], given[count : count + count * each]
+            values = given[count + count * each : count + count * each + numbers]
+            loss, gradients = both(structure.fill(leaves), *given[len(given) - batch :])
+            if loss.rank or loss.type.shape:
+                raise GradientError(
+                    "the loss of a training step is one number",
+                    place=user_line(),
+                    saw=f"{loss.type} over {loss.rank} axes",
+                    hint="return its mean: fp.mean(…)",
+                )
+            made: list[Any] = [loss._fusepy_cast(FLOAT)]
+            for i, (leaf, gradient) in enumerate(zip(leaves, flatten(gradients)[0])):
+                mine = kept[i * each : (i + 1) * each]
+                args = [v._fusepy_cast(leaf.type) for v in (leaf, gradient, *mine)]
+                new = update(*args, *values)
+                made += new if each else [new]
+            return tuple(made)
+
+        return FusedFunction(_with_names(step, names))
+
+
+def training_step(loss: Callable[..., Any], optimiser: Optimiser) -> TrainingStep:
+    """Returns a function that takes steps of training: the loss, its gradients and the update of all parameters, one program.
+
+    Args:
+        loss: a function of the parameters and of the arguments of a batch; gives one number.
+        optimiser: an optimiser such as ``fp.nn.Adam(lr=1e-2)``.
+
+    Returns:
+        ``step(parameters, *batch)``, which changes the parameters in place and returns the loss.
+
+    Raises:
+        ArgumentError: for an optimiser that is none.
+
+    Example:
+        >>> import fusepy as fp, numpy as np
+        >>> def loss(p, x, y):
+        ...     return fp.mean((p["a"] * x + p["b"] - y) ** 2)
+        >>> params = fp.nn.parameters({"a": 0.0, "b": 0.0})
+        >>> step = fp.training_step(loss, fp.nn.SGD(lr=0.5))
+        >>> x = np.linspace(-1, 1, 64, dtype=np.float32)
+        >>> for _ in range(100):
+        ...     last = step(params, x, 3 * x + 1)
+        >>> round(float(params["a"]), 3), round(float(params["b"]), 3)
+        (3.0, 1.0)
+    """
+    given: object = optimiser
+    if not isinstance(given, Optimiser):
+        raise ArgumentError(
+            "training_step() takes a loss and an optimiser",
+            saw=type(optimiser).__name__,
+            hint="write fp.training_step(loss, fp.nn.Adam(lr=1e-3))",
+        )
+    return TrainingStep(loss, optimiser)

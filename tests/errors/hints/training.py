@@ -1,0 +1,122 @@
+"""Programs after hints about training."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tempfile
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import fusepy as fp
+from tests.errors.hints.support import Program
+from tests.support.slang_functions import F32
+
+FILE = f"{tempfile.gettempdir()}/fusepy_hints.safetensors"
+A = np.array([1.0, 2.0, 3.0], F32)
+
+
+def loss(p: Any, x: Any) -> Any:
+    return fp.mean((p["a"] * x - x) ** 2)
+
+
+def trained(optimiser: Any = None, of: Any = loss, params: Any = None) -> Any:
+    """The parameter after one step."""
+    params = {"a": 0.0} if params is None else params
+    params = fp.nn.parameters(params) if not isinstance(params, fp.Tensor) else params
+    fp.training_step(of, optimiser or fp.nn.SGD(lr=0.5))(params, A)
+    return params["a"].to_numpy()
+
+
+ONE = np.array(np.mean(A * A), F32)
+
+
+def without_package(call: Any) -> Any:
+    with mock.patch.dict(sys.modules, {"safetensors": None, "safetensors.numpy": None}):
+        return call()
+
+
+def two_sets(again: bool) -> Any:
+    step, first, second = fp.training_step(loss, fp.nn.Adam(lr=0.5)), fp.nn.parameters({"a": 0.0}), {"a": 0.0, "b": 1.0}
+    step(first, A)
+    step = fp.training_step(lambda p, x: loss(p, x) + 0 * p["b"], fp.nn.Adam(lr=0.5)) if again else step
+    second = fp.nn.parameters(second)
+    step(second, A)
+    return second["a"].to_numpy()
+
+
+def loaded(path: str, saved: Any, into: Any) -> Any:
+    fp.nn.save(path, fp.nn.parameters(saved))
+    return fp.nn.load(path, fp.nn.parameters(into))["a"].to_numpy()
+
+
+PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a rate for an optimiser": (
+        lambda m: fp.training_step(loss, 0.5),  # type: ignore[arg-type]
+        "write fp.training_step(loss, fp.nn.Adam(lr=1e-3))",
+        lambda m: trained(fp.nn.Adam(lr=1e-3)),
+        np.array(1e-3, F32),
+    ),
+    "a rate that is none": (
+        lambda m: fp.nn.SGD(lr="fast"),  # type: ignore[arg-type]
+        "pass a number such as 1e-3, or a function of the number of the step",
+        lambda m: trained(fp.nn.SGD(lr=lambda n: 0.5 / n)),
+        ONE,
+    ),
+    "a mean that forgets nothing": (
+        lambda m: fp.nn.Adam(betas=(1.0, 0.5)),
+        "(0.9, 0.999) is usual",
+        lambda m: trained(fp.nn.Adam(lr=0.25, betas=(0.9, 0.999))),
+        np.array(0.25, F32),
+    ),
+    "parameters of integers": (
+        lambda m: fp.nn.parameters(np.arange(3)),
+        "use array.astype('float32')",
+        lambda m: fp.nn.parameters(np.arange(3).astype("float32")).to_numpy(),
+        np.arange(3, dtype=F32),
+    ),
+    "parameters that are no tensors": (
+        lambda m: fp.training_step(loss, fp.nn.SGD(lr=0.5))({"a": 0.0}, A),
+        "params = fp.nn.parameters(params)",
+        lambda m: trained(params=fp.nn.parameters({"a": 0.0})),
+        ONE,
+    ),
+    "no parameters": (
+        lambda m: fp.training_step(lambda p, x: fp.mean(x), fp.nn.SGD())({}, A),
+        "pass the parameters as the first argument",
+        lambda m: trained(),
+        ONE,
+    ),
+    "other parameters": (
+        lambda m: two_sets(False),
+        "make another training step for other parameters",
+        lambda m: two_sets(True),
+        np.array(0.5, F32),
+    ),
+    "a loss of several numbers": (
+        lambda m: trained(of=lambda p, x: (p["a"] * x - x) ** 2),
+        "return its mean: fp.mean(…)",
+        lambda m: trained(of=lambda p, x: fp.mean((p["a"] * x - x) ** 2)),
+        ONE,
+    ),
+    "a file of other parameters": (
+        lambda m: loaded(FILE, {"b": 1.0}, {"a": 0.0}),
+        "pass the structure that was saved",
+        lambda m: loaded(FILE, {"a": 1.0}, {"a": 0.0}),
+        np.array(1.0, F32),
+    ),
+    "a file of other shapes": (
+        lambda m: loaded(FILE, {"a": A}, {"a": 0.0}),
+        "make the parameters as they were made before they were saved",
+        lambda m: loaded(FILE, {"a": A}, {"a": 0 * A}),
+        A,
+    ),
+    "without safetensors": (
+        lambda m: without_package(lambda: fp.nn.save(FILE, {"a": A})),
+        "pip install safetensors",
+        lambda m: importlib.import_module("safetensors").__name__,
+        "safetensors",
+    ),
+}

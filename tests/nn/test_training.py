@@ -1,0 +1,122 @@
+"""Training steps: what the optimisers compute, in how many kernels, and misuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+
+X = np.linspace(-1, 1, 64, dtype=np.float32)
+Y = 3 * X + 1
+
+
+def loss(p: Any, x: Any, y: Any) -> Any:
+    return fp.mean((p["a"] * x + p["b"][0] - y) ** 2)
+
+
+def fresh() -> Any:
+    return fp.nn.parameters({"a": np.float32(0.5), "b": [np.float32(0.0)]})
+
+
+def reference(optimiser: fp.nn.Optimiser, steps: int) -> tuple[float, float]:
+    """The same steps in float64."""
+    p, mean, square, velocity = np.array([0.5, 0.0]), np.zeros(2), np.zeros(2), np.zeros(2)
+    for n in range(1, steps + 1):
+        r = p[0] * X.astype(float) + p[1] - Y
+        g = np.array([np.mean(2 * r * X), np.mean(2 * r)])
+        rate = optimiser.rate(n)
+        if isinstance(optimiser, fp.nn.Adam):
+            b1, b2 = optimiser.betas
+            mean, square = b1 * mean + (1 - b1) * g, b2 * square + (1 - b2) * g * g
+            decay = optimiser.weight_decay if isinstance(optimiser, fp.nn.AdamW) else 0.0
+            p = p - rate * (mean / (1 - b1**n) / (np.sqrt(square / (1 - b2**n)) + optimiser.eps) + decay * p)
+        else:
+            assert isinstance(optimiser, fp.nn.SGD)
+            velocity = optimiser.momentum * velocity + g + optimiser.weight_decay * p
+            p = p - rate * velocity
+    return float(p[0]), float(p[1])
+
+
+OPTIMISERS = [
+    fp.nn.SGD(lr=0.3),
+    fp.nn.SGD(lr=0.1, momentum=0.9, weight_decay=0.01),
+    fp.nn.Adam(lr=0.1),
+    fp.nn.AdamW(lr=lambda n: 0.1 / n, weight_decay=0.1),
+]
+
+
+@pytest.mark.req("S5")
+@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=["sgd", "momentum", "adam", "adamw with a schedule"])
+def test_a_step_is_one_kernel_and_changes_parameters_in_place(optimiser: fp.nn.Optimiser) -> None:
+    params, step = fresh(), fp.training_step(loss, optimiser)
+    a = params["a"]
+    first = float(step(params, X, Y))
+    for _ in range(9):
+        last = step(params, X, Y)
+    assert first == pytest.approx(float(np.mean((0.5 * X - Y) ** 2)), rel=1e-5)
+    assert float(last) < first
+    assert params["a"] is a
+    np.testing.assert_allclose((float(a), float(params["b"][0])), reference(optimiser, 10), rtol=2e-5)
+    assert step.explain(params, X, Y).kernels == 1
+    assert step.count == 10
+
+
+def test_vectors_halfs_and_doubles_are_trained_in_their_types(device: fp.Device) -> None:
+    target = np.float32([[1, 2, 3], [4, 5, 6]])
+    params = {
+        "v": fp.Tensor.zeros(device, 2, "float3"),
+        "h": fp.Tensor.zeros(device, (2, 3), "half"),
+        "d": fp.Tensor.zeros(device, (2, 3), "double"),
+    }
+
+    def distance(p: Any, t: Any) -> Any:
+        v = p["v"] - fp.vcast(t, "float3")
+        return fp.mean(fp.dot(v, v)) + fp.mean((p["h"] - t) ** 2.0) + fp.vcast(fp.mean((p["d"] - t) ** 2), "float")
+
+    step = fp.training_step(distance, fp.nn.Adam(lr=0.5))
+    for _ in range(100):
+        value = step(params, target)
+    assert float(value) < 0.05
+    for name, found in params.items():
+        np.testing.assert_allclose(found.to_numpy(), target, atol=0.3, err_msg=name)
+
+
+def test_parameters_are_saved_and_loaded_by_name(tmp_path: Path) -> None:
+    params = fp.nn.parameters({"layers": [{"weight": X}, {"weight": Y}], "bias": 2.0})
+    assert list(fp.nn.named(params)) == ["layers.0.weight", "layers.1.weight", "bias"]
+    fp.nn.save(tmp_path / "p.safetensors", params)
+    found = fp.nn.parameters({"layers": [{"weight": 0 * X}, {"weight": 0 * X}], "bias": 0.0})
+    assert fp.nn.load(tmp_path / "p.safetensors", found)["bias"] is found["bias"]
+    np.testing.assert_array_equal(found["layers"][1]["weight"].to_numpy(), Y)
+    with pytest.raises(fp.ArgumentError, match="other parameters"):
+        fp.nn.load(tmp_path / "p.safetensors", {"bias": 0.0})
+    with pytest.raises(fp.ArgumentError, match="another shape"):
+        fp.nn.load(tmp_path / "p.safetensors", {"layers": [{"weight": X}, {"weight": X[:3]}], "bias": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: fp.training_step(loss, 0.1), fp.ArgumentError, "a loss and an optimiser"),  # type: ignore[arg-type]
+        (lambda: fp.nn.Adam(lr=-1.0), fp.ArgumentError, "no learning rate"),
+        (lambda: fp.nn.Adam(betas=(0.9, 1.0)), fp.RangeError, "below 1"),
+        (lambda: fp.nn.parameters({"n": np.arange(3)}), fp.ArgumentError, "arrays of floats"),
+        (lambda: fp.training_step(loss, fp.nn.SGD())({"a": 0.5, "b": [0.0]}, X, Y), fp.ArgumentError, "no tensors"),
+        (lambda: fp.training_step(loss, fp.nn.SGD())({}, X, Y), fp.ArgumentError, "without parameters"),
+        (lambda: changed(fresh()), fp.ArgumentError, "other parameters"),
+        (lambda: fp.training_step(lambda p, x: p["a"] * x, fp.nn.SGD())(fresh(), X), fp.GradientError, "one number"),
+    ],
+)
+def test_misuse_is_named(call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+def changed(params: Any) -> None:
+    step = fp.training_step(loss, fp.nn.Adam())
+    step(params, X, Y)
+    step({**params, "c": params["a"]}, X, Y)
