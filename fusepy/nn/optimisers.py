@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
+
+import numpy as np
 
 from fusepy.errors import ArgumentError, RangeError
 
@@ -29,7 +31,7 @@ class Optimiser:
     kept: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        lr: object = self.lr
+        lr = cast("object", self.lr)
         if not callable(lr) and not (isinstance(lr, (int, float)) and lr >= 0):
             raise ArgumentError(
                 f"{type(self).__name__}: lr is no learning rate",
@@ -95,7 +97,7 @@ class Adam(Optimiser):
             raise RangeError(f"{type(self).__name__}: betas are from 0 to below 1", saw=self.betas, hint="(0.9, 0.999) is usual")
 
     def numbers(self, step: int) -> tuple[float, ...]:
-        b1, b2 = self.betas
+        b1, b2 = (float(np.float32(beta)) for beta in self.betas)  # as the kernel has them, so that the means are not biased
         return self.rate(step), self._decay(), b1, b2, 1 / (1 - b1**step), 1 / (1 - b2**step), self.eps
 
     def _decay(self) -> float:

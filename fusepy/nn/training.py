@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from fusepy.backend.device.device import Device
@@ -184,8 +184,7 @@ def training_step(loss: Callable[..., Any], optimiser: Optimiser) -> TrainingSte
         >>> round(float(params["a"]), 3), round(float(params["b"]), 3)
         (3.0, 1.0)
     """
-    given: object = optimiser
-    if not isinstance(given, Optimiser):
+    if not isinstance(cast("object", optimiser), Optimiser):
         raise ArgumentError(
             "training_step() takes a loss and an optimiser",
             saw=type(optimiser).__name__,
