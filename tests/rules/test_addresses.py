@@ -116,6 +116,7 @@ ELSEWHERE: dict[str, str] = {
     "language/math.py": "functions/test_fused.py",
     "modules/module.py": "requirements/test_systems.py",
     "modules/slang_type.py": "modules/test_struct.py",
+    "nn/optimisers.py": "nn/test_training.py",
     "passes/fuse_chains.py": "passes/test_passes.py",
     "passes/partition/draft.py": "passes/test_passes.py",
     "passes/partition/levels.py": "program/test_order_of_writes.py",
