@@ -29,6 +29,10 @@ class Shapes(Protocol):
         """Returns the product of some extents as a number of the call."""
         ...
 
+    def numbers(self, extent: int) -> Value:
+        """Returns the integers from 0 to below `extent`, along an axis."""
+        ...
+
 
 class Extents:
     """The extents of recorded values: for each axis the `Axis` of an input that has its extent, ``None`` for extent 1."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fusepy.derivatives.calls import differential
 from fusepy.derivatives.folds import along, transposed
 from fusepy.derivatives.terms import Term, Terms
-from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
@@ -20,6 +19,7 @@ class Gradients:
     def __init__(self, terms: Terms, oracle: Oracle):
         self.terms = terms
         self.oracle = oracle
+        self.grouped: dict[Value, Value] = {}  # gradients as numbers, and as the vectors as which the values were used
         self._of: dict[Value, dict[Type, Term]] = {}
 
     def __contains__(self, value: Value) -> bool:
@@ -46,19 +46,12 @@ class Gradients:
         return a + b if a.type.is_numeric else self.terms.op("add_gradients", a, b, of=type.name)
 
     def one(self, value: Value) -> Term:
-        """Returns the gradient of a value in the only form that it has.
-
-        Raises:
-            GradientError: if the value was used as numbers and as vectors.
-        """
-        forms = self._of[value]
-        if len(forms) > 1:
-            raise GradientError(
-                f"the argument {value.name!r} is used as {' and as '.join(map(str, forms))}",
-                saw=f"gradients of {' and '.join(map(str, forms))}",
-                hint=f"use it as one type: {value.name} = fp.vcast({value.name}, …) before the first use",
-            )
-        return next(iter(forms.values()))
+        """Returns the gradient of a value. The forms of one that is used as numbers and as vectors are added as numbers."""
+        forms = list(self._of[value].values())
+        if len(forms) == 1:
+            return forms[0]
+        t = self.terms
+        return t.total([t.ungrouped(term, value.rank - len(term.type.shape)) for term in forms])
 
     def finished(self, value: Value) -> Value:
         """Returns the gradient of a value with all of its axes, in their order; zeros if it has none."""
@@ -67,7 +60,16 @@ class Gradients:
             self.add(value, self._zero(value))
         term = t.loaded(self.one(value))
         rank = value.rank - filled_axes(value, term.type if term.type is not value.type else None)
-        frame = sorted(term.dims)
+        made = self._spread(value, term, rank)
+        if rank == value.rank:
+            return made
+        numbers = t.ungrouped(Term(t, made, tuple(range(rank))), rank).value
+        self.grouped[numbers] = made
+        return numbers
+
+    def _spread(self, value: Value, term: Term, rank: int) -> Value:
+        """Returns a gradient with all of the first `rank` axes of a value, in their order."""
+        t, frame = self.terms, sorted(term.dims)
         if list(term.dims) != frame:
             term = transposed(t, term, frame)
         extents = t.extents.of(value)[:rank]

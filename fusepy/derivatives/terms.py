@@ -176,6 +176,13 @@ class Terms:
             return {str(k): term.item(k) for k in range(term.type.shape[0])}
         return {name: term.member(name) for name in member_types(self.builder.oracle, term.type) or {}}
 
+    def ungrouped(self, term: Term, axis: int) -> Term:
+        """Returns the components of vectors or matrices as numbers, along new axes of the frame from `axis` on."""
+        for place, extent in enumerate(term.type.shape):
+            at = Term(self, self.extents.shapes.numbers(extent), (axis + place,))
+            term = self.op("index", term, at)
+        return term
+
     def total(self, terms: Sequence[Term]) -> Term:
         """Returns the sum of at least one term."""
         found, *others = terms

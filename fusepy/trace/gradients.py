@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.derivatives.calls import differential
@@ -42,6 +44,7 @@ def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Se
     ends = [(trace.lift(v), None if g is None else trace.lift(g)) for v, g in seeds]
     reverse = Reverse(trace.builder, trace.builder.nodes[start:], trace.oracle, TraceShapes(trace), loc)
     made = iter(reverse.run(ends, [v for found in wrt for v in found if v is not None]))
+    trace.grouped.update(reverse.gradients.grouped)
     return [
         structure.fill([None if v is None else Traced(trace, next(made), loc) for v in found])
         for found, (_, structure) in zip(wrt, trees)
@@ -82,6 +85,11 @@ class ExtentView(ArgumentView):
     def of(self, value: Any) -> float:
         extents = _extents_of(value if self.view is None else self.view.of(value))
         return float(math.prod(extents[a] for a in self.axes))
+
+
+@functools.lru_cache(maxsize=16)
+def _coordinates(extent: int) -> Grid:
+    return Grid((extent,), (0,), (1,))
 
 
 def _extents_of(value: Any) -> tuple[int, ...]:
@@ -126,6 +134,11 @@ class TraceShapes:
         while len(made) > 1:
             made += trace.builder.add(OPS["mul"], [made.pop(), made.pop()])
         return made[0]
+
+    def numbers(self, extent: int) -> Value:
+        """Returns the coordinates of a grid of this extent: an input that needs no memory."""
+        trace = self.trace
+        return trace.capture(_coordinates(extent), "component")
 
     def _number(self, view: ExtentView) -> Value:
         trace = self.trace

@@ -30,6 +30,7 @@ class OpenTrace(Protocol):
     struct_inputs: dict[tuple[Value, Type], Value]
     buffers: dict[Value, Any]
     captures: list[Any]
+    grouped: dict[Value, Value]
     units: dict[tuple[int, int], bool]
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 from fusepy.arguments.mapping import AS_A_WHOLE, Mapped
 from fusepy.arguments.nested import Tree, bare, check_finite, is_nested, naming
 from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.structs import StructView, as_structs
 from fusepy.errors import ArgumentError, FusepyError, ShapeError, UnknownNameError
 from fusepy.ir.argmap import UNSAID, ArgMap
@@ -224,6 +225,8 @@ def returned(trace: OpenTrace, given: Any, path: str) -> Value:
         return passed(trace, path, given, path, (type,))[0]
     inner, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
     value = trace.lift(inner)
+    if value in trace.grouped and not any(isinstance(given, Storage) for _, given in trace.given.values()):
+        value = trace.grouped[value]  # NumPy gets the same array, from one thread for each vector
     known = trace.maps.get(value, UNSAID).under(said)
     want, dims = known.type, known.dims
     if want is not None and want.kind in AS_A_WHOLE:  # a pointer or a whole array: the user means its elements

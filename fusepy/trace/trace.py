@@ -70,6 +70,7 @@ class Trace:
         self.options: Options = NO_OPTIONS
         self.maps: dict[Value, ArgMap] = {}
         self.named: dict[int, tuple[Any, Type]] = {}  # nested arguments with a declared struct, by identity
+        self.grouped: dict[Value, Value] = {}  # for numbers, the vectors whose components they are
         self.units: dict[tuple[int, int], bool] = {}  # for axes of inputs whose extent matters: whether it is 1
         self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`
         self._captured: dict[int, Value] = {}

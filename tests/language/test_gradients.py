@@ -66,6 +66,29 @@ def test_vjp_gives_the_result_and_the_way_back(m: fp.Module) -> None:
         pull(1.0)
 
 
+def test_numbers_that_are_used_as_vectors_get_a_gradient_of_numbers(device: fp.Device) -> None:
+    image = np.random.default_rng(1).random((2, 5, 3)).astype(np.float32)
+
+    def loss(i: object) -> object:
+        v = fp.vcast(i, "float3")
+        return fp.sum(fp.dot(v, v) * v.x)
+
+    def both(i: object) -> object:
+        return loss(i) + fp.sum(i * i)  # type: ignore[operator]
+
+    want = 2 * image * image[..., :1]
+    want[..., 0] += np.sum(image * image, -1)
+    np.testing.assert_allclose(fp.grad(loss)(image), want, rtol=1e-5)
+    assert fp.value_and_grad(loss).explain(image).kernels == 1
+    np.testing.assert_allclose(fp.grad(both)(image), want + 2 * image, rtol=1e-5)
+    tensor = fp.Tensor.from_numpy(device, image)
+    found = fp.grad(loss)(tensor)
+    assert (found.shape, found.dtype.name) == ((2, 5, 3), "float")
+    np.testing.assert_allclose(found.to_numpy(), want, rtol=1e-5)
+    moved = fp.fuse(lambda i: i - fp.grad(loss)(i) * 0.1)(image)
+    np.testing.assert_allclose(moved, image - 0.1 * want, rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

@@ -71,12 +71,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(lambda x: fp.sum(fp.scan("sum", x)))(A),
         np.array([3.0, 2.0, 1.0], F32),
     ),
-    "one argument as numbers and as vectors": (
-        lambda m: fp.grad(lambda x: fp.sum(x) + fp.sum(fp.length(fp.vcast(x, "float3"))))(np.ones((2, 3), F32)),
-        "fp.vcast(x, …) before the first use",
-        lambda m: fp.grad(lambda x: fp.sum(fp.dot(fp.vcast(x, "float3"), fp.vcast(x, "float3"))))(np.ones((2, 3), F32)),
-        np.full((2, 3), 2.0, F32),
-    ),
     "a function without derivative": (
         lambda m: fp.grad(m.add)(A, 1.0),
         "declare it [Differentiable]",
