@@ -31,6 +31,11 @@ def test_value_and_gradients_are_one_kernel(m: fp.Module) -> None:
     assert both.explain(0.5, X).kernels == 1
 
 
+def test_calls_into_two_modules_are_differentiated(m: fp.Module, device: fp.Device) -> None:
+    other = fp.Module.load_from_source(device, "more_functions", "[Differentiable] float poly(float x) { return x * x * x; }")
+    np.testing.assert_allclose(fp.grad(lambda x: fp.sum(m.poly(2.0, x) + other.poly(x)))(X), 4 * X + 3 * X * X)
+
+
 def test_arguments_may_be_structures_and_results_have_others_beside() -> None:
     def loss(p: dict[str, object], x: object) -> object:
         y = p["w"] * x + p["b"]["c"]  # type: ignore[operator,index]

@@ -19,6 +19,9 @@ from fusepy.ir.oracle import IN, OUT
 from fusepy.ir.types import VOID, Kind, Type
 
 
+DIFFERENTIATED = ("vjp", "jvp")  # operations whose body Slang differentiates
+
+
 @dataclass
 class Shims:
     """The shim modules of a kernel: their `sources` by name, and the `names` of the wrappers by call.
@@ -49,17 +52,19 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
         return shims
     shims.imported = _modules_of_structs(body, imports)
     wrappers: dict[str, dict[str, str]] = {}
+    differentiated = {n for outer in body.walk() if outer.op.name in DIFFERENTIATED for n in outer.bodies[0].nodes}
     for node in calls:
         alias = node.text("module")
         known = wrappers.setdefault(alias, {})
         signature, call = _wrapper(node)
+        attribute = "[Differentiable] " * (node in differentiated)
         plain = re.sub(r"\W", "_", node.text("function"))
-        name = known.setdefault(f"{signature} {call}", f"fz_{alias}_{plain}_{len(known)}")
+        name = known.setdefault(f"{attribute}public {signature} {call}", f"fz_{alias}_{plain}_{len(known)}")
         shims.names[node] = name
     for alias, known in wrappers.items():
         lines = [f"import {name};" for name in imports[alias]]
         for text, name in known.items():
-            lines.append("public " + text.replace("@(", f"{name}(", 1))
+            lines.append(text.replace("@(", f"{name}(", 1))
         source = "\n".join(lines) + "\n"
         shims.sources[f"shim_{hashlib.sha256(source.encode()).hexdigest()[:20]}"] = source
     return shims
