@@ -18,7 +18,6 @@ from fusepy.ir.ops.region import folds_of
 from fusepy.ir.oracle import IN, OUT
 from fusepy.ir.types import VOID, Kind, Type
 
-
 DIFFERENTIATED = ("vjp", "jvp")  # operations whose body Slang differentiates
 
 
