@@ -65,7 +65,7 @@ class Carries:
                     f"{op}: {leaf.path} cannot be carried from step to step",
                     place=loc,
                     saw=leaf.type,
-                    hint="the body can use it without: what it takes from outside stays as it is",
+                    hint="use it in the body without carrying it: what the body takes from outside stays as it is",
                 )
 
     def run(

@@ -28,8 +28,10 @@ def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type
             error.what = f"{path}: {error.what}"
             raise error.at(place) from None
         if oracle.fields(type) is None:
-            known = [c.name for c in (candidates if interface is None else interface[1]) if c is not None]
-            raise UnknownNameError(f"{path}: there is no struct {tree.type!r}", place=place, hint=did_you_mean(tree.type, known))
+            listed = candidates if interface is None else interface[1]
+            known = [c.name for c in listed if c is not None and oracle.fields(c) is not None]
+            hint = did_you_mean(tree.type, known) if known else "pass a value instead of fields"
+            raise UnknownNameError(f"{path}: there is no struct {tree.type!r}", place=place, hint=hint)
         return type
     if interface is not None:
         raise ArgumentError(

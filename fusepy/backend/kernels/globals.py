@@ -15,7 +15,7 @@ import slangpy as spy
 from fusepy.backend.kernels.parameters import slot_of
 from fusepy.backend.kernels.slots import Binding, PlainSlot, Slot, Staged
 from fusepy.backend.sources.reachable import reachable, reached_from, texts_of
-from fusepy.errors import ArgumentError
+from fusepy.errors import ArgumentError, UnsupportedArgumentError
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fusepy.backend.sources.source import ModuleSource
 
 _NEVER: Any = object()
+_K = spy.TypeReflection.Kind
 
 
 class Bindings(Protocol):
@@ -154,14 +155,46 @@ class Bound:
 
 
 def bound_globals(program: spy.ShaderProgram, *own: str) -> Bound | None:
-    """Returns the user's globals in a linked program, without fusepy's `own`; ``None`` if there are none."""
+    """Returns the user's globals in a linked program, without fusepy's `own`; ``None`` if there are none.
+
+    Raises:
+        UnsupportedArgumentError: for a global that ends the process as soon as a kernel of the module runs.
+    """
     parameters = program.layout.parameters
-    listed = [parameters[i] for i in range(len(parameters))]
-    names = [p.name for p in listed if p.name not in own]
-    if not names:
+    listed = [(p.name, p.type_layout) for p in (parameters[i] for i in range(len(parameters))) if p.name not in own]
+    if not listed:
         return None
-    twice = frozenset(n for n in names if names.count(n) > 1)
-    return Bound({p.name: p.type_layout for p in listed if p.name not in own}, twice)
+    names = [name for name, _ in listed]
+    for name, layout in listed:
+        _check_global(name, layout)
+    return Bound(dict(listed), frozenset(n for n in names if names.count(n) > 1))
+
+
+def _check_global(name: str, layout: spy.TypeLayoutReflection) -> None:
+    """Raises `UnsupportedArgumentError` for an interface, which needs a value, and for an array without a size.
+
+    In slangpy 0.43, kernels of a module that declares one of them crash, also those that do not use it.
+    """
+    kind, inner = layout.kind, list[spy.TypeLayoutReflection]()
+    if kind == _K.struct:
+        inner = [layout.fields[i].type_layout for i in range(len(layout.fields))]
+    elif kind in (_K.array, _K.parameter_block, _K.constant_buffer):
+        inner = [layout.element_type_layout]
+    if kind == _K.interface:
+        interface = layout.type.full_name
+        raise UnsupportedArgumentError(
+            f"the global {name!r} holds the interface {interface}, of which no value can be set",
+            expected="a struct, or an interface among the parameters of the function",
+            hint=f"declare it as a struct that implements {interface}, or pass it as an argument",
+        )
+    if kind == _K.array and not 0 < layout.type.element_count < 1 << 31:
+        raise UnsupportedArgumentError(
+            f"the global {name!r} holds an array without a size",
+            saw=layout.type.full_name,
+            hint="declare it with a size, such as [4], or as a StructuredBuffer",
+        )
+    for part in inner:
+        _check_global(name, part)
 
 
 def reads(names: Sequence[str], text: str, sources: Sequence[ModuleSource]) -> list[str]:

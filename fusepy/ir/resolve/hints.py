@@ -108,7 +108,7 @@ def mapping_hint(value: Value, map: ArgMap, param: Param) -> str:
         return whole_hint(value, map, param.type)
     if not map.dims:
         return f"None in declare() means one value for all threads, and this one has {value.rank} axes; say vmapping(0), …"
-    return "name a grid dimension for each leading axis, and leave to the type those that it takes in"
+    return "name a grid dimension for each leading axis, and none for those that the type takes in"
 
 
 def binding_hint(value: Value, map: ArgMap, param: Param, oracle: Oracle) -> str:
@@ -126,6 +126,9 @@ def binding_hint(value: Value, map: ArgMap, param: Param, oracle: Oracle) -> str
         return _grid_hint(value, want, oracle)
     if want.kind in (Kind.POINTER, Kind.ARRAY):
         return _memory_hint(value, want)
+    taken = len(want.shape) if value.type.kind is Kind.SCALAR else 0
+    if map.dims and want.is_numeric and value.rank - len(map.dims) > taken:
+        return mapping_hint(value, map, param)
     if _converts(value, want, oracle):
         filled = ", which fills all components" if want.shape and not value.rank and not value.type.shape else ""
         again = " instead" if map.type is not None else ""

@@ -52,7 +52,7 @@ def no_match(question: Question, declared: Sequence[Signature], place: str | Non
             f"{function}: argument {param.name!r} does not fit",
             place=place,
             saw=f"{describe(value)}, which {binds}",
-            expected=f"{param.type}",
+            expected=param.type or "an element of any type",
             hint=binding_hint(value, map, param, question.oracle) if offers[i] else mapping_hint(value, map, param),
         )
     types = [o[0].type if o else v.type for v, o in zip(operands, offers)]

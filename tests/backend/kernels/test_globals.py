@@ -517,6 +517,26 @@ def test_texture_buffers_are_refused(device: Any, source: str) -> None:
     assert fp.Module.load_from_source(device, "globals_new", harmless).f(1.0) == 1.0
 
 
+@pytest.mark.req("F2")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "uniform I s;",
+        "uniform I s[2];",
+        "ParameterBlock<I> s;",
+        "struct S { I s; }; uniform S s;",
+        "uniform float s[];",
+        "Texture2D s[];",
+    ],
+)
+def test_globals_that_end_the_process_are_refused(device: Any, source: str) -> None:
+    """An interface without a value and an array without a size crash in the graphics layer, whether they are read or not."""
+    module = f"interface I {{ float area(); }}; struct A : I {{ float a; float area() {{ return a; }} }};\n{source}\n"
+    m = fp.Module.load_from_source(device, "globals_that_crash", module + "float f(float x) { return x; }")
+    with pytest.raises(fp.UnsupportedArgumentError, match=r"the global 's' holds (the interface I|an array without a size)"):
+        m.f(1.0)
+
+
 @pytest.mark.req("F2", "F10")
 def test_pointers_to_numbers_of_another_type_are_refused(m: Any, device: Any) -> None:
     """Their bytes would be read as what they are not."""
