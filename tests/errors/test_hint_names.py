@@ -37,6 +37,7 @@ VARIABLES: dict[str, list[Any]] = {
     "a": [np.ma.MaskedArray],
     "a.dtype": [np.dtype],
     "array": [np.ndarray],
+    "x": [np.ndarray],
     "encoder": [spy.CommandEncoder],
     "texture": [spy.Texture],
     "f": [fp.Function],
@@ -49,12 +50,12 @@ USERS = """
     m.Name m.Name.dtype m.Ray m.combine m.ns m.float m.float3 module.Name module.float3 ray.tmax Name Ray Box Circle IShape
     _ _type exposure k x callback f<float>
 """
-SLANG = "IDiffTensor IDifferentiable ConstantBuffer StructuredBuffer fusepy_double RW"
+SLANG = "BackwardDerivative Differentiable IDiffTensor IDifferentiable ConstantBuffer StructuredBuffer fusepy_double RW"
 OTHERS = """
     e.g slang.call IntEnum NumPy CUDA GPU JSON NUL NVRTC UTF macOS libX11 png jpg webp tif md py venv so
     = -t libnvrtc.so resolve_maps Tensor<float>[?,3]
 """
-PUBLIC = [getattr(fp, name) for name in fp.__all__]
+PUBLIC = [getattr(package, name) for package in (fp, fp.nn) for name in package.__all__]
 CLASSES = [c for c in [*PUBLIC, *TENSORS, *vars(spy).values(), np.ndarray, np.ma.MaskedArray] if inspect.isclass(c)]
 
 
@@ -79,7 +80,7 @@ def callable_(name: str) -> bool:
 def keyword(words: str) -> bool:
     """True if the function before the name takes it; without one, if anything public does."""
     function, _, name = words.rpartition(" ")
-    owners = [getattr(of, function) for of in (fp, *CLASSES) if hasattr(of, function)] if function else []
+    owners = [getattr(of, function) for of in (fp, fp.nn, *CLASSES) if hasattr(of, function)] if function else []
     return name in ("_result", *_OPTIONS) or any(name in parameters(of) for of in [*owners, *PUBLIC, spy.Device])
 
 
@@ -104,7 +105,11 @@ def quoted(word: str) -> bool:
     extra = re.fullmatch(r"fusepy-slang\[(\w+)\]", word)
     if extra:
         return f"\n{extra[1]} = [" in (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
-    return word.strip("-") in (*RESULTS, *_PREFERENCE, "sum", "nan", "inf") or Type.parse(word).kind is not Kind.NAMED
+    return (
+        word.strip("-") in (*RESULTS, *_PREFERENCE, "sum", "nan", "inf")
+        or hasattr(np, word)
+        or Type.parse(word).kind is not Kind.NAMED
+    )
 
 
 def command(words: str) -> bool:
@@ -157,6 +162,8 @@ def test_names_in_hints_are_there() -> None:
 
 def test_types_of_slang_in_hints_are_there(device: Any) -> None:
     source = """import fusepy; import fusepy_double; struct S : IDifferentiable { float x; }
-    ConstantBuffer<S> c; StructuredBuffer<float> b; RWTexture2D<float> t; float f(IDiffTensor<float, 1> t) { return 1; }"""
+    ConstantBuffer<S> c; StructuredBuffer<float> b; RWTexture2D<float> t; float f(IDiffTensor<float, 1> t) { return 1; }
+    void back(inout DifferentialPair<float> x, float g) {} [BackwardDerivative(back)] float g(float x) { return x; }
+    [Differentiable] float h(float x) { return x; }"""
     assert all(name in source for name in SLANG.split())
     assert fp.Module.load_from_source(device, "named_in_hints", source).f
