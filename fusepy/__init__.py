@@ -11,7 +11,8 @@ from fusepy.backend.device.stats import Stats, clear_cache, stats
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.generators import Shape
 from fusepy.backend.marshals.registry import Marshal
-from fusepy.backend.memory.cursor import BufferCursor, ElementCursor
+from fusepy.backend.memory.cursor import BufferCursor
+from fusepy.backend.memory.element_cursor import ElementCursor
 from fusepy.backend.memory.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.explain import explain

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.mapped import Mapped
 from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.ir.argmap import ArgMap
 from fusepy.pytree import ENTRIES, ITEMS, Container, Parts, attributes, container_of, reader

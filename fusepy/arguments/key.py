@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from fusepy.arguments.fields import FIELDS, TYPE, fields_of
-from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.mapped import Mapped
 from fusepy.backend.marshals.registry import KINDS, Marshal, kind_of_value, register_kind
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError

@@ -13,7 +13,7 @@ from types import NoneType
 from typing import Any
 
 from fusepy.arguments.fields import FIELDS, TYPE, fields_of
-from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.mapped import Mapped
 from fusepy.errors import ArgumentError, FusepyError
 from fusepy.ir.types import Type
 from fusepy.pytree import ENTRIES, ITEMS, Container

@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import inspect
-import statistics
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 import fusepy as fp
+from fusepy.cli.timing import Report, measure
 from fusepy.errors import FusepyError
 
 if TYPE_CHECKING:
@@ -36,64 +32,7 @@ if TYPE_CHECKING:
 DEFAULT = "chelsea.png"
 CREDIT = 'the cat Chelsea; photograph by Stefan van der Walt, CC0, from the package scikit-image ("skimage.data.chelsea")'
 
-ROUNDS = 9
-ROUNDS_S = 4.0  # no new round of timing begins after this time
 TOLERANCE = 1e-3  # a quarter of a step of 8 bits: fused and separate kernels may round differently
-
-
-@dataclass(frozen=True)
-class Timing:
-    """The time of one way of running, in seconds per round, and its number of kernel dispatches per round."""
-
-    name: str
-    kernels: int
-    seconds: list[float]
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
-
-
-@dataclass(frozen=True)
-class Report:
-    """The measurements of developing a picture.
-
-    Attributes:
-        explanation: the output of the fused function's `explain`.
-        rows: the number of rows of the picture that were timed.
-        timings: the fused function, and the same function call by call.
-        difference: the largest difference between the two results, in code values from 0 to 1.
-    """
-
-    ir: str
-    explanation: fp.Explanation
-    rows: int
-    timings: tuple[Timing, Timing]
-    difference: float
-
-
-def measure(device: fp.Device, develop: fp.FusedFunction, arguments: tuple[Any, ...]) -> tuple[Report, NDArray[np.float32]]:
-    """Runs the fused function and the same Python function call by call, in turns. Compares their results."""
-    runs: dict[str, Callable[..., Any]] = {"fused": develop, "call by call": inspect.unwrap(develop)}
-    results: dict[str, NDArray[np.float32]] = {}
-    kernels: dict[str, int] = {}
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for name, function in runs.items():  # compiles
-        before = fp.stats(device).dispatches
-        results[name] = function(*arguments).to_numpy()
-        kernels[name] = fp.stats(device).dispatches - before
-    begun = time.perf_counter()
-    while len(seconds["fused"]) < ROUNDS and (time.perf_counter() - begun < ROUNDS_S or not seconds["fused"]):
-        for name, function in runs.items():
-            start = time.perf_counter()
-            kept = function(*arguments)  # alive until the device is done
-            device.wait()
-            seconds[name].append(time.perf_counter() - start)
-            del kept
-    fused, separate = (Timing(name, kernels[name], seconds[name]) for name in runs)
-    difference = float(np.max(np.abs(results["fused"] - results["call by call"])))
-    rows = results["fused"].shape[0]
-    return Report(develop.ir(*arguments), develop.explain(*arguments), rows, (fused, separate), difference), results["fused"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -143,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     with console.status("writing"):
         files.write(output, developed.image())
-        files.write(beside, files.comparison(photograph.image(), developed.image()))
+        files.write_comparison(beside, photograph.image(), developed.image())
     console.print(
         Text.assemble("Written: ", (files.shown(output), "bold"), " and ", (files.shown(beside), "bold")), soft_wrap=True
     )

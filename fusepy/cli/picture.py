@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageCms, ImageDraw, ImageFont, ImageOps
+from PIL import Image, ImageCms, ImageOps
 
+from fusepy.cli.comparison import comparison, flat
 from fusepy.errors import FusepyError, nearest
 
 # errors that Pillow raises for damaged files, by format
@@ -29,7 +30,6 @@ _SAVE: dict[str, dict[str, Any]] = {
     "TIFF": {"compression": "tiff_lzw"},
 }
 _READABLE = "PNG, JPEG, TIFF, WebP or BMP"
-SIDE = 1600  # the longest side of each half of a comparison, in pixels
 
 
 class PictureError(FusepyError):
@@ -196,6 +196,15 @@ def write(path: Path, image: Image.Image) -> None:
         raise PictureError(f"cannot write {shown(path)} ({_line(error)})", hint="choose another OUT, or another format") from None
 
 
+def write_comparison(path: Path, before: Image.Image, after: Image.Image) -> None:
+    """Writes two images beside each other, each with a label.
+
+    Raises:
+        PictureError: if it cannot be written.
+    """
+    write(path, comparison(before, after))
+
+
 def _format(path: Path) -> str | None:
     """Returns Pillow's name for the format of a file name, or None."""
     kind = Image.registered_extensions().get(path.suffix.lower())
@@ -206,44 +215,3 @@ def _line(error: BaseException) -> str:
     """Returns the message of a foreign error as part of a line."""
     text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
     return " ".join(text.split())
-
-
-def flat(image: Image.Image) -> Image.Image:
-    """Returns `image` without transparency, on white."""
-    if image.mode != "RGBA":
-        return image
-    ground = Image.new("RGB", image.size, "white")
-    ground.paste(image, mask=image.getchannel("A"))
-    return ground
-
-
-def comparison(before: Image.Image, after: Image.Image) -> Image.Image:
-    """Returns both images with a thin divider and a small label each; wide ones are stacked."""
-    halves = [flat(before), flat(after)]
-    for half in halves:
-        half.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
-    width, height = halves[0].size
-    line = 2 if max(width, height) < 800 else 4
-    across = width <= 2 * height
-    sheet = Image.new("RGB", (2 * width + line, height) if across else (width, 2 * height + line), "white")
-    for i, (half, text) in enumerate(zip(halves, ("before", "after"))):
-        _label(half, text)
-        sheet.paste(half, ((width + line) * i, 0) if across else (0, (height + line) * i))
-    return sheet
-
-
-def _label(image: Image.Image, text: str) -> None:
-    """Writes a word into the lower left corner, on a dark translucent patch."""
-    width, height = image.size
-    points = max(11, min(width, height) // 26)
-    font = ImageFont.load_default(points)
-    pad = points // 2
-    top, right = height - 3 * pad - points, round(3 * pad + font.getlength(text))
-    if right > width or top < 0:
-        return  # the picture is too small for text
-    box = (pad, top, right, height - pad)
-    patch = Image.new("L", image.size, 0)
-    ImageDraw.Draw(patch).rounded_rectangle(box, radius=pad // 2 + 1, fill=150)
-    image.paste((20, 20, 20), mask=patch)
-    middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
-    ImageDraw.Draw(image).text(middle, text, font=font, fill=(245, 245, 245), anchor="mm")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from fusepy.arguments.mapping import Mapped, unmapped
+from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.device.block import Block
 from fusepy.backend.marshals.constant import Components

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, cast
 
 from fusepy.arguments.key import KEYS, signature
-from fusepy.arguments.mapping import Mapped, unmapped
+from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import flat, too_deep
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.execute.texture_results import Into, into

@@ -11,8 +11,9 @@ import numpy as np
 
 from fusepy.backend.device.open import as_device
 from fusepy.backend.kernels.values import shown
+from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.reachable import texts_of
-from fusepy.backend.sources.source import ModuleSource, bare
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import (
     ArgumentError,
     InvalidNameError,

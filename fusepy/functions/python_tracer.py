@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.arguments.mapping import unmapped
+from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.sources.source import ModuleSource

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.arguments.fields import TYPE
-from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import Tree, check_finite
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.arguments.mapping import Mapped, unmapped
+from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.marshals.generators import Generator, Grid, Linspace
 from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.tensor import Tensor

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.mapped import Mapped
 from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.host_arrays import as_array
 from fusepy.errors import ArgumentError, ShapeError

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from fusepy.arguments.mapping import Taken
+from fusepy.arguments.mapped import Taken
 from fusepy.backend.marshals.generators import (
     CallId,
     Grid,

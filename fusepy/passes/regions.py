@@ -14,6 +14,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.region import RegionSpec, ResultSpec
 from fusepy.ir.types import Type
+from fusepy.passes.conversions import converted, is_converted, without_maps
 from fusepy.passes.following import Dims, Following, Near, Way, all_leaves, dims_of, mapped, near_operands
 from fusepy.passes.partition.levels import reads_whole, spread_values
 
@@ -159,7 +160,7 @@ class RegionBuilder:
             whole = reads_whole(map, value)  # in memory, also if its elements are computed here
             at, type = () if whole else self.inner(value, map, way, node), map.type or value.type
             args.append(self.load(value, at, type) if whole else self.instance(value, at, type))
-        if (_is_converted(node, args) and node.maps[0].type is node.results[0].type) or node.op.name == "expand":
+        if (is_converted(node, args) and node.maps[0].type is node.results[0].type) or node.op.name == "expand":
             self.instances[node.results[0], way] = args[0]  # the load has converted already; a view is its operand
             return
         results = [Value(v.type, (), weak=v.weak) for v in node.results]
@@ -178,7 +179,7 @@ class RegionBuilder:
             element = self.instances[value, way]
         if element.type is type:
             return element
-        return _converted(element, type, self.body_nodes)
+        return converted(element, type, self.body_nodes)
 
     def load(self, value: Value, way: Way, type: Type) -> Value:
         """Returns the input of the body that reads `value` in this way as `type`."""
@@ -197,30 +198,3 @@ class RegionBuilder:
             if isinstance(way, Following) and way.near is not None:
                 self.followed[loaded] = way.near
         return loaded
-
-
-def without_maps(body: Graph) -> Graph:
-    """Returns the body of a loop or branch for use inside a region, where conversions are ``cast`` nodes."""
-    nodes: list[Node] = []
-    same: dict[Value, Value] = {}
-    for node in body.nodes:
-        operands = [same.get(v, v) for v in node.operands]
-        args = [v if m.type is None or m.type is v.type else _converted(v, m.type, nodes) for v, m in zip(operands, node.maps)]
-        if _is_converted(node, args):
-            same[node.results[0]] = args[0]
-            continue
-        maps, bodies = [ArgMap(())] * len(args), [without_maps(inner) for inner in node.bodies]
-        nodes.append(Node(node.op, args, maps, node.results, node.attrs, node.loc, bodies))
-    return body.replace(nodes=nodes, outputs=[same.get(v, v) for v in body.outputs])
-
-
-def _is_converted(node: Node, args: Sequence[Value]) -> bool:
-    """True for a cast of what has its type already; a cast of a weak number stays, since its result is not weak."""
-    return node.op.name == "cast" and args[0].type is node.results[0].type and not args[0].weak
-
-
-def _converted(value: Value, type: Type, nodes: list[Node]) -> Value:
-    """Adds a node that converts `value` to `type`."""
-    result = Value(type)
-    nodes.append(Node(OPS["cast"], [value], [ArgMap(())], [result], {"type": type.name}))
-    return result

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fusepy.arguments.mapping import Mapped, unmapped
+from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.marshals.array import check_narrower
 from fusepy.backend.marshals.constant import array_components
 from fusepy.backend.marshals.registry import host_array, kind_of_value

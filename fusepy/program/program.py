@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from fusepy.arguments.mapping import unmapped
+from fusepy.arguments.mapped import unmapped
 from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.options import NO_OPTIONS, Options

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.arguments.mapping import unmapped
+from fusepy.arguments.mapped import unmapped
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.marshals.registry import host_array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from fusepy.arguments.mapping import Mapped, unmapped
+from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.marshals.generators import Generator, Grid
 from fusepy.backend.marshals.registry import batch_extents, kind_of_class, kind_of_value

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.arguments.fields import TYPE
-from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import check_finite
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.registry import register_kind

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from fusepy.arguments.mapping import AS_A_WHOLE, Mapped
+from fusepy.arguments.mapped import Mapped
+from fusepy.arguments.mapping import AS_A_WHOLE
 from fusepy.arguments.nested import Tree, bare, check_finite, is_nested, naming
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.storage import Storage

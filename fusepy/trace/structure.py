@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.mapped import Mapped
 from fusepy.errors import ArgumentError
 from fusepy.pytree import Structure, flatten
 from fusepy.trace.traced import Traced

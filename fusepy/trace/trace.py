@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fusepy.arguments.mapping import AS_A_WHOLE, Mapped
+from fusepy.arguments.mapped import Mapped
+from fusepy.arguments.mapping import AS_A_WHOLE
 from fusepy.backend.device.open import default_device
 from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.backend.memory.tensor import computed

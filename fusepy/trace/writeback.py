@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.arguments.mapping import Mapped
+from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import Tree
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.marshals.result_kinds import is_writable

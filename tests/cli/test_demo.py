@@ -14,6 +14,8 @@ Image = pytest.importorskip("PIL.Image")
 
 import fusepy as fp  # noqa: E402
 from fusepy.cli import darkroom, demo, main, picture  # noqa: E402
+from fusepy.cli.comparison import comparison  # noqa: E402
+from fusepy.cli.timing import measure  # noqa: E402
 
 CAT = demo._default()
 
@@ -98,7 +100,7 @@ def test_is_one_kernel_where_calls_are_eight(crop: Path):
     photograph = picture.read(crop)
     settings = darkroom.meter(photograph.floats())
     given = darkroom.arguments_of(device, photograph, slice(0, 64), settings)
-    report, result = demo.measure(device, darkroom.developer(device), given)
+    report, result = measure(device, darkroom.developer(device), given)
     assert report.explanation.kernels == 1
     assert [t.kernels for t in report.timings] == [1, 8]
     assert all(len(t.seconds) >= 1 and t.median > 0 for t in report.timings)
@@ -252,9 +254,9 @@ def test_tiny_pictures(size: tuple[int, int], tmp_path: Path):
 
 def test_comparison_is_bounded_and_stacks_what_is_wide():
     wide, tall = Image.new("RGB", (4000, 500), "red"), Image.new("RGB", (900, 1800), "red")
-    assert picture.comparison(wide, wide).size == (1600, 2 * 200 + 4)
-    assert picture.comparison(tall, tall).size == (2 * 800 + 4, 1600)
-    assert np.asarray(picture.comparison(tall, tall))[800, 800:804].min() == 255  # the divider
+    assert comparison(wide, wide).size == (1600, 2 * 200 + 4)
+    assert comparison(tall, tall).size == (2 * 800 + 4, 1600)
+    assert np.asarray(comparison(tall, tall))[800, 800:804].min() == 255  # the divider
 
 
 # ---- bad input --------------------------------------------------------------------------------------------------------------

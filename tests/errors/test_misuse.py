@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.arguments.mapping import Taken
+from fusepy.arguments.mapped import Taken
 from fusepy.backend.device.pool import Pool
 from fusepy.trace.traced import Numberless
 from tests.support import child as processes

@@ -238,7 +238,7 @@ class Runner:
 
     def plain(self, argument: Any) -> Any:
         """An argument without what `vcast` says of it."""
-        from fusepy.arguments.mapping import unmapped
+        from fusepy.arguments.mapped import unmapped
 
         return unmapped(argument)
 

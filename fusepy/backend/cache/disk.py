@@ -13,13 +13,14 @@ import json
 import os
 import threading
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fusepy.backend.cache.files import ENTRY, Entry, Files
+from fusepy.backend.cache.files import ENTRY, Files
+from fusepy.backend.cache.format import Entry
+from fusepy.backend.cache.writer import EntryWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class DiskCache:
         self._lock = threading.Lock()
         self._hits = self._misses = 0
         self._in_flight: dict[bytes, Entry] = {}
-        self._writer = _Writer()
+        self._writer = EntryWriter()
         self._at_exit = False
 
     @classmethod
@@ -170,46 +171,6 @@ class DiskCache:
         with self._lock:
             if self._in_flight.get(key) is entry:
                 del self._in_flight[key]
-
-
-class _Writer:
-    """A thread that runs jobs in order, and that lives only while there are jobs."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._jobs: deque[Callable[[], None]] = deque()
-        self._thread: threading.Thread | None = None
-
-    def submit(self, job: Callable[[], None]) -> None:
-        with self._lock:
-            self._jobs.append(job)
-            if self._thread is not None and self._thread.is_alive():
-                return
-            # a daemon, because the interpreter joins other threads before it runs atexit functions
-            thread = threading.Thread(target=self._run, name="fusepy-cache", daemon=True)
-            try:
-                thread.start()
-                self._thread = thread
-                return
-            except RuntimeError:  # no thread can be started while the interpreter shuts down
-                pass
-        self._run()
-
-    def drain(self) -> None:
-        """Waits until all jobs submitted so far are done."""
-        if (thread := self._thread) is not None:
-            thread.join()
-        self._run()  # jobs remain if an error or a fork has ended the thread
-
-    def _run(self) -> None:
-        while True:
-            with self._lock:
-                if not self._jobs:
-                    if self._thread is threading.current_thread():
-                        self._thread = None
-                    return
-                job = self._jobs.popleft()
-            job()
 
 
 def _flush_if_alive(cache: weakref.ref[DiskCache]) -> None:

@@ -1,40 +1,27 @@
-"""The files of the disk cache: the format of an entry, and the folder.
+"""The files of the disk cache in their folder. `backend.cache.format` is the layout of one.
 
-The file of an entry is named by the hex SHA-256 of its key. Its layout, little-endian and without padding::
-
-    magic "FUSEPYC\\0" | SHA-256 of the rest | u32 version | u64 key size | u64 JSON size | u64 payload size
-    full key echo | JSON {"header": ..., "blobs": [[name, size], ...]} | the blobs, one after the other
-
-A file that is cut short, changed, of another version or of another key is a miss. So is anything else in its place (a folder, a
-pipe, a device, a link to itself). It is removed, and the next `write` stores the entry again. An entry that cannot be read at the
-moment, for instance because too many files are open, is a miss and stays. There is no pickle: reading a file runs no code.
+The file of an entry is named by the hex SHA-256 of its key. A file without an entry of this key is a miss. So is anything else in
+its place (a folder, a pipe, a device, a link to itself). It is removed, and the next `write` stores the entry again. An entry
+that cannot be read at the moment, for instance because too many files are open, is a miss and stays.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import re
 import shutil
 import stat
-import struct
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
+from fusepy.backend.cache.format import Entry, pack, unpack
 from fusepy.errors import CacheWarning
 
-_MAGIC = b"FUSEPYC\0"
-_VERSION = 1
-_NUMBERS = struct.Struct("<IQQQ")
-_DIGEST_BYTES = 32
 ENTRY = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = re.compile(r"\.fusepy-.*")
 _TOUCH_AFTER_S = 86400.0  # a hit renews the file's time at most once a day, so that most reads write nothing
@@ -44,14 +31,6 @@ _FOREIGN = (  # errors for a folder, a link to itself, a socket or a lost device
     *(errno.EACCES, errno.EPERM),
 )
 _warned = False
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """The data of a key: `header` is JSON data, `payload` maps names to bytes."""
-
-    header: dict[str, Any]
-    payload: Mapping[str, bytes]
 
 
 class Files:
@@ -101,7 +80,7 @@ class Files:
             if error.errno in _FOREIGN:
                 _remove(path)
             return None  # any other failure, such as too many open files, is temporary
-        entry = _unpack(data, key)
+        entry = unpack(data, key)
         if entry is None:
             _remove(path)  # if another process has replaced it meanwhile, that costs one more compilation
         elif time.time() - used > _TOUCH_AFTER_S:
@@ -116,7 +95,7 @@ class Files:
         _remove(self._path(key))
 
     def write(self, key: bytes, entry: Entry) -> None:
-        parts = _pack(key, entry)
+        parts = pack(key, entry)
         if self._failure is not None or sum(map(len, parts)) > self.max_bytes:
             return
         if not self._evicted:
@@ -174,57 +153,6 @@ def _remove(path: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
-
-
-def _pack(key: bytes, entry: Entry) -> list[bytes]:
-    """Returns the parts of an entry's file, in order."""
-    blobs = list(entry.payload.values())
-    sizes = [[name, len(blob)] for name, blob in entry.payload.items()]
-    text = json.dumps({"header": entry.header, "blobs": sizes}, separators=(",", ":")).encode()
-    numbers = _NUMBERS.pack(_VERSION, len(key), len(text), sum(map(len, blobs)))
-    digest = hashlib.sha256()
-    for part in (numbers, key, text, *blobs):
-        digest.update(part)
-    return [_MAGIC, digest.digest(), numbers, key, text, *blobs]
-
-
-def _unpack(data: bytes, key: bytes) -> Entry | None:
-    """Returns the entry in a file's bytes, or None unless they are as `_pack` wrote them for this key."""
-    hashed = memoryview(data)[len(_MAGIC) + _DIGEST_BYTES :]
-    if len(hashed) < _NUMBERS.size or not data.startswith(_MAGIC + hashlib.sha256(hashed).digest()):
-        return None
-    version, key_size, text_size, payload_size = _NUMBERS.unpack_from(hashed)
-    rest = bytes(hashed[_NUMBERS.size :])
-    start = key_size + text_size
-    if version != _VERSION or rest[:key_size] != key or len(rest) != start + payload_size:
-        return None
-    payload: dict[str, bytes] = {}
-    try:
-        described = json.loads(rest[key_size:start])
-        for name, size in described["blobs"]:
-            payload[name] = rest[start : start + size]
-            start += size
-        header: Any = described["header"]
-        return Entry(cast("dict[str, Any]", header), payload) if isinstance(header, dict) else None
-    except (ValueError, LookupError, TypeError):  # another layout whose version was not changed
-        return None
-
-
-def sealed(data: dict[str, Any]) -> dict[str, Any]:
-    """Returns a header that holds `data` and a digest of it, for `unsealed`."""
-    return {"data": data, "seal": _seal(data)}
-
-
-def unsealed(header: dict[str, Any]) -> Any:
-    """Returns the data that `sealed` was given, or None for any other header. Readers can trust each part of it."""
-    data: Any = header.get("data")
-    if not isinstance(data, dict) or header.get("seal") != _seal(cast("dict[str, Any]", data)):
-        return None
-    return cast("dict[str, Any]", data)
-
-
-def _seal(data: dict[str, Any]) -> str:
-    return hashlib.sha256(f"fusepy {_VERSION} {json.dumps(data, sort_keys=True)}".encode()).hexdigest()
 
 
 def warn_once(path: Path | str, reason: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, cast
 import slangpy as spy
 
 from fusepy.backend.cache.disk import DiskCache
-from fusepy.backend.cache.files import sealed, unsealed
+from fusepy.backend.cache.format import sealed, unsealed
 from fusepy.backend.device.counters import Counters
 from fusepy.backend.device.idle import give, leave_to_parent, settle
 from fusepy.backend.device.live import Live

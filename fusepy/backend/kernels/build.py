@@ -9,7 +9,7 @@ from typing import Any
 
 import slangpy as spy
 
-from fusepy.backend.cache.files import unsealed
+from fusepy.backend.cache.format import unsealed
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.region import EMITTER_VERSION

@@ -20,8 +20,9 @@ import slangpy as spy
 
 from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.stage import COMPUTE
+from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.lacking import own_texts
-from fusepy.backend.sources.source import ModuleSource, bare
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 
 TIMEOUT = 120.0  # seconds for the other process; it compiles a kernel

@@ -20,8 +20,9 @@ from fusepy.backend.slang.diagnostics import advice, clean
 from fusepy.backend.slang.serialised import Binaries, Import, collect, folder_of, unpack
 from fusepy.backend.slang.session import Session, Sessions
 from fusepy.backend.slang.stage import COMPUTE
+from fusepy.backend.sources.closure import imports
 from fusepy.backend.sources.lacking import CODE, check, check_buffers
-from fusepy.backend.sources.source import ModuleSource, imports, line_directive
+from fusepy.backend.sources.source import ModuleSource, line_directive
 from fusepy.errors import CompileError
 from fusepy.ir.whole import LIBRARIES
 

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import slangpy as spy
 
 from fusepy.backend.slang.stage import COMPUTE
-from fusepy.backend.sources.source import ModuleSource, bare
+from fusepy.backend.sources.closure import bare
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 
 _BETWEEN = r"(?:\s|//[^\n]*\n|/\*.*?\*/)*"

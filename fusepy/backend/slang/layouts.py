@@ -6,7 +6,7 @@ from typing import Any
 
 import slangpy as spy
 
-from fusepy.backend.slang.overloads import ENUM, found, kind_of, type_name
+from fusepy.backend.slang.reflection import ENUM, found, kind_of, type_name
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import BOOL, Type, pair_of
 

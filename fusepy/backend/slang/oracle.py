@@ -18,7 +18,8 @@ from fusepy.backend.slang.differentiable import differentiable
 from fusepy.backend.slang.entry_points import with_entry_points
 from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.layouts import globals_of, layout_of, members_of
-from fusepy.backend.slang.overloads import PICK, Callee, RawAnswer, conforms, found, kind_of
+from fusepy.backend.slang.overloads import PICK, Callee, RawAnswer
+from fusepy.backend.slang.reflection import conforms, found, kind_of
 from fusepy.backend.sources.defaults import default_number
 from fusepy.backend.sources.libraries import array_name, is_array, seen
 from fusepy.backend.sources.prices import price

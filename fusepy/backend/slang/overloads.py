@@ -9,31 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import slangpy as spy
 
-from fusepy.backend.sources.libraries import array_name, is_array
-from fusepy.errors import InvalidNameError
+from fusepy.backend.slang.reflection import (
+    RawParam,
+    TypeKind,
+    conforms,
+    declared_type,
+    found,
+    kind_of,
+    param,
+    parameters,
+    type_name,
+)
 from fusepy.ir.names import check_function_name, split_path
-from fusepy.ir.oracle import IN, INOUT, OUT, THIS
-from fusepy.ir.types import VOID, Kind, Type
+from fusepy.ir.oracle import IN, INOUT, THIS
+from fusepy.ir.types import Type
 from fusepy.ir.whole import spelled
 
-_K = spy.TypeReflection.Kind
-ENUM = "enum"
-_KNOWN_KINDS = (ENUM, _K.scalar, _K.vector, _K.matrix, _K.array, _K.pointer, _K.struct, _K.resource, _K.sampler_state)
 PICK = "fz_pick"
-_T = TypeVar("_T")
 
-RawParam = list[Any]  # name, type or None, direction: plain data for JSON
 RawAnswer = list[Any]  # parameters, result
 Pick = Callable[[str, Sequence[Type]], "RawAnswer | None"]
-
-
-def found(value: _T) -> _T | None:
-    """Returns the result of a look-up. The stubs promise an object, but Slang returns None for an unknown name."""
-    return value
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Callee:
         listed = [self.function]
         if self.function.is_overloaded:
             listed = [f for f in (self.function.overloads[i] for i in range(len(self.function.overloads))) if found(f)]
-        if self.owner is not None and kind_of(self.owner) == _K.interface:  # static methods of an interface have no body
+        if self.owner is not None and kind_of(self.owner) == TypeKind.interface:  # static methods of an interface have no body
             listed = [f for f in listed if self.takes_this(f)]
         return listed
 
@@ -160,72 +159,3 @@ def answer(special: spy.FunctionReflection, layout: spy.ProgramLayout, count: in
     params = [param(p, layout, interfaces=True) for p in parameters(special)]
     result = declared_type(special.return_type, layout)
     return None if result is None or any(p[1] is None for p in params[:count]) else [params, result]
-
-
-def parameters(function: spy.FunctionReflection) -> list[spy.VariableReflection]:
-    return [function.parameters[i] for i in range(len(function.parameters))]
-
-
-def param(variable: spy.VariableReflection, layout: spy.ProgramLayout, interfaces: bool = False) -> RawParam:
-    """Returns name, type and direction of a parameter. An interface is a type only in an answer; in a declaration it is open."""
-    # `inout` also reports itself as `out`, so it is tested first
-    direction = INOUT if variable.has_modifier(spy.ModifierID.inout) else OUT if variable.has_modifier(spy.ModifierID.out) else IN
-    if interfaces and kind_of(variable.type) == _K.interface:
-        return [variable.name, Type.parse(variable.type.full_name).name, direction]
-    return [variable.name, declared_type(variable.type, layout), direction]
-
-
-def declared_type(type: spy.TypeReflection | None, layout: spy.ProgramLayout) -> str | None:
-    """Returns the canonical name of a type, or None for a generic type or interface, which only a call decides."""
-    if type is None:
-        return VOID.name
-    return type_name(type, layout)
-
-
-def kind_of(type: spy.TypeReflection) -> object:
-    """Returns the kind of a type."""
-    try:
-        return type.kind
-    except ValueError:  # the only kind that the bindings do not know
-        return ENUM
-
-
-def conforms(layout: spy.ProgramLayout, type: spy.TypeReflection, interface: spy.TypeReflection) -> bool:
-    """True if a type is an interface or implements it. The process ends if Slang is asked about other types than interfaces."""
-    if type.full_name == interface.full_name:
-        return True
-    return kind_of(interface) == _K.interface and layout.is_sub_type(type, interface)
-
-
-def type_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | None:
-    kind = kind_of(type)
-    if kind == _K.struct and is_array(type):
-        return array_name(type, layout)
-    if kind == _K.scalar or type.full_name == "void":
-        return Type.parse(type.full_name).name
-    if kind not in _KNOWN_KINDS:
-        return None
-    try:
-        name = Type.parse(type.full_name)
-    except InvalidNameError:  # an extent that is a generic parameter: float[N]
-        return None
-    if kind in (_K.resource, _K.sampler_state):
-        return _resource_name(type, name)
-    bottom = name
-    while bottom.element is not None:
-        bottom = bottom.element
-    if kind in (_K.vector, _K.matrix) and name.scalar is None:
-        return None  # vector<T, N> of a generic type
-    if bottom.kind is Kind.NAMED and kind in (_K.vector, _K.matrix):
-        return None
-    open = bottom.kind is Kind.NAMED and (bottom is not name or "<" in name.name)  # Gen<T> or T[4] may belong to a generic type
-    return None if open and found(layout.find_type_by_name(bottom.name)) is None else name.name
-
-
-def _resource_name(type: spy.TypeReflection, name: Type) -> str | None:
-    """Returns the name of a texture, buffer or sampler, or None if its element is generic. Resources do not convert."""
-    if name.element is None:
-        return name.name
-    held = found(type.resource_result_type)
-    known = held is not None and kind_of(held) in _KNOWN_KINDS
-    return name.name if known and (name.head.endswith("StructuredBuffer") or name.element.dtype is not None) else None

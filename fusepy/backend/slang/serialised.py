@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fusepy.backend.cache.disk import DiskCache
-from fusepy.backend.cache.files import Entry, sealed
+from fusepy.backend.cache.format import Entry, sealed
 from fusepy.backend.slang.session import Session
 from fusepy.backend.sources.source import ModuleSource
 

@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.sources.closure import bare, imports
 from fusepy.backend.sources.libraries import INCLUDE_DIRS
-from fusepy.backend.sources.source import ModuleSource, bare, imports
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 
 # instructions of GLSL.std.450 for 16 and 32 bits, and the Slang functions that become one

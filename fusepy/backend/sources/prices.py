@@ -6,15 +6,16 @@ calls, multiplies the bodies of loops, and is the same on every machine. docs/fu
 
 from __future__ import annotations
 
-import ast
 import functools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fusepy.backend.sources.closure import bare
+from fusepy.backend.sources.constants import Constants
 from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.backend.sources.reachable import functions, texts_of
-from fusepy.backend.sources.source import ModuleSource, bare
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.names import split_path
 
 OPERATION = 0.25  # an operator, or a Slang function of one or a few instructions
@@ -29,7 +30,6 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|[A-Za-z_]\w*|\d[\w.]*|\+\+|--|[-+*/%&|^<
 _DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*(?:\\\n[^\n]*)*", re.M)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$", re.M)
 _CONSTANT = re.compile(r"\bconst(?:expr)?\s+(?:static\s+)?\w+\s+(\w+)\s*=\s*([^;{}]+);")
-_NAME = re.compile(r"\b[A-Za-z_]\w*")
 _DEAR = re.compile(r"(?:a?(?:sin|cos|tan)h?|atan2|sincos|exp(?:2|10)?|log(?:2|10)?|pow|fmod)\Z")
 _SAMPLES = re.compile(r"(?:Sample|Gather)\w*\Z")
 _OPERATOR = re.compile(r"[-+*/%&|^<>]=?|<<|>>|[=!]=|&&|\|\||\?|\+\+|--")
@@ -69,14 +69,13 @@ class _Texts:
     def __init__(self, source: ModuleSource):
         self.bodies: dict[str, list[list[str]]] = {}
         self._types: set[str] = set()
-        self._constants: dict[str, str] = dict(source.defines)
-        self._values: dict[str, int | None] = {}  # constants in the bounds of loops
+        self._constants = Constants(source.defines)
         self._prices: dict[str, float] = {}
         libraries = tuple(map(str, INCLUDE_DIRS))  # their arrays are priced as memory
         own = replace(source, files=tuple(f for f in source.files if not f[0].startswith(libraries)))
         for text in map(bare, texts_of([own])):
             for name, value in (*_DEFINE.findall(text), *_CONSTANT.findall(text)):
-                self._constants.setdefault(name, value)
+                self._constants.texts.setdefault(name, value)
             for name, body in functions(_DIRECTIVE.sub(" ", text)):
                 if body is None:
                     self._types.add(name)
@@ -166,54 +165,15 @@ class _Texts:
         step = re.fullmatch(r"(?:(?:\+\+|--) (\w+)|(\w+) (?:\+\+|--)|(\w+) (?:\+=|-=) (.+))", parts[2])
         if start is None or while_ is None or step is None or len({start[1], while_[1], step[1] or step[2] or step[3]}) > 1:
             return STEPS
-        first, last, by = self._number(start[2]), self._number(while_[3]), self._number(step[4] or "1")
+        first, last, by = (
+            self._constants.number(start[2]),
+            self._constants.number(while_[3]),
+            self._constants.number(step[4] or "1"),
+        )
         if first is None or last is None or not by:
             return STEPS
         span = abs(last - first) + ("=" in while_[2] and while_[2] != "!=")
         return max(-(-span // abs(by)), 0)
-
-    def _number(self, text: str) -> int | None:
-        """Returns the value of an expression of integers and constants."""
-        # A stack instead of a recursion, because constants may form a long chain. The value of each is None while it is computed.
-        stack = self._constants_in(text)
-        while stack:
-            name = stack[-1]
-            if name in self._values:
-                self._values[name] = self._evaluated(self._constants[stack.pop()])
-            else:
-                self._values[name] = None
-                stack += (n for n in self._constants_in(self._constants[name]) if n not in self._values)
-        return self._evaluated(text)
-
-    def _constants_in(self, text: str) -> list[str]:
-        return [name for name in _NAME.findall(text) if name in self._constants]
-
-    def _evaluated(self, text: str) -> int | None:
-        """Returns the value of an expression whose constants are in `_values`."""
-        if any(self._values.get(name) is None for name in _NAME.findall(text)):
-            return None
-        spelled = _NAME.sub(lambda m: f"({self._values[m[0]]})", text)
-        try:
-            return _whole(ast.parse(re.sub(r"(?<=\d)[uUlL]+\b", "", spelled).strip(), mode="eval").body)
-        except (SyntaxError, ZeroDivisionError):
-            return None
-
-
-def _whole(node: ast.expr) -> int | None:
-    """Returns the value of a Python expression of integers."""
-    if isinstance(node, ast.Constant):
-        return node.value if type(node.value) is int else None
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
-        value = _whole(node.operand)
-        return value if value is None or isinstance(node.op, ast.UAdd) else -value
-    if isinstance(node, ast.BinOp):
-        a, b = _whole(node.left), _whole(node.right)
-        if a is None or b is None:
-            return None
-        known: dict[type[ast.operator], int] = {ast.Add: a + b, ast.Sub: a - b, ast.Mult: a * b}
-        value = a // b if isinstance(node.op, ast.Div) else known.get(type(node.op))
-        return value if value is not None and abs(value) < 1 << 64 else None  # products of products grow without end
-    return None
 
 
 def _closing(tokens: Sequence[str], at: int) -> int:

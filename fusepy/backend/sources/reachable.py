@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.free_names import declared_in, free_names
-from fusepy.backend.sources.source import ModuleSource, bare
+from fusepy.backend.sources.source import ModuleSource
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ATTRIBUTE = re.compile(r"\[[^\]]*\]")

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusepy.backend.cache import files as cachefile
+from fusepy.backend.cache import format as entryfile
 from fusepy.backend.cache.disk import DiskCache, Entry, default_folder
 from fusepy.errors import CacheWarning
 from tests.support import child
@@ -134,12 +135,12 @@ def test_a_foreign_file_is_a_miss_that_heals(junk: bytes, tail: bool):
 def test_another_version_or_layout_is_a_miss(folder: Path, monkeypatch: pytest.MonkeyPatch):
     cache = DiskCache(folder)
     with monkeypatch.context() as patch:
-        patch.setattr(cachefile, "_VERSION", 2)
+        patch.setattr(entryfile, "_VERSION", 2)
         cache.put("key", HEADER, PAYLOAD)
     assert cache.get("key") is None
     assert files_in(folder) == []
     with monkeypatch.context() as patch:  # another layout that kept the version: the digest is right, the JSON is not ours
-        patch.setattr(cachefile.json, "dumps", lambda *args, **kwargs: '{"header":{}}')
+        patch.setattr(entryfile.json, "dumps", lambda *args, **kwargs: '{"header":{}}')
         cache.put("key", HEADER, PAYLOAD)
     assert cache.get("key") is None
     assert files_in(folder) == []
@@ -214,7 +215,7 @@ def test_what_is_in_flight_at_exit_is_written(folder: Path):
 import atexit, shutil, tempfile, time
 from pathlib import Path
 from fusepy.backend.cache.disk import DiskCache
-from fusepy.backend.cache.files import Entry
+from fusepy.backend.cache.format import Entry
 cache = DiskCache(Path({str(folder)!r}))
 scratch = Path(tempfile.mkdtemp())
 atexit.register(shutil.rmtree, scratch)

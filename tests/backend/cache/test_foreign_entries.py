@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.cache.files import _DIGEST_BYTES, _MAGIC, _NUMBERS, Entry, _pack, unsealed
+from fusepy.backend.cache.format import _DIGEST_BYTES, _MAGIC, _NUMBERS, Entry, pack, unsealed
 from tests.support.slang_functions import F32
 
 SOURCE = "struct R { float3 a; int b; }; float g(R r) { return r.a.x + r.b; } float3 f(float3 x) { return x + 1; }"
@@ -60,7 +60,7 @@ def parts(path: Path) -> tuple[bytes, Any, dict[str, bytes]]:
 
 
 def put(path: Path, key: bytes, header: Any, blobs: dict[str, bytes]) -> None:
-    path.write_bytes(b"".join(_pack(key, Entry(header, blobs))))
+    path.write_bytes(b"".join(pack(key, Entry(header, blobs))))
 
 
 def deep(value: Any, depth: int, junk: Any) -> Any:
