@@ -10,7 +10,7 @@ from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import FLOAT, Kind, Type
+from fusepy.ir.types import BOOL, FLOAT, Kind, Type
 
 
 class Gradients:
@@ -74,13 +74,18 @@ class Gradients:
             term = transposed(t, term, frame)
         extents = t.extents.of(value)[:rank]
         missing = [a for a in range(rank) if a not in term.dims]
-        if any(extents[a] is not None and not t.runs_along(term, a) for a in range(rank)):
+        spread = any(extents[a] is not None and not t.runs_along(term, a) for a in range(rank))
+        if spread or (missing and not self._is_stored(term.value)):
             whole = Term(t, value, tuple(range(rank)), term.type if rank != value.rank else None)
             return along(t, term, whole).value
         if missing:
             attrs: dict[str, Attr] = {"axes": tuple(f"d{a}" for a in missing)}
             return t.builder.add(OPS["expand"], [term.value], [ArgMap(term.dims)], attrs, t.loc)[0]
         return term.value
+
+    def _is_stored(self, value: Value) -> bool:
+        """True for the result of a reduction, of which there are views with more axes."""
+        return any(value in node.results for node in self.terms.builder.nodes if node.op.name == "reduce")
 
     def _zero(self, value: Value) -> Term:
         type = FLOAT if is_number(value) else differential(value.type, self.oracle)
@@ -89,5 +94,5 @@ class Gradients:
 
 
 def is_number(value: Value) -> bool:
-    """True for a Python integer among the arguments: 3 means 3.0."""
-    return value.weak and not value.rank and value.type.kind is Kind.SCALAR and not value.type.is_float
+    """True for a Python integer among the arguments, or a list of such: 3 means 3.0."""
+    return value.weak and value.type.kind is Kind.SCALAR and not value.type.is_float and value.type is not BOOL

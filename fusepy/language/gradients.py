@@ -10,12 +10,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from fusepy.arguments.mapped import Mapped
+from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import is_nested
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.errors import ArgumentError, GradientError, did_you_mean
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
+from fusepy.ir.types import BOOL
 from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.trace.gradients import gradients
@@ -86,9 +87,11 @@ def _differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, w
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         start = len(trace.builder.nodes)
-        result = function(*args, **kwargs)
+        of = [bound.arguments[name] for name in chosen]
+        bound.arguments.update((name, floats(tree, what)) for name, tree in zip(chosen, of))
+        result = function(*bound.args, **bound.kwargs)
         value = result[0] if has_aux else result
-        found = gradients(trace, start, [(one_result(value, what), None)], [bound.arguments[name] for name in chosen], what)
+        found = gradients(trace, start, [(one_result(value, what), None)], of, what)
         made = tuple(found) if several else found[0]
         if with_value:
             return result, made
@@ -153,7 +156,8 @@ def _pullback(function: Callable[..., Any], count: int, chosen: Sequence[int], r
         assert trace is not None, "only a trace calls it"
         args, ends = given[:count], given[count:]
         start = len(trace.builder.nodes)
-        leaves, _ = flatten_values(function(*args), "vjp")
+        passed = [floats(arg, "vjp") if i in chosen else arg for i, arg in enumerate(args)]
+        leaves, _ = flatten_values(function(*passed), "vjp")
         return tuple(gradients(trace, start, list(zip(leaves, ends)), [args[i] for i in chosen], "vjp"))
 
     kind = inspect.Parameter.POSITIONAL_ONLY
@@ -164,28 +168,43 @@ def _pullback(function: Callable[..., Any], count: int, chosen: Sequence[int], r
 
 
 def _is_array(value: Any) -> bool:
-    """True for a list of numbers, which is one array and no structure."""
-    return isinstance(value, list) and all(isinstance(v, (bool, int, float)) or _is_array(v) for v in cast("list[Any]", value))
+    """True for a list of numbers, which is one array and no structure, and for a value under `vcast` or `vmap`."""
+    if not isinstance(value, list):
+        return isinstance(value, Mapped)
+    return all(isinstance(v, (bool, int, float)) or _is_array(v) for v in cast("list[Any]", value))
 
 
 def _has_gradient(value: Any) -> bool:
     """True for floats, arrays of floats, and for structures, whose leaves are looked at when they are traced."""
     if is_nested(value):
         return True
-    inner = value.value if isinstance(value, Mapped) else value
-    described = kind_of_value(inner).describe(inner)
-    return described.weak or described.type.scalar is None or described.type.is_float
+    inner = unmapped(value)
+    type = inner.type if isinstance(inner, Traced) else kind_of_value(inner).describe(inner).type
+    return type.scalar is None or type.is_float
 
 
-def one_result(value: Any, what: str) -> Traced:
+def floats(tree: Any, what: str) -> Any:
+    """Returns an argument by which a function is differentiated, with Python's integers in it as floats: 3 means 3.0."""
+    leaves, structure = flatten_values(tree, what)
+    if not any(map(_is_integer, leaves)):
+        return tree
+    return structure.fill([leaf * 1.0 if _is_integer(leaf) else leaf for leaf in leaves])
+
+
+def _is_integer(leaf: Any) -> bool:
+    return isinstance(leaf, Traced) and leaf.is_weak and not leaf.type.is_float and leaf.type is not BOOL
+
+
+def one_result(value: Any, what: str) -> Any:
     """Returns the result of a function that is differentiated.
 
     Raises:
         GradientError: unless it is one traced value of floats.
     """
-    if isinstance(value, Traced) and (value.type.scalar is None or value.type.is_float):
+    inner = unmapped(value)
+    if isinstance(inner, Traced) and (inner.type.scalar is None or inner.type.is_float):
         return value
-    shown = value.type if isinstance(value, Traced) else type(value).__name__
+    shown = inner.type if isinstance(inner, Traced) else type(value).__name__
     raise GradientError(
         f"{what}() of a function that gives no float",
         place=user_line(),

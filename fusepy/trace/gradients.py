@@ -14,15 +14,19 @@ from fusepy.backend.memory.structs import ArgumentView
 from fusepy.derivatives.calls import differential
 from fusepy.derivatives.extents import Axis
 from fusepy.derivatives.reverse import Reverse
+from fusepy.derivatives.sums import is_number
 from fusepy.errors import GradientError
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.location import user_line
 from fusepy.trace.inputs import add_input
 from fusepy.trace.open_trace import OpenTrace
+from fusepy.trace.structs import returned
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
+
+STRUCTS = "pass the structs themselves: a tensor with dtype=m.Name, or a dict of the fields"
 
 
 def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Sequence[Any], what: str) -> list[Any]:
@@ -41,7 +45,8 @@ def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Se
     loc, trace = user_line(), trace.innermost()
     trees = [flatten_values(tree, what) for tree in of]
     wrt = [_leaves(trace, found, what) for found, _ in trees]
-    ends = [(trace.lift(v), None if g is None else trace.lift(g)) for v, g in seeds]
+    ends = [(returned(trace, v, what), None if g is None else trace.lift(g)) for v, g in seeds]
+    _check_structs(trace, start, [v for found in wrt for v in found if v is not None])
     reverse = Reverse(trace.builder, trace.builder.nodes[start:], trace.oracle, TraceShapes(trace), loc)
     made = iter(reverse.run(ends, [v for found in wrt for v in found if v is not None]))
     trace.grouped.update(reverse.gradients.grouped)
@@ -51,6 +56,20 @@ def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Se
     ]
 
 
+def _check_structs(trace: Trace, start: int, values: Sequence[Value]) -> None:
+    """Raises `GradientError` if some of the values are arrays of numbers that nodes from `start` on read as structs."""
+    read = {v for node in trace.builder.nodes[start:] for v in node.operands}
+    for (value, type), structs in trace.struct_inputs.items():
+        if value in values and structs in read:
+            raise GradientError(
+                f"argument {value.name!r} holds numbers and is read as {type}",
+                place=user_line(),
+                saw=value.type,
+                expected=type,
+                hint=STRUCTS,
+            )
+
+
 def _leaves(trace: Trace, leaves: Sequence[Any], what: str) -> list[Value | None]:
     """Returns the values of the leaves of an argument; ``None`` for those of a struct that have no gradient.
 
@@ -58,7 +77,7 @@ def _leaves(trace: Trace, leaves: Sequence[Any], what: str) -> list[Value | None
         GradientError: if none has one.
     """
     values = [trace.lift(leaf) for leaf in leaves]
-    found = [v if v.weak or differential(v.type, trace.oracle) is not None else None for v in values]
+    found = [v if is_number(v) or differential(v.type, trace.oracle) is not None else None for v in values]
     if not any(v is not None for v in found):
         name = (values[0].name or "").partition(".")[0] if values else ""
         raise GradientError(
@@ -112,7 +131,7 @@ class TraceShapes:
             raise GradientError(
                 f"argument {axis.input.name!r} is read as structs, along an axis of extent 1",
                 place=user_line(),
-                hint="pass the structs themselves: a tensor with dtype=m.Name, or a dict of the fields",
+                hint=STRUCTS,
             )
         if place is not None and view is None:
             self.trace.units[place, axis.axis] = unit

@@ -40,6 +40,11 @@ class Traced(Numberless, Symbolic):
         said = self._trace.maps.get(self._value)
         return self._value.rank if said is None or said.dims is None else len(said.dims)
 
+    @property
+    def is_weak(self) -> bool:
+        """True for a Python number, or what operators make of such."""
+        return self._value.weak
+
     def _axes(self) -> int:
         return self._value.rank
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 SOURCE = """
 import fusepy;
-struct Ray { float3 at; float t; int id; };
-float twice(float x) { return 2 * x; }
-float less(float a, float b) { return a - b; }
-float add(float a, float b) { return a + b; }
-float big(float a, float b) { return max(a, b); }
+struct Ray : IDifferentiable { float3 at; float t; int id; };
+[Differentiable] float twice(float x) { return 2 * x; }
+[Differentiable] float less(float a, float b) { return a - b; }
+[Differentiable] float add(float a, float b) { return a + b; }
+[Differentiable] float big(float a, float b) { return max(a, b); }
 int add_int(int a, int b) { return a + b; }
 int64_t add_long(int64_t a, int64_t b) { return a + b; }
-double mix_double(double a, double b) { return a * 2 - b; }
-half less_half(half a, half b) { return a - b; }
+[Differentiable] double mix_double(double a, double b) { return a * 2 - b; }
+[Differentiable] half less_half(half a, half b) { return a - b; }
 bool either(bool a, bool b) { return a || b; }
 T same<T>(T x) { return x; }
-float3 tone(float3 c, float k) { return c * k + float3(1, 2, 3); }
-float luma(float3 c) { return c.x + 2 * c.y + 4 * c.z; }
-float2 chain(float2 a, float2 b) { return float2(a.x * b.x, a.y * b.x + b.y); }
-float3 apply(float2x3 m, float2 v) { return mul(v, m); }
-float3x2 turn(float2x3 m) { return transpose(m); }
-void parts(float x, out float low, out float high) { low = min(x, 0); high = max(x, 0); }
-float bump(inout float x, float by) { float old = x; x += by; return old; }
+[Differentiable] float3 tone(float3 c, float k) { return c * k + float3(1, 2, 3); }
+[Differentiable] float luma(float3 c) { return c.x + 2 * c.y + 4 * c.z; }
+[Differentiable] float2 chain(float2 a, float2 b) { return float2(a.x * b.x, a.y * b.x + b.y); }
+[Differentiable] float3 apply(float2x3 m, float2 v) { return mul(v, m); }
+[Differentiable] float3x2 turn(float2x3 m) { return transpose(m); }
+[Differentiable] void parts(float x, out float low, out float high) { low = min(x, 0); high = max(x, 0); }
+[Differentiable] float bump(inout float x, float by) { float old = x; x += by; return old; }
 void exchange(inout int a, inout int b) { int t = a; a = b; b = t; }
 float total1(float x, Tensor<float,1> t) { for (int i = 0; i < int(t.shape[0]); ++i) x += t[i]; return x; }
 float total2(float x, Tensor<float,2> t)
@@ -32,12 +32,12 @@ float total2(float x, Tensor<float,2> t)
     return x;
 }
 float next(int2 p, Tensor<float,2> t) { return t[min(p.y + 1, int(t.shape[0]) - 1), p.x]; }
-float at1(int p, float x) { return x + p; }
-float at2(int2 p, float x) { return x + p.x + 16 * p.y; }
-float at3(int3 p, float x) { return x + p.x + 16 * p.y + 256 * p.z; }
-float nth(uint t, float x) { return x + t; }
+[Differentiable] float at1(int p, float x) { return x + p; }
+[Differentiable] float at2(int2 p, float x) { return x + p.x + 16 * p.y; }
+[Differentiable] float at3(int3 p, float x) { return x + p.x + 16 * p.y + 256 * p.z; }
+[Differentiable] float nth(uint t, float x) { return x + t; }
 int count1(int x, Tensor<int,1> t) { for (int i = 0; i < int(t.shape[0]); ++i) x += t[i] * (i + 1); return x; }
-Ray ray(float3 at, float t) { Ray r; r.at = at; r.t = t; r.id = 7; return r; }
-float3 along(Ray r, float k) { return r.at * k + r.t; }
-Ray moved(Ray r, float k) { r.at += k; r.id += 1; return r; }
+[Differentiable] Ray ray(float3 at, float t) { Ray r; r.at = at; r.t = t; r.id = 7; return r; }
+[Differentiable] float3 along(Ray r, float k) { return r.at * k + r.t; }
+[Differentiable] Ray moved(Ray r, float k) { r.at += k; r.id += 1; return r; }
 """

@@ -60,6 +60,28 @@ def test_a_gradient_is_part_of_a_fused_function_and_of_another_gradient() -> Non
     np.testing.assert_allclose(twice(X), 2 * np.cos(X) - X * np.sin(X), rtol=1e-5)
 
 
+def test_integers_of_python_mean_floats_where_they_are_differentiated() -> None:
+    two = np.float32([1, 2])
+    for function, slope in (
+        (lambda x, a: fp.sum(x * x * a), 18),
+        (lambda x, a: fp.sum(fp.cond(a > 1.5, lambda: x * x, lambda: 2.0) * a), 12),
+        (lambda x, a: fp.sum(fp.fori_loop(0, 3, lambda i, c: c * x, x) * a), 4 * 27 * 3),
+    ):
+        assert float(fp.grad(function)(3, two)) == slope
+        assert np.sum(fp.grad(function)([3, 3], two)) == slope
+    total = fp.fuse(lambda x, n, w: fp.vjp(lambda x, n: (x * x * n, fp.sum(x)), x, n)[1]((w, 1.0)))
+    x, n = total(two, 2, np.float32([1, 10]))
+    assert (x.tolist(), n) == ([5, 81], None)
+
+
+def test_a_gradient_that_is_zero_has_the_extents_of_its_argument() -> None:
+    for shape in ((1, 1), (1, 3), (1,), ()):
+        x = np.zeros(shape, np.float32)
+        assert np.shape(fp.grad(lambda x: fp.round(x))(x)) == shape
+        assert np.shape(fp.grad(lambda x, y: fp.sum(y), 0)(x, x + 1)) == shape
+    assert fp.vjp(lambda x: fp.vcast(x, "float"), X)[1](Y)[0].tolist() == Y.tolist()
+
+
 def test_vjp_gives_the_result_and_the_way_back(m: fp.Module) -> None:
     (total, y), pull = fp.vjp(lambda a, x, n: (fp.sum(x * n), m.poly(a, x)), 2.0, X, np.int32([1, 2, 3]))
     assert (float(total), y.tolist()) == (14, [2, 8, 18])
@@ -100,6 +122,7 @@ def test_numbers_that_are_used_as_vectors_get_a_gradient_of_numbers(device: fp.D
         (lambda: fp.grad(lambda n: fp.sum(n * 2.0))(np.int32([1])), fp.GradientError, "'n' holds int"),
         (lambda: fp.grad(lambda x: (x, x))(X), fp.GradientError, "gives no float"),
         (lambda: fp.grad(lambda x: fp.argmax(x))(X), fp.GradientError, "gives no float"),
+        (lambda: fp.grad(lambda b: fp.sum(b * 2.0))([True]), fp.GradientError, "'b' holds bool"),
         (lambda: fp.grad(lambda x: x, argnums=1), fp.ArgumentError, "no parameter 1"),
         (lambda: fp.grad(lambda weight: weight, argnums="wieght"), fp.ArgumentError, "no parameter 'wieght'"),
         (lambda: fp.grad(3.0), fp.ArgumentError, "takes a function"),

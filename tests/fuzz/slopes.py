@@ -1,0 +1,193 @@
+"""Gradients of programs, held to differences of their meaning, which is computed in more digits than any device has."""
+
+from __future__ import annotations
+
+import dataclasses
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.inputs import meant, numbers, passed
+from tests.fuzz.meaning import evaluate
+from tests.fuzz.program import Arg, Program
+from tests.fuzz.run import Finding, Runner
+from tests.fuzz.values import SCALARS, WIDE, Refused, Val, is_float
+
+STEP = 2.0**-17
+ELEMENTS = 5  # of each argument, beside all of them in one random direction
+CLOSE = {"half": 0.1, "float": 2e-3, "double": 2e-6}
+
+
+class Slopes:
+    """One program with random weights of its results, and the differences of the weighted sum."""
+
+    def __init__(self, program: Program, jitter: float = 0):
+        self.program = _smooth(program)
+        self.arrays = [_moved(a, numbers(a, i, self.program, 0), jitter) for i, a in enumerate(self.program.args)]
+        self.inputs = [
+            Val(x.scalar, x.comp, array.astype(x.v.dtype), x.e, x.weak) for x, array in zip(meant(self.program, 0), self.arrays)
+        ]
+        self.values = evaluate(self.program, self.inputs)
+        results = [self.values[p] for p in self.program.results]
+        rng = np.random.default_rng([program.seed, 11])
+        self.rng = rng
+        self.weights = [
+            np.where(known(v), rng.integers(1, 8, v.v.shape) / 4 * rng.choice([-1, 1], v.v.shape), 0) for v in results
+        ]
+
+    @property
+    def telling(self) -> bool:
+        """True if some number of the results depends on floats."""
+        return any(np.any(w) for w in self.weights) and any(is_float(a.scalar) or a.scalar == "Ray" for a in self.program.args)
+
+    @property
+    def broken(self) -> bool:
+        """True if some value on the way is infinite or none, also one that no result uses."""
+        return any(is_float(v.scalar) and not np.all(known(v)) for v in self.values)
+
+    def total(self, inputs: Sequence[Val]) -> Any:
+        """The weighted sum of the results."""
+        values = evaluate(self.program, inputs)
+        return sum(np.sum(w * np.where(w == 0, 0, values[p].v)) for w, p in zip(self.weights, self.program.results))
+
+    def slope(self, place: int, direction: Any) -> float | None:
+        """The derivative along a direction of an argument; ``None`` at a kink or a jump."""
+        x = self.inputs[place]
+
+        def moved(by: float) -> Any:
+            inputs = list(self.inputs)
+            inputs[place] = Val(x.scalar, x.comp, x.v + WIDE(by) * direction, x.e, x.weak)
+            return self.total(inputs)
+
+        try:
+            here, found = moved(0), []
+            for h in (STEP, STEP / 8):
+                found += [(moved(h) - here) / h, (here - moved(-h)) / h]
+        except (Refused, ValueError):
+            return None
+        low, high = min(found), max(found)
+        if not np.isfinite(high - low) or high - low > 1e-3 * (1 + abs(high)):
+            return None
+        return float((found[2] + found[3]) / 2)
+
+
+def _moved(arg: Arg, array: Any, jitter: float) -> Any:
+    """The numbers of an argument, moved a little, so that none is at a kink; those that are one in memory stay equal."""
+    if not jitter or not (is_float(arg.scalar) or arg.scalar == "Ray"):
+        return array
+    one = array[:1] if arg.layout == "repeated" and arg.dims else array
+    moved = one + np.random.default_rng(arg.seed).uniform(0.3, 1, one.shape) * jitter
+    return np.array(np.broadcast_to(moved, array.shape), array.dtype)
+
+
+def known(v: Val) -> Any:
+    """Where the numbers of a value are known and finite."""
+    return np.isfinite(v.v) & np.isfinite(np.broadcast_to(v.e, v.v.shape))
+
+
+def _smooth(program: Program) -> Program:
+    """The program with float results only, and arguments that are seldom on a kink."""
+    args = [
+        dataclasses.replace(a, data="rough" if a.passed not in ("number", "list") else "small")
+        if is_float(a.scalar) and a.data in ("small", "special", "large")
+        else a
+        for a in program.args
+    ]
+    for changed in (args, [dataclasses.replace(a, data="small") if a.data == "special" else a for a in program.args]):
+        one = dataclasses.replace(program, args=changed, structure="tuple")
+        try:
+            values = evaluate(one, meant(one, 0))
+        except (Refused, ValueError):
+            continue
+        results = [p for p in dict.fromkeys(program.results) if is_float(values[p].scalar)]
+        made = [p for p in range(len(program.args), len(values)) if is_float(values[p].scalar) and not values[p].weak]
+        results = [p for p in results if p in made] or made[-1:]
+        return dataclasses.replace(one, results=results)
+    raise Refused("on these numbers")
+
+
+def check(runner: Runner, program: Program) -> tuple[str, Finding | None]:
+    """Compares the gradients of a program with differences; returns what came of it: ``checked``, ``skipped`` or ``refused``.
+
+    A gradient that is wrong near by as well is a finding: at a tie each framework chooses for itself.
+    """
+    outcome, finding = _check(runner, program, 0)
+    return _check(runner, program, 0.01) if finding is not None and finding.kind == "gradient" else (outcome, finding)
+
+
+def _check(runner: Runner, program: Program, jitter: float) -> tuple[str, Finding | None]:
+    fp = runner.fp
+    try:
+        slopes = Slopes(program, jitter)
+    except Refused:
+        return "skipped", None
+    program = slopes.program
+    if not program.results or not slopes.telling:
+        return "skipped", None
+    try:
+        arguments = [passed(arg, array, runner.module) for arg, array in zip(program.args, slopes.arrays)]
+        weights = [np.asarray(w, SCALARS[slopes.values[p].scalar]) for w, p in zip(slopes.weights, program.results)]
+        gradients = pulled(runner, program)(*arguments, *weights)
+    except fp.GradientError as error:
+        return f"refused: {error}", None
+    except Exception as error:  # noqa: BLE001  # whatever comes out is a finding
+        return "checked", Finding(f"raw {type(error).__name__}", "vjp", "".join(traceback.format_exception(error)[-6:]))
+    compared = 0
+    for place, gradient in enumerate(gradients):
+        words, count = differs(slopes, place, gradient)
+        compared += count
+        if words:
+            return "checked", Finding("gradient", "vjp", f"x{place}, {program.args[place].type}: {words}")
+    return "checked" if compared else "skipped", None
+
+
+def pulled(runner: Runner, program: Program) -> Any:
+    """The gradients of a program as a fused function of its arguments and the weights of its results."""
+    function, count = runner.function(program), len(program.args)
+    names = [f"x{i}" for i in range(count)] + [f"w{i}" for i in range(len(program.results))]
+    scope = {"vjp": lambda args, weights: runner.fp.vjp(function, *args)[1](weights)}
+    exec(f"def gradient({', '.join(names)}): return vjp(({', '.join(names[:count])},), ({', '.join(names[count:])},))", scope)
+    return runner.fp.fuse(scope["gradient"])
+
+
+def differs(slopes: Slopes, place: int, gradient: Any) -> tuple[str | None, int]:
+    """How the gradient of an argument differs from differences, and the number of slopes that were compared."""
+    arg, x = slopes.program.args[place], slopes.inputs[place]
+    if not (is_float(arg.scalar) or arg.scalar == "Ray"):
+        return None if gradient is None or x.weak else "an integer has a gradient", 0
+    if gradient is None:
+        return "no gradient", 0
+    array = gradient.to_numpy() if hasattr(gradient, "to_numpy") else np.asarray(gradient)
+    if arg.scalar == "Ray":
+        array = np.concatenate([array["at"], array["t"][..., None]], axis=-1)
+    if array.shape != x.v.shape:
+        return f"shape {array.shape}, not {x.v.shape}", 0
+    if not array.size:
+        return None, 1
+    scalar = "float" if arg.scalar == "Ray" else arg.scalar
+    flat = slopes.rng.permutation(x.v.size)[:ELEMENTS]
+    directions = [np.eye(1, x.v.size, int(i)).reshape(x.v.shape) for i in flat]
+    if x.v.size > 1:
+        directions.append(slopes.rng.choice([-1.0, 1.0], x.v.shape))
+    compared, size = 0, 1.0
+    pairs = []
+    for direction in directions:
+        want = slopes.slope(place, direction)
+        if want is not None:
+            with np.errstate(all="ignore"):
+                mine = float(np.sum(np.where(direction == 0, 0, array.astype(WIDE) * direction)))
+            pairs.append((direction, mine, want))
+            size = max(size, abs(want) / np.count_nonzero(direction) ** 0.5)
+    if slopes.broken:  # 0 times the slope at a pole or of a number that is none is NaN, as in other frameworks
+        pairs = [pair for pair in pairs if np.isfinite(pair[1])]
+    used = {slopes.values[p].scalar for p in range(len(slopes.values)) if is_float(slopes.values[p].scalar)}
+    close = max(CLOSE[s] for s in (used | {scalar}) - {"Ray"})
+    for direction, mine, want in pairs:
+        compared += 1
+        many = np.count_nonzero(direction)
+        if not abs(mine - want) <= close * (abs(want) + size * many**0.5):
+            where = "in a random direction" if many > 1 else f"at {tuple(int(i) for i in np.argwhere(direction)[0])}"
+            return f"{mine:.9g} {where}, differences give {want:.9g}", compared
+    return None, compared

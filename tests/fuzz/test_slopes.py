@@ -1,0 +1,45 @@
+"""Gradients of random programs against differences."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.fuzz.generate import program
+from tests.fuzz.run import Runner
+from tests.fuzz.slopes import check
+from tests.fuzz.text import function_text
+
+# what has no gradient, and says so
+REFUSED = ("the scan", "the reduction by", "whose bounds are no Python integers", "is read whole", "cannot differentiate")
+
+
+@pytest.fixture(scope="module")
+def runner(device: object) -> Runner:
+    return Runner(device)
+
+
+def held_to_differences(runner: Runner, seeds: range) -> Counter[str]:
+    """Checks the programs of these seeds."""
+    counts: Counter[str] = Counter()
+    for seed in seeds:
+        made = program(seed)
+        outcome, finding = check(runner, made)
+        assert finding is None, f"seed {seed}: {finding.words}\n{function_text(made)}"
+        if outcome.startswith("refused"):
+            assert any(words in outcome for words in REFUSED), f"seed {seed}: {outcome}\n{function_text(made)}"
+            outcome = "refused"
+        counts[outcome] += 1
+    return counts
+
+
+@pytest.mark.parametrize("first", range(0, 480, 120))
+def test_a_slice_of_gradients(runner: Runner, first: int) -> None:
+    assert held_to_differences(runner, range(first, first + 120))["checked"] >= 46
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(480, 5280, 600))
+def test_a_longer_slice_of_gradients(runner: Runner, first: int) -> None:
+    assert held_to_differences(runner, range(first, first + 600))["checked"] >= 230
