@@ -14,7 +14,7 @@ import slangpy as spy
 
 from fusepy.errors import ArgumentError
 from fusepy.ir.ranges import check_range
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import BOOL, Kind, Type
 from fusepy.location import user_line
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
@@ -56,7 +56,9 @@ class Constructor(type):
             raise _no_numbers(cls.type, given)
         numbers_as(cls.type, given)  # raises a better error for wrong numbers
         raise ArgumentError(
-            f"slangpy makes no {cls.__name__} of {len(given)} numbers", place=user_line(), hint="pass the components as one list"
+            f"slangpy makes no {cls.__name__} of {len(given)} numbers",
+            place=user_line(),
+            hint="give True or False for each component" if cls.type.scalar is BOOL else "pass the components as one list",
         )
 
     def __instancecheck__(cls, instance: Any) -> bool:

@@ -16,10 +16,17 @@ from tests.errors.hints.support import (
     over,
     rays,
     tensor,
+    zeros,
 )
 from tests.support.slang_functions import F32, ramp
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a place beyond the integers": (
+        lambda m: fp.argmax(zeros(1).broadcast_to((1 << 16, 1 << 15))),
+        "reduce axis by axis",
+        lambda m: fp.argmax(zeros(1).broadcast_to((2, 1 << 4)), axis=1),
+        np.zeros(2, np.int32),
+    ),
     # grids, ranges and generators
     "coordinates of fewer dimensions as floats": (
         lambda m: m.where_am_i(fp.grid((3,)), _result="numpy"),

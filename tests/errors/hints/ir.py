@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.interpret import interpret
 from fusepy.ir.parse import parse_graph
 from tests.errors.hints.support import Program
+from tests.support.slang_functions import ramp
 
 HEAD = "graph @f(%x: float) -> (float) {\n"
 GOOD = HEAD + "  %0 = neg(%x) : float\n  return %0\n}"
@@ -70,6 +73,29 @@ def reading(text: str) -> Any:
     return lambda m: parse_graph(text).name == "f"
 
 
+ADD = parse_graph(
+    "graph @f(%x: Tensor<float>[?], %y: Tensor<float>[?]) -> (Tensor<float>[?]) {\n"
+    "  %0 = add(%x vmap(d0), %y vmap(d0)) : Tensor<float>[?]\n  return %0\n}"
+)
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     name: (reading(broken), words, reading(mended), True) for name, (broken, words, mended) in TEXTS.items()
+} | {
+    "extents that differ": (
+        lambda m: interpret(ADD, [ramp(3), ramp(4)]),
+        "check the shapes",
+        lambda m: interpret(ADD, [ramp(3), ramp(3)])[0],
+        2 * ramp(3),
+    ),
+    "more axes than a grid has": (
+        lambda m: ArgMap.aligned(2, 1).dims,
+        "map the axes with vmap, or vcast to a vector",
+        lambda m: ArgMap((1, 0)).dims,
+        (1, 0),
+    ),
+    "a map that is open": (
+        lambda m: ArgMap().compose((1,)).dims,
+        "run resolve_maps first",
+        lambda m: ArgMap((0,)).compose((1,)).dims,
+        (1,),
+    ),
 }

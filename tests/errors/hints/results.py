@@ -102,6 +102,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: [r(m).copy(G, texture(), (t := texture())), t.to_numpy(), into(r(m).own, (t := texture()), t)][1:],
         np.stack([2 * ramp(2, 4, 4)] * 2),
     ),
+    "a format that the device does not write": (
+        lambda m: r(m).store(G, np.ones((2, 4, 4), F32), texture(format=spy.Format.rgba8_unorm_srgb)),
+        "use a common one such as rgba8_unorm, rgba16_float or r32_float",
+        lambda m: [r(m).store(G, np.ones((2, 4, 4), F32), (t := texture(format=spy.Format.rgba16_float))), t.to_numpy()][1],
+        np.ones((2, 4, 4), np.float16),
+    ),
     "a texture with too few channels": (
         lambda m: into(r(m).colour, texture(format=spy.Format.r32_float), ramp(2, 4)),
         "use a format with as many channels and the same kind of numbers, or convert the result in Slang",

@@ -169,6 +169,19 @@ def rays_hit(m: Any) -> Any:
 
 NARROW = np.arange(12, dtype=np.int16).reshape(3, 2, 2)
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    # components
+    "nine numbers for a matrix": (
+        lambda m: fp.float3x3(*range(9)),
+        "pass the components as one list",
+        lambda m: fp.float3x3(list(range(9))).to_numpy(),
+        np.arange(9, dtype=F32).reshape(3, 3),
+    ),
+    "numbers for bools": (
+        lambda m: fp.bool2(1, 0),
+        "give True or False for each component",
+        lambda m: [fp.bool2(True, False).x, fp.bool2(True, False).y],
+        [True, False],
+    ),
     # sources and kernels
     "an assertion of the user's": (
         lambda m: s(m).three(1.0),
