@@ -66,11 +66,11 @@ def tiff(planes: str) -> Path:
 def demo(source: Path, out: Path) -> tuple[int, int]:
     """The size of what ``fusepy demo`` has written. Its errors are not printed but raised."""
     picture()
-    from fusepy.cli import demo
+    from fusepy.cli import demo, timing
 
     arguments = cli.parser().parse_args(["demo", str(source), "-o", str(out)])
     here = mock.patch.object(demo.fp, "init_device", return_value=fp.default_device())
-    with here, mock.patch.object(demo, "ROUNDS", 1), contextlib.redirect_stdout(io.StringIO()):
+    with here, mock.patch.object(timing, "ROUNDS", 1), contextlib.redirect_stdout(io.StringIO()):
         assert arguments.run(arguments) == 0
     return picture().Image.open(out).size
 
