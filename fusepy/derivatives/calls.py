@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
@@ -10,6 +10,9 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.oracle import IN, CallTypes, Oracle
 from fusepy.ir.types import Kind, Type
+from fusepy.ir.whole import gathers
+
+ArrayOf = Callable[[int], Term]  # the array to which the gradients of an operand that is read whole are added
 
 
 def differential(type: Type, oracle: Oracle | None) -> Type | None:
@@ -32,6 +35,7 @@ def vjp(
     operands: Sequence[Term],
     gradients: Sequence[Term | None],
     wanted: Sequence[int],
+    array: ArrayOf,
     constants: Mapping[Value, Node],
     oracle: Oracle | None,
 ) -> list[Term | None]:
@@ -40,6 +44,7 @@ def vjp(
     Args:
         attrs: of the node, with those that resolution adds.
         wanted: the operands whose gradients are wanted.
+        array: the array to which the gradients of an operand that is read whole are added.
         constants: the nodes of Python numbers, which become part of the body.
 
     Raises:
@@ -47,10 +52,11 @@ def vjp(
     """
     types = {i: differential(operands[i].type, oracle) for i in wanted}
     wrt = [i for i in wanted if types[i] is not None]
+    whole = [i for i in wanted if gathers(operands[i].type)]
     seeds = [j for j, g in enumerate(gradients) if g is not None]
-    if not wrt or not seeds:
+    if not (wrt or whole) or not seeds:
         return [None] * len(operands)
-    _check(node, attrs, operands, wrt, oracle)
+    _check(node, attrs, operands, [*wrt, *whole], oracle)
     body, passed = _body(node, attrs, operands, constants)
     places = {i: k for k, i in enumerate(passed)}
     given = [_exact(t, g, v.type) for g, v in zip(gradients, node.results) if g is not None]
@@ -59,7 +65,10 @@ def vjp(
         "seeds": tuple(map(str, seeds)),
         "types": tuple(str(types[i]) for i in wrt),
     }
-    made = dict(zip(wrt, t.node("vjp", [*(operands[i] for i in passed), *given], kept, [body])))
+    if whole:
+        kept["arrays"] = tuple(str(places[i]) for i in whole)
+    taken = [*(operands[i] for i in passed), *given, *(array(i) for i in whole)]
+    made = dict(zip(wrt, t.node("vjp", taken, kept, [body])))
     return [made.get(i) for i in range(len(operands))]
 
 

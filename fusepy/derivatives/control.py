@@ -4,34 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fusepy.derivatives.calls import differential
+from fusepy.derivatives.calls import ArrayOf, differential
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import INT, Type
+from fusepy.ir.whole import gathers
 
 # the gradient of a body: of the body, its name, the inputs that have gradients, and which outputs have one. Its inputs are those
-# of the body and the gradients of these outputs, its outputs the gradients of these inputs
+# of the body, the gradients of these outputs, and an array for each whole array among the inputs that have gradients; its outputs
+# are the gradients of the other ones
 Adjoint = Callable[[Graph, str, Sequence[Value], Sequence[int]], Graph]
 
 
 def branch(
-    t: Terms, node: Node, x: Sequence[Term], given: Sequence[Term | None], wanted: Sequence[int], adjoint: Adjoint, oracle: Oracle
+    t: Terms,
+    node: Node,
+    x: Sequence[Term],
+    given: Sequence[Term | None],
+    wanted: Sequence[int],
+    array: ArrayOf,
+    adjoint: Adjoint,
+    oracle: Oracle,
 ) -> list[Term | None]:
     """Records the gradient of a ``cond``: another one, whose branches are the gradients of its branches."""
     wrt = [i for i in wanted if i and differential(x[i].type, oracle) is not None]
     seeds = [j for j, g in enumerate(given) if g is not None]
-    if not wrt:
+    whole = [i for i in wanted if gathers(x[i].type)]
+    if not (wrt or whole):
         return [None] * len(x)
-    bodies = [adjoint(body, body.name, [body.inputs[i - 1] for i in wrt], seeds) for body in node.bodies]
+    bodies = [adjoint(body, body.name, [body.inputs[i - 1] for i in (*wrt, *whole)], seeds) for body in node.bodies]
     gradients = [exact(t, g, v.type) for g, v in zip(given, node.results) if g is not None]
-    made = dict(zip(wrt, t.node("cond", [*x, *gradients], {}, bodies)))
+    made = dict(zip(wrt, t.node("cond", [*x, *gradients, *map(array, whole)], {}, bodies)))
     return [made.get(i) for i in range(len(x))]
 
 
 def loop(
-    t: Terms, node: Node, x: Sequence[Term], given: Sequence[Term | None], wanted: Sequence[int], adjoint: Adjoint, oracle: Oracle
+    t: Terms,
+    node: Node,
+    x: Sequence[Term],
+    given: Sequence[Term | None],
+    wanted: Sequence[int],
+    array: ArrayOf,
+    adjoint: Adjoint,
+    oracle: Oracle,
 ) -> list[Term | None]:
     """Records the gradient of a loop: a ``loop_vjp``.
 
@@ -47,7 +64,8 @@ def loop(
     if not through:
         return [None] * len(x)
     wrt = [body.inputs[1 + j] for j in through] + [body.inputs[1 + i - bounds] for i in outside]
-    back = adjoint(body, "back", wrt, through)
+    whole = [i for i in wanted if gathers(x[i].type)]
+    back = adjoint(body, "back", [*wrt, *(body.inputs[1 + i - bounds] for i in whole)], through)
     gradients = [_given(t, given[j], node.results[j], types[j]) for j in through]
     attrs: dict[str, Attr] = {
         "steps": _steps(node, x, counted),
@@ -55,7 +73,7 @@ def loop(
         "of": tuple(str(v.type) for v in wrt),
     }
     tested = test or Graph("test", body.inputs, [], [])
-    made = t.node("loop_vjp", [*x, *gradients], attrs, [tested, body, back])
+    made = t.node("loop_vjp", [*x, *gradients, *map(array, whole)], attrs, [tested, body, back])
     found = dict(zip([bounds + j for j in through] + outside, made))
     return [found.get(i) for i in range(len(x))]
 

@@ -21,7 +21,8 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, Type
+from fusepy.ir.whole import scattered
 from fusepy.passes.resolve_maps import settle
 
 
@@ -43,18 +44,19 @@ class Reverse:
         for node, maps, _ in self.settled:
             self.extents.add(node, maps)
 
-    def run(self, seeds: Sequence[tuple[Value, Value | None]], wrt: Sequence[Value]) -> list[Value]:
+    def run(self, seeds: Sequence[tuple[Value, Value | None]], wrt: Sequence[Value], whole: Sequence[Value] = ()) -> list[Value]:
         """Returns the gradients of `wrt`, with their axes and the types of their differentials.
 
         Args:
             seeds: values with their gradients; ``None`` is 1 for each component.
+            whole: inputs that are whole arrays, whose gradients are added to arrays that are given.
 
         Raises:
             GradientError: if an operation between them has no gradient.
         """
         for value, given in seeds:
             self.gradients.seed(value, given)
-        needed = set(wrt)
+        needed = {*wrt, *whole}
         for node, _, _ in self.settled:
             if any(v in needed for v in node.operands):
                 needed.update(v for v in node.results if v.type.scalar is None or v.type.is_float)
@@ -86,7 +88,10 @@ class Reverse:
         def count(dims: Sequence[int]) -> Term:
             return self.count(grid, dims)
 
-        visit = Visit(t, node, named, operands, results, given, wanted, count, self.constants, self.adjoint, self.oracle)
+        def array(i: int) -> Term:
+            return self.gradients.array(node.operands[i], operands[i].type)
+
+        visit = Visit(t, node, named, operands, results, given, wanted, count, self.constants, array, self.adjoint, self.oracle)
         parts = gradients_of(visit)
         for i in wanted:
             part = parts[i]
@@ -96,7 +101,8 @@ class Reverse:
     def adjoint(self, body: Graph, name: str, wrt: Sequence[Value], seeds: Sequence[int]) -> Graph:
         """Returns the gradient of a body as a body.
 
-        Its inputs are those of `body`, then the gradients of the outputs `seeds`; its outputs are the gradients of `wrt`.
+        Its inputs are those of `body`, the gradients of the outputs `seeds`, and an array for each whole array in `wrt`. Its
+        outputs are the gradients of the others.
         """
         fresh = {v: Value(v.type, (), arrival=v.arrival, weak=v.weak, name=v.name) for v in body.inputs}
         builder = Builder(name, self.oracle)
@@ -110,13 +116,24 @@ class Reverse:
         given = [builder.input(f"gradient_{j}", type) for j, type in zip(seeds, types) if type is not None]
         reverse = Reverse(builder, tuple(builder.nodes), self.oracle, self.extents.shapes, self.terms.loc)
         ends = [(fresh[body.outputs[j]], g) for j, g in zip(seeds, given)]
-        return builder.finish(reverse.run(ends, [fresh[v] for v in wrt]))
+        whole = [fresh[v] for v in wrt if v.type.kind is Kind.WHOLE]
+        for i, value in enumerate(whole):
+            element = self.element(value.type)
+            assert element is not None, value
+            reverse.gradients.arrays[value] = builder.input(f"into_{i}", scattered(value.type, element))
+        return builder.finish(reverse.run(ends, [fresh[v] for v in wrt if v.type.kind is not Kind.WHOLE], whole))
+
+    def element(self, type: Type) -> Type | None:
+        """Returns the type of the gradient of an element of a whole array; ``None`` if it has none."""
+        return None if type.element is None else differential(type.element, self.oracle)
 
     # ---- frames -------------------------------------------------------------------------------------------------
 
     def has_gradient(self, value: Value, map: ArgMap) -> bool:
         """True if a value can have a gradient where it is loaded by `map`."""
         type = map.type if map.type is not None and map.type.kind not in WHOLE else value.type
+        if type.kind is Kind.WHOLE:  # inside a body
+            return self.element(type) is not None
         found = is_number(value) or differential(type, self.oracle) is not None
         if not found and type.kind is Kind.NAMED:
             raise GradientError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fusepy.derivatives.calls import vjp
+from fusepy.derivatives.calls import ArrayOf, vjp
 from fusepy.derivatives.control import Adjoint, branch, loop
 from fusepy.derivatives.elementwise import FORMULAS, STEPS, gradients, power
 from fusepy.derivatives.folds import reduce_rule, scan_rule
@@ -14,7 +14,8 @@ from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
 from fusepy.ir.graph import Attr, Node, Value
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, Type
+from fusepy.ir.whole import gathers
 
 WHOLE = (Kind.WHOLE, Kind.RESOURCE, Kind.POINTER)
 
@@ -29,6 +30,7 @@ class Visit:
         wanted: the operands whose gradients are wanted.
         count: the number of points of the grid along some dimensions.
         constants: the nodes of Python numbers.
+        array: the array to which the node adds the gradients of an operand that it reads whole.
         adjoint: the gradient of a body.
     """
 
@@ -41,6 +43,7 @@ class Visit:
     wanted: Sequence[int]
     count: Callable[[Sequence[int]], Term]
     constants: Mapping[Value, Node]
+    array: ArrayOf
     adjoint: Adjoint
     oracle: Oracle
 
@@ -53,14 +56,14 @@ def gradients_of(v: Visit) -> Sequence[Term | None]:
     """
     name = v.node.op.name
     if name == "slang.call" or v.node.bodies:
-        whole = [i for i in v.wanted if v.operands[i].type.kind in WHOLE]
+        whole = [i for i in v.wanted if v.operands[i].type.kind in WHOLE and not gathers(v.operands[i].type)]
         if whole:
-            raise no_gradient(v.node, f"{v.operands[whole[0]].type} is read whole")
+            raise read_whole(v.node, v.operands[whole[0]].type)
         if name == "slang.call":
-            return vjp(v.terms, v.node, v.attrs, v.operands, v.gradients, v.wanted, v.constants, v.oracle)
+            return vjp(v.terms, v.node, v.attrs, v.operands, v.gradients, v.wanted, v.array, v.constants, v.oracle)
         if name in ("cond", "fori_loop", "while_loop"):
             rule = branch if name == "cond" else loop
-            return rule(v.terms, v.node, v.operands, v.gradients, v.wanted, v.adjoint, v.oracle)
+            return rule(v.terms, v.node, v.operands, v.gradients, v.wanted, v.array, v.adjoint, v.oracle)
     found = _of_operation(v, name, [v.terms.loaded(x) for x in v.operands])
     if found is not None:
         return found
@@ -93,4 +96,15 @@ def no_gradient(node: Node, why: str) -> GradientError:
         f"{node.op.name} has no gradient here: {why}",
         place=node.loc,
         hint="take the gradient of a part of the program without it, or pass its result as an argument",
+    )
+
+
+def read_whole(node: Node, type: Type) -> GradientError:
+    """Returns the error about an operand that Slang reads in a way that has no derivative."""
+    return GradientError(
+        f"{node.op.name} has no gradient here: {type} is read whole, and Slang's reads of it have no derivative",
+        place=node.loc,
+        saw=type,
+        expected="a Tensor of fusepy",
+        hint="import fusepy in the module, and take Tensor<T, N> there: what is read of it has a gradient",
     )

@@ -11,19 +11,37 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import BOOL, FLOAT, Kind, Type
+from fusepy.ir.whole import scattered
 
 
 class Gradients:
-    """The gradients of values, as terms over the axes of each value."""
+    """The gradients of values, as terms over the axes of each value.
+
+    Attributes:
+        arrays: the arrays to which calls add the gradients of values that they read whole.
+    """
 
     def __init__(self, terms: Terms, oracle: Oracle):
         self.terms = terms
         self.oracle = oracle
+        self.arrays: dict[Value, Value] = {}
         self.grouped: dict[Value, Value] = {}  # gradients as numbers, and as the vectors as which the values were used
         self._of: dict[Value, dict[Type, Term]] = {}
 
     def __contains__(self, value: Value) -> bool:
-        return value in self._of
+        return value in self._of or value in self.arrays
+
+    def array(self, value: Value, type: Type) -> Term:
+        """Returns the array to which calls add the gradients of `value`, which they read whole as a `type`."""
+        t = self.terms
+        assert type.element is not None
+        element = differential(type.element, self.oracle)
+        assert element is not None, "the caller checks that there is a gradient"
+        if value not in self.arrays:
+            stored = element.scalar or element if value.rank > type.rank else element  # trailing axes are components
+            along = Term(t, value, tuple(range(value.rank)))
+            self.arrays[value] = t.op("gradient_array", along, of=str(type.element), type=str(stored)).value
+        return Term(t, self.arrays[value], (), scattered(type, element))
 
     def seed(self, value: Value, given: Value | None) -> None:
         """Adds the gradient of a result; ``None`` is 1. The trailing axes of one that is given as numbers may be components."""
@@ -47,6 +65,9 @@ class Gradients:
 
     def one(self, value: Value) -> Term:
         """Returns the gradient of a value. The forms of one that is used as numbers and as vectors are added as numbers."""
+        if value in self.arrays:  # all calls that read the value have added to it
+            made = self.arrays.pop(value)
+            self.add(value, Term(self.terms, made, tuple(range(made.rank))))
         forms = list(self._of[value].values())
         if len(forms) == 1:
             return forms[0]
@@ -56,7 +77,7 @@ class Gradients:
     def finished(self, value: Value) -> Value:
         """Returns the gradient of a value with all of its axes, in their order; zeros if it has none."""
         t = self.terms
-        if value not in self._of:
+        if value not in self:
             self.add(value, self._zero(value))
         term = t.loaded(self.one(value))
         rank = value.rank - filled_axes(value, term.type if term.type is not value.type else None)

@@ -25,6 +25,7 @@ class Op:
     Attributes:
         name: its name in textual IR.
         pure: True if equal nodes may be merged and unused ones dropped.
+        merges: False if equal nodes stay apart, because each makes an array that other nodes write.
         arity: how many operands it takes; ``None`` for any number.
         spreads: True if its results are spread over its grid, each element computed at its own point.
         needs: the attributes that a node must have, with their types.
@@ -33,6 +34,7 @@ class Op:
 
     name: str = ""
     pure: bool = True
+    merges: bool = True
     nests: bool = False
     spreads: bool = True
     arity: int | None = None

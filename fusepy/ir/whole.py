@@ -57,6 +57,16 @@ def has_gradients(type: Type) -> bool:
     return "Diff" in family(type)
 
 
+def gathers(type: Type) -> bool:
+    """True if what is read of a `type` has gradients, which are added to an array beside it."""
+    return type.kind is Kind.WHOLE and library(type) == "fusepy" and family(type) in ("Tensor", "DiffTensor")
+
+
+def scattered(type: Type, element: Type) -> Type:
+    """Returns the type of the array to which the gradients of a `type` are added; `element` is that of its gradients."""
+    return Type.whole("fusepy::AtomicTensor", element, type.rank)
+
+
 def components(have: Type, element: Type) -> int:
     """Returns the number of stored elements in one element of the array: 3 if scalars are read as ``float3``."""
     return math.prod(element.shape) if have.kind is Kind.SCALAR and element.kind is not Kind.SCALAR else 1

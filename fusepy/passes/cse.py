@@ -24,7 +24,7 @@ class Cse(Pass):
         written = 0  # the number of nodes with effects so far: each may change what is read from memory
         for node in graph.nodes:
             current = with_bodies(substitute(node, same), lambda body: self(body, oracle))
-            if is_pure(current):
+            if is_pure(current) and current.op.merges:
                 # the type of an attribute is part of the key, since 1 == 1.0 == True
                 attrs = tuple((k, type(v), repr(v)) for k, v in current.attrs.items())
                 bodies = tuple(body.canonical(places=False) for body in current.bodies)
@@ -35,7 +35,7 @@ class Cse(Pass):
                 if first is not current:
                     same.update(zip(node.results, first.results))
                     continue
-            else:
+            elif current.op.merges:
                 written += 1
             kept.append(current)
         if all(a is b for a, b in zip(kept, graph.nodes)) and not same:

@@ -11,18 +11,27 @@ from fusepy.ir.whole import has_gradients, writes
 def is_pure(node: Node) -> bool:
     """True if `node` only computes its results.
 
-    A Slang function counts as pure if it has a result and cannot write memory. It can write if it takes a pointer, an `RWTensor`
-    or a writable resource, or names a writable global. A loop or branch is pure if its bodies are.
+    A Slang function counts as pure if it has a result and cannot write memory. It can write if it takes a pointer, an `RWTensor`,
+    an array with gradients or a writable resource, or names a writable global. A loop or branch is pure if its bodies are.
     """
-    if node.bodies:
-        return all(is_pure(inner) for body in node.bodies for inner in body.nodes)
-    if not node.results or not node.op.pure or node.attrs.get("writes"):
+    inner = [n for body in node.bodies for n in body.nodes]
+    if node.op.name == "vjp":  # its operands tell, all but one effect
+        if any(n.attrs.get("writes") for n in inner):
+            return False
+    elif any(not is_pure(n) for n in inner):
+        return False
+    if not node.bodies and (not node.results or not node.op.pure or node.attrs.get("writes")):
         return False
     for value, map in zip(node.operands, node.maps):
         type = map.type or value.type
-        if type.writes or (type.kind is Kind.WHOLE and (writes(type) or has_gradients(type))):
+        if type.writes or (type.kind is Kind.WHOLE and (writes(type) or (has_gradients(type) and _may_add(value)))):
             return False
     return True
+
+
+def _may_add(value: Value) -> bool:
+    """True if user code may add to the gradients of an array: it has some, or it is inside a body, which does not tell."""
+    return value.arrival.paired or not value.rank
 
 
 def writes_array(node: Node) -> bool:
@@ -46,7 +55,8 @@ def may_share(value: Value, array: Value) -> bool:
     Arguments may overlap whatever their types; only the call shows it. Inputs that the call copies to the device, textures and
     computed values share no memory with others.
     """
-    return value is array or ((value.arrival.memory or value.arrival.raw) and not value.copied and not array.copied)
+    apart = value.copied or array.copied or array.name is None
+    return value is array or ((value.arrival.memory or value.arrival.raw) and not apart)
 
 
 def check_writes(graph: Graph) -> None:
@@ -57,7 +67,8 @@ def check_writes(graph: Graph) -> None:
     """
     for node in graph.walk():
         written = written_arrays(node)
-        twice = next((v for v in node.operands if v in written and node.operands.count(v) > 1), None)
+        given = [v for v in node.operands if v in written and v.name is not None]  # to computed arrays threads only add
+        twice = next((v for v in given if node.operands.count(v) > 1), None)
         if twice is not None:
             what = f"{node.text('function')}()" if "function" in node.attrs else node.op.name
             raise TraceError(

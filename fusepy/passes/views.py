@@ -37,7 +37,7 @@ def _below(node: Node, shown: dict[Value, Node]) -> list[Node]:
     """Returns `node` on the operands of its views, and views of its results; or only `node`, if it must stay."""
     if node.op.name == "expand":
         return [_joined(node, shown)]
-    if not node.op.spreads or not node.results or not is_pure(node):
+    if not node.op.spreads or not node.results or not is_pure(node) or not node.op.merges:
         return [node]
     views = {v: shown[v] for v in node.operands if v in shown}
     ranked = [(v, m) for v, m in zip(node.operands, node.maps) if v.rank]

@@ -20,6 +20,7 @@ from fusepy.ir.whole import FAMILIES, writes
 
 LIMIT = 1 << 31  # elements that 32-bit indices reach
 MEMBERS = ["_data", "_shape", "_strides", "_offset"]
+SCATTER = "_scatter"  # the gradients of an array that is read, which only kernels of gradients have
 PARTS = {"_primal": "", "_grad_in": "grad_in", "_grad_out": "grad_out"}  # by members of an array with gradients
 
 
@@ -60,7 +61,7 @@ class WholeData:
         parts = [name for name in fields if name in PARTS]
         inner = fields["_primal"] if "_primal" in parts else layout
         members = {inner.fields[i].name: inner.fields[i].type_layout for i in range(len(inner.fields))}
-        if list(members) != MEMBERS or (parts and len(parts) != len(fields)):
+        if [name for name in members if name != SCATTER] != MEMBERS or (parts and len(parts) != len(fields)):
             return None
         pointee = members["_data"].element_type_layout
         try:
@@ -124,3 +125,5 @@ def _write(view: Any, tensor: Tensor) -> None:
         into = listed if listed.dtype.names != ("v",) else listed["v"]  # elements of an array may be padded
         into[...] = numbers
     view["_offset"] = tensor.base
+    if SCATTER in view.dtype.names:
+        view[SCATTER] = np.zeros((), view.dtype[SCATTER])

@@ -8,6 +8,7 @@ from fusepy.ir.graph import declare
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import IN, CallTypes
 from fusepy.ir.types import Kind
+from fusepy.ir.whole import gathers, library, spelled
 
 _PASSED = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)  # types without derivatives, to which no_diff does not apply
 
@@ -18,9 +19,15 @@ def differentiable(imports: Sequence[str], call: CallTypes) -> str:
     taken: list[str] = []
     for name, (direction, type, wanted) in zip(passed, call.params):
         constant = "" if wanted or direction != IN or type.kind in _PASSED else "no_diff "
-        taken.append(("" if direction == IN else f"{direction} ") + constant + declare(type, name))
-    spelled = f"{call.function}({', '.join(passed)})"
+        shown = f"{spelled(type)} {name}" if type.kind is Kind.WHOLE else declare(type, name)
+        taken.append(("" if direction == IN else f"{direction} ") + constant + shown)
+    called = f"{call.function}({', '.join(passed)})"
     if call.method:
-        spelled = f"{passed[0]}.{split_path(call.function)[1]}({', '.join(passed[1:])})"
+        called = f"{passed[0]}.{split_path(call.function)[1]}({', '.join(passed[1:])})"
     head = f"[Differentiable] {call.result or 'void'} probe({', '.join(taken)})"
-    return "".join(f"import {name};\n" for name in imports) + f"{head} {{ {'return ' if call.result else ''}{spelled}; }}\n"
+    lines = [f"{head} {{ {'return ' if call.result else ''}{called}; }}"]
+    for name, (_, type, wanted) in zip(passed, call.params):  # a check that the gradients of elements can be added
+        if wanted and gathers(type):
+            lines.append(f"AtomicTensor<{type.element}.Differential, {type.rank}> into_{name};")
+    libraries = {library(type) for _, type, _ in call.params if type.kind is Kind.WHOLE}
+    return "".join(f"{line}\n" for line in [*(f"import {name};" for name in (*imports, *sorted(libraries))), *lines])

@@ -21,7 +21,8 @@ class LoopVjp(Control):
     on; ``back`` takes one step back: from the inputs of ``body`` and the gradients of the next carries to the gradients of the
     carries, and then what the step adds to those of the values from outside.
 
-    Operands: for a loop over integers the two bounds; the initial carries, the outside values, the gradients of the results.
+    Operands: for a loop over integers the two bounds; the initial carries, the outside values, the gradients of the results, and
+    the arrays to which steps add the gradients of whole arrays.
 
     Attributes of the node: ``steps`` is the largest number of steps; ``counts`` are the numbers of bounds, of carries, and of
     results that are gradients of carries; ``of`` are the types of the values that the results are gradients of.
@@ -61,6 +62,7 @@ class LoopVjp(Control):
         first, last = args[:bounds] if bounds else ("0", "")
         starts, outside = args[bounds : bounds + carries], args[bounds + carries : bounds + len(body.inputs) - 1]
         given = args[bounds + len(body.inputs) - 1 :]
+        given, arrays = given[:through], given[through:]
         count, k, i = write.fresh("count"), write.fresh("k"), write.fresh("i")
         now = [write.fresh(v.name or "c") for v in kept]
         used = {v for n in back.nodes for v in n.operands} | set(back.outputs)
@@ -85,7 +87,7 @@ class LoopVjp(Control):
         lines += [f"{declare(v.type, r)} = {_zero(v.type, t)};" for v, r, t in list(zip(node.results, results, of))[through:]]
         lines.append(f"for (int {k} = {count} - 1; {k} >= 0; --{k})")
         held = [f"{tape[j]}[{k}]" if j in tape else now[j] for j in range(carries)]
-        undo, gradients = write.body(back, [i, *held, *outside, *results[:through]])
+        undo, gradients = write.body(back, [i, *held, *outside, *results[:through], *arrays])
         before = [write.fresh("d") for _ in gradients]
         undone = [f"{index} {i} = {index}({first}) + {index}({k});", *undo]
         undone += [f"{declare(v.type, b)} = {g};" for v, b, g in zip(node.results, before, gradients)]

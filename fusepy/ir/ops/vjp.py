@@ -11,15 +11,18 @@ from fusepy.ir.ops.control import Control, Run, Writer, grid_rank, loaded
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
 from fusepy.ir.value import Array
+from fusepy.ir.whole import has_gradients
 
 
 class Vjp(Control):
     """The vector-Jacobian product of the body ``primal``: the gradients of some of its inputs.
 
     The operands are the inputs of the body, then one gradient for each output in ``seeds``. The results are the gradients of the
-    inputs in ``wrt``, of the types in ``types``. The other inputs are constants. In a kernel the body becomes a differentiable
-    function, and the node a call of Slang's ``bwd_diff`` of it, so that user functions, their loops and their own derivatives are
-    Slang's business.
+    inputs in ``wrt``, of the types in ``types``. The other inputs are constants, apart from those in ``arrays``: whole arrays,
+    for each of which the last operands have an array to which its gradients are added.
+
+    In a kernel the body becomes a differentiable function, and the node a call of Slang's ``bwd_diff`` of it, so that user
+    functions, their loops and their own derivatives are Slang's business.
     """
 
     name = "vjp"
@@ -37,13 +40,14 @@ class Vjp(Control):
         if [body.name for body in node.bodies] != list(self.bodies):
             return "vjp has the body primal"
         body, types, wrt, seeds = node.bodies[0], loaded(node), numbers(node, "wrt"), numbers(node, "seeds")
-        if len(types) != len(body.inputs) + len(seeds):
-            return f"{len(types)} operands for {len(body.inputs)} inputs and {len(seeds)} gradients"
+        whole = arrays(node)
+        if len(types) != len(body.inputs) + len(seeds) + len(whole):
+            return f"{len(types)} operands for {len(body.inputs)} inputs, {len(seeds)} gradients and {len(whole)} arrays"
         wrong_input = [v for v, type in zip(body.inputs, types) if v.type is not type]
         if wrong_input:
             return f"body @primal: input %{wrong_input[0].name} is not what is loaded for it"
-        if not wrt or max(wrt) >= len(body.inputs) or not seeds or max(seeds) >= len(body.outputs):
-            return "wrt names inputs of the body, and seeds its outputs; at least one of each"
+        if not (wrt or whole) or max((*wrt, *whole)) >= len(body.inputs) or not seeds or max(seeds) >= len(body.outputs):
+            return "wrt and arrays name inputs of the body, and seeds its outputs; at least one of each"
         return None if len(words(node, "types")) == len(wrt) else "types has one type for each input in wrt"
 
     def label(self, node: Node, j: int) -> str:
@@ -53,7 +57,13 @@ class Vjp(Control):
         body, wrt = node.bodies[0], numbers(node, "wrt")
         function = write.differentiable(body, wrt, numbers(node, "seeds"))
         lines: list[str] = []
-        passed = list(args)
+        whole = arrays(node)
+        passed = list(args[: len(args) - len(whole)])
+        for i, into in zip(whole, args[len(passed) :]):
+            type, passed[i] = body.inputs[i].type, write.fresh("array")
+            lines.append(f"{declare(type, passed[i])} = {args[i]};")
+            keeps = has_gradients(type)
+            lines.append(f"{passed[i]}._grad_out = {into};" if keeps else f"{passed[i]}._gradients_to({into});")
         for i in wrt:
             type = body.inputs[i].type
             passed[i] = write.fresh("pair")
@@ -63,6 +73,22 @@ class Vjp(Control):
 
     def meaning(self, node: Node, args: Sequence[Array], grid: tuple[int, ...], run: Run) -> list[Array]:
         raise VerifyError("a vjp has no meaning in NumPy", hint="compare with differences of the function that it is made from")
+
+
+class GradientArray(Op):
+    """An array of the extents of the operand, of zeros, to which calls add gradients; ``of`` is the type that these belong to."""
+
+    name = "gradient_array"
+    arity = 1
+    merges = False
+    needs = {"of": (str,), "type": (str,)}
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        return [computed(node, Type.parse(node.text("type")))]
+
+    def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
+        type = node.results[0].type
+        return [f"{declare(type, results[0])} = {f'{type}(0)' if type.is_numeric else node.text('of') + '.dzero()'};"]
 
 
 class Zero(Op):
@@ -120,4 +146,9 @@ def numbers(node: Node, key: str) -> tuple[int, ...]:
     return tuple(map(int, words(node, key)))
 
 
-GRADIENT_OPS: list[Op] = [Vjp(), Zero(), Sum(), FieldGradient()]
+def arrays(node: Node) -> tuple[int, ...]:
+    """Returns the inputs of the body of a ``vjp`` whose gradients are added to arrays."""
+    return numbers(node, "arrays") if "arrays" in node.attrs else ()
+
+
+GRADIENT_OPS: list[Op] = [Vjp(), GradientArray(), Zero(), Sum(), FieldGradient()]

@@ -26,7 +26,7 @@ class WriteOrder:
         """Returns the lowest level that `node` may have."""
         level = 0
         if self.wrote:
-            read = list(filter(_in_memory, node.operands))
+            read = [v for v in node.operands if _in_memory(v) or v in self.wrote]
             level = max((at + 1 for w, at in self.wrote.items() for v in read if may_share(v, w)), default=0)
         if not is_pure(node):
             level = max([level, self.acted, *(at + 1 for at in self.wrote.values())])

@@ -38,7 +38,8 @@ class Recomputing:
     def _settle(self, part: Part, values: Iterable[Value], seen: set[Value]) -> None:
         """Walks back from `values` and decides which of the values on the way the part loads."""
         for value in sorted(self._crossing(part, values, seen), key=self.draft.position.__getitem__, reverse=True):
-            if value in self.levels.folding or not is_pure(self.levels.producer[value]):
+            producer = self.levels.producer[value]
+            if value in self.levels.folding or not is_pure(producer) or not producer.op.merges:
                 self.draft.store(value)
                 part.loads[value] = None
             elif self._loads(value, part, seen):

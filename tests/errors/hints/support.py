@@ -26,8 +26,8 @@ float held(StructuredBuffer<float> b, int i) { return b[i]; }
 float first_of(RWTensor<float, 1> t) { t[0] = 5; return 1; }
 int twice(int n) { return 2 * n; }
 float weigh(float w[3], float x) { return (w[0] + 10 * w[1] + 100 * w[2]) * x; }
-float fetch(float* p, int i) { return p[i]; }
-float pick(Tensor<float, 1> t, int i) { return t[i]; }
+[Differentiable] float fetch(float* p, int i) { return p[i]; }
+[Differentiable] float pick(Tensor<float, 1> t, int i) { return t[i]; }
 void bump(inout float v, float by) { v += by; }
 float count<let N : int>(float v[N]) { return N + v[0]; }
 T most<T : __BuiltinFloatingPointType>(T a, T b) { return max(a, b); }
