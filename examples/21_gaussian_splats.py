@@ -1,6 +1,6 @@
 """Gaussian splats learn a photograph: places, sizes, angles and colours of 96 ellipses, all trained at once.
 
-python examples/21_gaussian_splats.py picture.png 600    # more steps; also writes the splats at first, at the end, and the photograph
+python examples/21_gaussian_splats.py picture.png 600    # more steps; also writes the splats before and after
 """
 
 import sys
