@@ -16,9 +16,8 @@ struct Splat : IDifferentiable { float2 at; float2 size; float angle; float3 col
 // colour and weight of a splat at a pixel; sizes are logarithms
 [Differentiable] float4 seen(no_diff float2 pixel, Splat s)
 {
-    float2 d = pixel - s.at;
-    float2 turned = float2(cos(s.angle) * d.x + sin(s.angle) * d.y, cos(s.angle) * d.y - sin(s.angle) * d.x);
-    float2 q = turned * exp(-s.size);
+    float2 d = pixel - s.at, r = float2(cos(s.angle), sin(s.angle));
+    float2 q = float2(dot(r, d), r.x * d.y - r.y * d.x) * exp(-s.size);
     return float4(s.colour, 1) * exp(-0.5 * dot(q, q));
 }
 """
@@ -44,22 +43,16 @@ y, x = np.mgrid[:HEIGHT, :WIDTH].astype(np.float32)
 pixels = np.stack([x, y], -1)
 random = np.random.default_rng(1)
 at = random.random((COUNT, 2)).astype(np.float32) * [WIDTH, HEIGHT]
-splats = fp.nn.parameters(
-    {
-        "at": at,
-        "size": np.full((COUNT, 2), np.log(4)),
-        "angle": random.random(COUNT),
-        "colour": wanted[at[:, 1].astype(int), at[:, 0].astype(int)],
-    }
-)
+colour = wanted[at[:, 1].astype(int), at[:, 0].astype(int)]
+start = {"at": at, "size": np.full((COUNT, 2), np.log(4)), "angle": random.random(COUNT), "colour": colour}
+splats = fp.nn.parameters(start)
 fy, fx = np.mgrid[:300, :450].astype(np.float32) / 6 - 5 / 12
 fine = np.stack([fx, fy], -1)  # the splats can be drawn in any size
 first = fp.fuse(drawn)(splats, fine, _result="numpy")
 step = fp.training_step(distance, fp.nn.Adam(lr=lambda n: 0.1 * 0.997**n))
 images = [fp.Tensor.from_numpy(fp.default_device(), v.astype(np.float32)) for v in (pixels, wanted)]
 losses = [float(step(splats, *images)) for _ in range(int(sys.argv[2]) if len(sys.argv) > 2 else 40)]
-print(f"kernels of a step: {step.explain(splats, *images).kernels}")
-print(f"values that are trained: {sum(v.to_numpy().size for v in splats.values())}")
+print(f"kernels of a step: {step.explain(splats, *images).kernels}\ntrained: {sum(v.size for v in start.values())} numbers")
 print(f"loss: {losses[0]:.5f}, after {len(losses)} steps {losses[-1]:.5f}")
 assert losses[-1] < 0.5 * losses[0]
 if len(sys.argv) > 1:
