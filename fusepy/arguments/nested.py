@@ -64,6 +64,16 @@ def flat(values: Sequence[Any]) -> list[Any]:
     return leaves
 
 
+def refilled(value: Any, leaves: Iterator[Any]) -> Any:
+    """Returns a value like this one with other leaves, in the order of `collect`. Mappings stay."""
+    if value.__class__ is Mapped:
+        return Mapped(refilled(value.value, leaves), value.map)
+    container = fields_of(value)
+    if container is None:
+        return next(leaves)
+    return container.rebuild(value, {k: refilled(inner, leaves) for k, inner in container.parts(value).items() if k != TYPE})
+
+
 def is_nested(value: Any) -> bool:
     """True if a value has fields; False for a leaf."""
     return fields_of(value) is not None

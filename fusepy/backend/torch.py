@@ -41,11 +41,16 @@ def make_context_current() -> bool:
     return True
 
 
+def is_tracked(tensor: Any) -> bool:
+    """True if torch records operations on this tensor for its gradient."""
+    return tensor.requires_grad and sys.modules["torch"].is_grad_enabled()
+
+
 def check_gradient(tensor: Any) -> None:
     """Raises `GradientError` if torch records operations on this tensor for its gradient."""
-    if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
+    if is_tracked(tensor):
         raise GradientError(
-            "a torch tensor that requires gradients, which fusepy does not compute yet",
+            "a torch tensor that requires gradients is copied, written or set, and autograd does not see that",
             saw=f"requires_grad=True, {tensor.dtype}{list(tensor.shape)}",
             hint="pass t.detach(), or call under torch.no_grad(); the results have no gradient then",
         )

@@ -7,22 +7,22 @@ from functools import cache
 from typing import Any, cast
 
 from fusepy.arguments.key import KEYS, signature
-from fusepy.arguments.mapped import Mapped, unmapped
+from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat, too_deep
 from fusepy.backend.device.recorder import is_encoder, misplaced
-from fusepy.backend.execute.texture_results import Into, into
-from fusepy.backend.marshals.result_kinds import container_named
+from fusepy.backend.execute.texture_results import Into
 from fusepy.backend.memory.pending import PENDING, RECORDER, describing
 from fusepy.backend.memory.recast import TrailingMismatch
-from fusepy.backend.memory.tensor import Tensor, computed
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import CompileError, FusepyError, ShapeError
+from fusepy.functions.autograd import Tracked, any_tracked, has_autograd
 from fusepy.functions.parts import AnyFunction
 from fusepy.inspect.cache_miss import nearest
 from fusepy.inspect.lowered import Lowered
-from fusepy.ir.argmap import UNSAID
 from fusepy.location import at_line, user_line
 from fusepy.program.bound import SetUpProgram
 from fusepy.program.bound import run as run_program
+from fusepy.program.destinations import destinations
 from fusepy.program.program import Program
 from fusepy.program.sized import ByUnitAxes, SizedByResult
 from fusepy.trace.recording import Recording
@@ -53,9 +53,14 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         else:
             program.device.counters.plan_hits += 1
         if program.open:
-            if not isinstance(program, ByUnitAxes):
-                return run(callee, *cast("SizedByResult", program).sized(args, result), asked)
-            program = program.of(flat(args), lambda: compile_call(callee, args, kwargs, returns))
+            if isinstance(program, Tracked):
+                if program.applies():
+                    return program.apply(callee, args, kwargs, asked)
+                program = cast("Program", program.plain)
+            if isinstance(program, SizedByResult):
+                return run(callee, *program.sized(args, result), asked)
+            if isinstance(program, ByUnitAxes):
+                program = program.of(flat(args), lambda: compile_call(callee, args, kwargs, returns))
         recorder = RECORDER.get()
         if recorder is not None:
             return recorder(callee, program, args, kwargs, asked)
@@ -95,18 +100,6 @@ def _key(callee: AnyFunction, value: Any, position: int, name: str = "") -> Hash
         raise error.at(user_line()) from None
 
 
-def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, Any]:
-    """Reads ``_result=``: the container that it names, or its destinations. Texture destinations change the program."""
-    if isinstance(result, (str, type)):
-        return container_named(result), None
-    result = computed(result)
-    several = isinstance(result, (tuple, list))
-    given: Sequence[Any] = cast("Sequence[Any]", result) if several else [result]
-    maps = [r.map if isinstance(r, Mapped) else UNSAID for r in given]
-    plain = tuple(map(unmapped, given)) if several else unmapped(result)
-    return into(plain, list(map(unmapped, flat(args))), maps), plain
-
-
 def compile_call(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program:
     """Compiles a call; `args` end with the values of `kwargs`."""
     recording = callee.tracer.record(args[: len(args) - len(kwargs)], kwargs, callee.config)
@@ -128,11 +121,18 @@ def _compiled(
     callee: AnyFunction, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None
 ) -> Program:
     """Compiles the program of a new key."""
-    program = compile_call(callee, args, kwargs, returns)
-    if program.open:
-        program = cast("Program", SizedByResult(program, tuple(kwargs)))
-    elif program.recording.trace.units:
-        program = cast("Program", ByUnitAxes(program))
+    if any_tracked(args):
+        recording = callee.tracer.record(args[: len(args) - len(kwargs)], kwargs, callee.config)
+        program: Any = Tracked(callee, recording)
+    else:
+        program = compile_call(callee, args, kwargs, returns)
+        recording = program.recording
+        if program.open:
+            program = SizedByResult(program, tuple(kwargs))
+        elif recording.trace.units:
+            program = ByUnitAxes(program)
+        if any(map(has_autograd, recording.trace.captures)):
+            program = Tracked(callee, recording, program)
     program.device.counters.plan_misses += 1
     callee.programs.hold(key, program)
     return program

@@ -85,6 +85,28 @@ def return_type(function: F, /, container: Any) -> F:
     return _with_config(function, returns=container_named(container))
 
 
+def torch(function: F, /) -> F:
+    """Returns this function for torch: its results are torch tensors, whatever the arguments are.
+
+    Calls of every function take part in torch's autograd if a torch tensor among their arguments, or one that a fused function
+    takes from outside, requires gradients. Only this container is sure to.
+
+    Raises:
+        MissingPackageError: if torch is not installed.
+
+    Example:
+        >>> import torch
+        >>> import fusepy as fp
+        >>> source = "[Differentiable] float area(float a, float x) { return a * x * x; }"
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_torch", source)
+        >>> a = torch.tensor([3.0], requires_grad=True)
+        >>> m.area.torch()(a, 2.0).backward()
+        >>> a.grad
+        tensor([4.])
+    """
+    return return_type(function, "torch")
+
+
 def strict_broadcasting(function: F, /, strict: bool = True) -> F:
     """Returns this function so that it accepts only identical shapes, and values without batch axes."""
     return _with_config(function, strict_broadcasting=strict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from fusepy.backend.device.recorder import check_encoder
@@ -11,6 +12,7 @@ from fusepy.functions import configure
 from fusepy.functions.call import bound, lower, run
 from fusepy.functions.nodes import Node, Use
 from fusepy.functions.parts import DEFAULT, Config, ProgramTable, Tracer
+from fusepy.functions.python_tracer import PythonTracer
 from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
 from fusepy.pytree import Structure
@@ -70,6 +72,7 @@ class DeviceFunction(Inspectable):
     declare = configure.declare
     map = configure.map
     return_type = configure.return_type
+    torch = configure.torch
     strict_broadcasting = configure.strict_broadcasting
     strict = configure.strict
 
@@ -97,6 +100,10 @@ class DeviceFunction(Inspectable):
         return run(self, args, kwargs, _result)
 
     _run = run
+
+    def _traced(self, function: Callable[..., Any]) -> DeviceFunction:
+        """Returns a Python function as a fused function, without the parts of this one."""
+        return DeviceFunction(PythonTracer(function))
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function; slangpy's spelling."""

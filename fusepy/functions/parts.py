@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -93,14 +93,16 @@ class ProgramTable(dict[Hashable, Program]):
     Attributes:
         variants: tables of the same function for values of its static arguments, or for Tensors as results.
         raw: the kernel for raw dispatch, by the closure of its source.
+        pullbacks: the functions that go back through calls of torch's autograd.
     """
 
-    __slots__ = ("raw", "variants")
+    __slots__ = ("pullbacks", "raw", "variants")
 
     def __init__(self) -> None:
         super().__init__()
         self.variants: dict[Hashable, ProgramTable] = {}
         self.raw: dict[str, RawKernel] = {}
+        self.pullbacks: dict[Hashable, AnyFunction] = {}
 
     def variant(self, key: Hashable) -> ProgramTable:
         """Returns the table of a variant."""
@@ -185,3 +187,9 @@ class AnyFunction(Protocol):
     ) -> C:
         """Returns the function with other parts; a new configuration begins without programs."""
         ...
+
+    def _traced(self, function: Callable[..., Any]) -> AnyFunction:
+        """Returns a Python function as a fused function."""
+        ...
+
+    def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any: ...

@@ -98,6 +98,8 @@ class PythonTracer:
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Calls the function inside a trace, so that it becomes part of the trace."""
         with _entered(self, self.__name__):
+            if self.values or not args:  # `bind` has put all of them under their names
+                return self._traced(kwargs)
             return self.function(*args, **kwargs)
 
     def record(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Recording:

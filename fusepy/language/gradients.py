@@ -16,11 +16,10 @@ from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.errors import ArgumentError, GradientError, did_you_mean
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
-from fusepy.ir.types import BOOL
+from fusepy.functions.pullback import floats, pullback
 from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.trace.gradients import gradients
-from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
@@ -147,24 +146,9 @@ def _forward(function: Callable[..., Any]) -> Any:
 
 
 @functools.lru_cache(maxsize=256)
-def _pullback(function: Callable[..., Any], count: int, chosen: Sequence[int], results: int) -> FusedFunction:
+def _pullback(function: Callable[..., Any], count: int, chosen: Sequence[int], results: int) -> Any:
     """Returns the function of `count` arguments and the gradients of the results that gives the gradients of those `chosen`."""
-    names = list(signature_of(function).parameters)[:count]
-
-    def pullback(*given: Any) -> Any:
-        trace = current_trace()
-        assert trace is not None, "only a trace calls it"
-        args, ends = given[:count], given[count:]
-        start = len(trace.builder.nodes)
-        passed = [floats(arg, "vjp") if i in chosen else arg for i, arg in enumerate(args)]
-        leaves, _ = flatten_values(function(*passed), "vjp")
-        return tuple(gradients(trace, start, list(zip(leaves, ends)), [args[i] for i in chosen], "vjp"))
-
-    kind = inspect.Parameter.POSITIONAL_ONLY
-    parameters = [inspect.Parameter(name, kind) for name in (*names, *(f"gradient_{i}" for i in range(results)))]
-    pullback.__name__ = f"vjp_of_{getattr(function, '__name__', 'function')}"
-    vars(pullback)["__signature__"] = inspect.Signature(parameters)
-    return FusedFunction(pullback)
+    return pullback(_forward(function), count, (), range(results), lambda args: [args[i] for i in chosen], floating=chosen)
 
 
 def _is_array(value: Any) -> bool:
@@ -181,18 +165,6 @@ def _has_gradient(value: Any) -> bool:
     inner = unmapped(value)
     type = inner.type if isinstance(inner, Traced) else kind_of_value(inner).describe(inner).type
     return type.scalar is None or type.is_float
-
-
-def floats(tree: Any, what: str) -> Any:
-    """Returns an argument by which a function is differentiated, with Python's integers in it as floats: 3 means 3.0."""
-    leaves, structure = flatten_values(tree, what)
-    if not any(map(_is_integer, leaves)):
-        return tree
-    return structure.fill([leaf * 1.0 if _is_integer(leaf) else leaf for leaf in leaves])
-
-
-def _is_integer(leaf: Any) -> bool:
-    return isinstance(leaf, Traced) and leaf.is_weak and not leaf.type.is_float and leaf.type is not BOOL
 
 
 def one_result(value: Any, what: str) -> Any:

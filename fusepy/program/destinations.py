@@ -8,16 +8,18 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.arguments.mapped import Mapped, unmapped
+from fusepy.arguments.nested import flat
 from fusepy.backend.device.device import Device
-from fusepy.backend.execute.texture_results import Target
+from fusepy.backend.execute.texture_results import Into, Target, into
 from fusepy.backend.marshals.registry import host_array
-from fusepy.backend.marshals.result_kinds import destination, dimensions, in_grid_order
+from fusepy.backend.marshals.result_kinds import container_named, destination, dimensions, in_grid_order
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.recast import reinterpret
 from fusepy.backend.memory.storage import overlap
-from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.tensor import Tensor, computed
 from fusepy.errors import ArgumentError, ShapeError
-from fusepy.ir.argmap import ArgMap
+from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -154,3 +156,15 @@ class Destinations:
         """Returns the error for two results that share memory."""
         what = f"{self.graph.name}: {self.target(j)} shares memory with another result, {self.target(k)}"
         return ShapeError(what, saw=f"results {k} and {j} of {len(self.elements)}", hint="give each its own")
+
+
+def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, Any]:
+    """Reads ``_result=``: the container that it names, or its destinations. Texture destinations change the program."""
+    if isinstance(result, (str, type)):
+        return container_named(result), None
+    result = computed(result)
+    several = isinstance(result, (tuple, list))
+    given: Sequence[Any] = cast("Sequence[Any]", result) if several else [result]
+    maps = [r.map if isinstance(r, Mapped) else UNSAID for r in given]
+    plain = tuple(map(unmapped, given)) if several else unmapped(result)
+    return into(plain, list(map(unmapped, flat(args))), maps), plain

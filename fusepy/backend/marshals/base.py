@@ -131,6 +131,7 @@ class ValueKind:
         texture: for textures, which can receive results too: the part of one that decides about code.
         stream: for values of another framework: its stream of GPU work. A call waits for it, and later work of the stream sees
             the results of the call.
+        tracked: for values of a framework with autograd: true if it records operations on the value.
         direct: kernels take the value itself, so that `place` need not run on every call.
     """
 
@@ -146,11 +147,12 @@ class ValueKind:
     device: Callable[[Any], Device] | None = None
     texture: Callable[[Any], TextureKind] | None = None
     stream: Callable[[Any], Stream | None] | None = None
+    tracked: Callable[[Any], bool] | None = None
     direct: Callable[[Any, Type], bool] = _not_direct
 
 
 _OF_RESULTS = ("precedence", "make", "named", "number", "put_off")
-_OF_VALUES = ("extents", "memory", "array", "device", "texture", "stream", "direct")
+_OF_VALUES = ("extents", "memory", "array", "device", "texture", "stream", "tracked", "direct")
 
 
 def kind_of_marshal(marshal: Marshal, results: dict[str, ResultKind], taken: Container[str] = ()) -> ValueKind:

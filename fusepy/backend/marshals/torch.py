@@ -15,7 +15,7 @@ from fusepy.backend.memory.foreign_memory import from_cuda
 from fusepy.backend.memory.host_arrays import as_array
 from fusepy.backend.memory.sharing import host_array
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.torch import check_gradient, check_numbers, is_torch, need_torch
+from fusepy.backend.torch import check_gradient, check_numbers, is_torch, is_tracked, need_torch
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import telling
 from fusepy.ir.types import Type
@@ -37,12 +37,13 @@ class TorchMarshal:
     # ---- as an argument -----------------------------------------------------------------------------------------
 
     def key(self, value: Any) -> Hashable:
-        if value.requires_grad:
-            check_gradient(value)
-        return ("torch", value.dtype, value.layout, value.device, telling(tuple(value.shape)))
+        tracked = value.requires_grad and is_tracked(value)
+        return ("torch", value.dtype, value.layout, value.device, telling(tuple(value.shape)), tracked)
+
+    def tracked(self, value: Any) -> bool:
+        return is_tracked(value)
 
     def describe(self, value: Any) -> Description:
-        check_gradient(value)
         if str(value.layout) != "torch.strided":
             raise UnsupportedArgumentError(
                 "a sparse torch tensor cannot be passed to Slang",
@@ -55,7 +56,7 @@ class TorchMarshal:
     def place(self, value: Any, type: Type, device: Device) -> Tensor:
         if value.device.type == "cpu":
             return self._numpy.place(self._array(value), type, device)
-        check_gradient(value)  # a captured tensor may require gradients since
+        check_gradient(value)
         check_features(type, device)
         return self._shared(value.detach(), device)
 
@@ -95,6 +96,7 @@ class TorchMarshal:
             UnsupportedArgumentError: for a sparse one.
         """
         self.describe(value)
+        check_gradient(value)
         if not value.is_inference():
             need_torch().autograd.graph.increment_version(value)  # or backward() would use overwritten values
         if value.is_neg():  # NumPy would get a copy

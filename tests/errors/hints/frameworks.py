@@ -141,10 +141,22 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         X + 1,
     ),
     "a tensor of torch with a gradient": (
-        lambda m: m.add(t(requires_grad=True), 1.0),
+        lambda m: m.add([t(2.0, requires_grad=True), t(1.0)], 1.0),
         "pass t.detach(), or call under torch.no_grad()",
         lambda m: m.add(t(requires_grad=True).detach(), 1.0) + without_gradient(m, t(requires_grad=True)),
         2 * (X + 1),
+    ),
+    "results of a tensor with a gradient as NumPy arrays": (
+        lambda m: m.squared(t(requires_grad=True), _result="numpy"),
+        "return them as 'torch'",
+        lambda m: m.squared(t(requires_grad=True), _result="torch").detach() + m.squared(t(requires_grad=True).detach()),
+        2 * X * X,
+    ),
+    "a tensor with a gradient beside one that is written": (
+        lambda m: m.halves(t(requires_grad=True), t(), t()),
+        "omit it to get the result returned",
+        lambda m: m.halves(t(requires_grad=True))[1].detach(),
+        X / 2,
     ),
     # DLPack
     "a number for an array of DLPack": (

@@ -1,0 +1,82 @@
+"""The way back through a call: a function of its arguments and of the gradients of its results."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fusepy.functions.parts import AnyFunction
+from fusepy.ir.types import BOOL
+from fusepy.trace.gradients import gradients
+from fusepy.trace.structs import returned
+from fusepy.trace.structure import flatten_values
+from fusepy.trace.trace import current_trace
+from fusepy.trace.traced import Traced
+
+
+def pullback(
+    callee: AnyFunction,
+    count: int,
+    named: Sequence[str],
+    seeds: Sequence[int],
+    of: Callable[[Sequence[Any]], Sequence[Any]],
+    floating: Container[int] = (),
+) -> AnyFunction:
+    """Returns the function of the arguments of a call and of gradients of its results, which computes gradients of the arguments.
+
+    Args:
+        count: the number of arguments by position; `named` are the names of the others.
+        seeds: the results whose gradients follow the arguments, by their order.
+        of: chooses among the traced arguments the values whose gradients it computes.
+        floating: the arguments in which Python's integers mean floats.
+    """
+    config, names = callee.config, callee.tracer.parameter_names()
+    by_place = [names[i] if i < len(names) else f"argument_{i}" for i in range(count)]
+    specs = [config.spec(i, name) for i, name in enumerate(by_place)] + [config.spec(len(names), name) for name in named]
+    # the arguments of the pullback have the mappings that those of the function were declared with
+    function: Any = callee.variant(None, replace(config, specs=(), named_specs={}, structs={}))
+    total = count + len(named)
+    # overloads of a Slang function may have parameters of other names; a fused function may take keywords only
+    by_position = count if callee.tracer.positional is None else 0
+    keywords = [*by_place[by_position:], *named]
+
+    def back(*given: Any) -> Any:
+        trace = current_trace()
+        assert trace is not None, "only a trace calls it"
+        start = len(trace.builder.nodes)
+        args = [floats(arg, "vjp") if i in floating else arg for i, arg in enumerate(given[:total])]
+        result = function(*args[:by_position], **dict(zip(keywords, args[by_position:])))
+        leaves, _ = flatten_values(result, back.__name__, lambda v: id(v) in trace.named)
+        values = [Traced(trace, returned(trace, leaf, back.__name__), None) for leaf in leaves]
+        ends = [(values[j], gradient) for j, gradient in zip(seeds, given[total:])]
+        return tuple(gradients(trace, start, ends, of(args), "vjp"))
+
+    back.__name__ = f"gradient_of_{callee.__name__}"
+    vars(back)["__signature__"] = signature_named([*by_place, *named, *(f"gradient_{j}" for j in seeds)])
+    made = callee._traced(back)  # pyright: ignore[reportPrivateUsage]
+    return made.variant(callee.setup, replace(made.config, specs=tuple(specs), strict=config.strict))
+
+
+def signature_named(names: Iterable[str]) -> inspect.Signature:
+    """Returns a signature of parameters by position; a name that occurs again, as in overloads, gets a number."""
+    taken: dict[str, int] = {}
+    parameters: list[inspect.Parameter] = []
+    for name in names:
+        taken[name] = taken.get(name, 0) + 1
+        unique = name if taken[name] == 1 else f"{name}_{taken[name]}"
+        parameters.append(inspect.Parameter(unique, inspect.Parameter.POSITIONAL_ONLY))
+    return inspect.Signature(parameters)
+
+
+def floats(tree: Any, what: str) -> Any:
+    """Returns an argument by which a function is differentiated, with Python's integers in it as floats: 3 means 3.0."""
+    leaves, structure = flatten_values(tree, what)
+    if not any(map(_is_integer, leaves)):
+        return tree
+    return structure.fill([leaf * 1.0 if _is_integer(leaf) else leaf for leaf in leaves])
+
+
+def _is_integer(leaf: Any) -> bool:
+    return isinstance(leaf, Traced) and leaf.is_weak and not leaf.type.is_float and leaf.type is not BOOL
