@@ -101,11 +101,12 @@ from fusepy.language.math import (
 )
 from fusepy.language.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
 from fusepy.modules.instance_list import InstanceList
+from fusepy.modules.instance_tensor import InstanceTensor
 from fusepy.modules.loading import get_function, load, reload_all
 from fusepy.modules.module import Module
 from fusepy.modules.node_library import NodeLibrary
 from fusepy.modules.slang_type import SlangType
-from fusepy.modules.struct import BoundFunction, InstanceTensor, Struct, struct
+from fusepy.modules.struct import BoundFunction, Struct, struct
 from fusepy.nn.training import training_step
 from fusepy.trace.setup import CallContext
 

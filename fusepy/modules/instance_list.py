@@ -14,8 +14,9 @@ from fusepy.backend.marshals.result_kinds import is_writable
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.functions.fused import fuse
 from fusepy.ir.types import Type
+from fusepy.modules.instance_tensor import constructed
 from fusepy.modules.slang_type import SlangType
-from fusepy.modules.struct import bound, constructed
+from fusepy.modules.struct import bound
 from fusepy.pytree import attributes
 
 

@@ -156,7 +156,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
 def laid_out(value: Any) -> Layout:
     """Returns the layout of an argument on the device; an array becomes a contiguous tensor."""
     inner = unmapped(value)
-    return Layout.of(inner) if isinstance(inner, Tensor) and not is_pending(inner) else Layout.contiguous(extents_of(inner))
+    return Layout.expected(inner, extents_of)
 
 
 def is_pending(value: Any) -> bool:

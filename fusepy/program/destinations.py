@@ -70,7 +70,7 @@ class Destinations:
             for k, other in enumerate(outs[:j]):
                 if overlap(other, out):
                     raise self._shared(j, k)
-        arrays: dict[int, Array] = {j: t for j, t in enumerate(memory) if host_array(t) is not None}
+        arrays: dict[int, Array] = {j: t for j, (t, out) in enumerate(zip(memory, outs)) if out is None and t is not None}
         extents = shapes() if arrays else []
         for j, array in arrays.items():  # before anything runs: a call that fails changes nothing
             self._check_target(array, extents[j], self.elements[j], self.target(j))

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.marshals.array import check_narrower
 from fusepy.backend.marshals.constant import array_components
+from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import host_array, kind_of_value
-from fusepy.errors import FusepyError, PrecisionWarning
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import FusepyError, PrecisionWarning, ShapeError
 from fusepy.ir.graph import Graph, Value
 from fusepy.ir.ops.exponents import given_exponents
 from fusepy.ir.ops.power import refuse_negative
@@ -108,3 +110,24 @@ def _narrowed_to(types: frozenset[Type]) -> str:
         f"NumPy arrays of float64 or int64 are converted to {names} as they are uploaded, since Slang takes"
         f" nothing else here; make them so with {made}, or refuse such arrays with .strict()"
     )
+
+
+def refuse_copies(graph: Graph, positions: Sequence[int], values: Sequence[Any]) -> None:
+    """Raises `ShapeError` if Slang code would write into the copy of an array or list, which is lost."""
+    for node in graph.nodes:
+        for value, map in zip(node.operands, node.maps):
+            if map.type is None or not map.type.name.startswith("RW") or not value.arrival.array:
+                continue
+            given = unmapped(values[positions[graph.inputs.index(value)]])
+            if not isinstance(given, Tensor):
+                raise ShapeError(
+                    f"{graph.name}: argument {value.name!r} is written to through {map.type}",
+                    saw=type(given).__name__,
+                    expected="a Tensor, or slangpy's Buffer",
+                    hint="copy it to the device: Tensor.from_numpy(device, array)",
+                )
+
+
+def all_open(values: Sequence[Any]) -> bool:
+    """True if only open grids could give the size of the grid: `values` are the arguments with axes."""
+    return bool(values) and all(isinstance(v, Grid) and any(v.open) for v in map(unmapped, values))

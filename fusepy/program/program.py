@@ -14,25 +14,23 @@ from fusepy.backend.execute.readback import Readback
 from fusepy.backend.execute.tape import Tape
 from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.kernels.globals import Bindings
-from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import RESULTS, waits
 from fusepy.backend.marshals.result_kinds import leading
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.memory.texture import is_texture, kind_of
-from fusepy.errors import ShapeError
 from fusepy.ir.graph import Graph
 from fusepy.ir.narrowing import narrowed_uses
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import Type
 from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import REWRITES, run_pipeline
 from fusepy.program.delivery import Delivery, laid_out
 from fusepy.program.lowering import Lowering
-from fusepy.program.placement import Place, number_checks, place_of, warn_narrowed
+from fusepy.program.placement import Place, all_open, number_checks, place_of, refuse_copies, warn_narrowed
 from fusepy.program.readback import check_recordable
 from fusepy.program.relocation import Detours
+from fusepy.program.texture_targets import texture_targets
 from fusepy.pytree import LEAF
 from fusepy.trace.recording import Recording
 
@@ -67,7 +65,7 @@ class Program(Delivery):
         self.returns = returns if isinstance(returns, str) else leading(map(unmapped, recording.arguments)).word
         self.elements = [Element.of(v.type, self.oracle) for v in self.graph.outputs]
         self.checks = number_checks(self.graph, recording.graph, self.positions)
-        self._refuse_copies(values)
+        refuse_copies(self.graph, self.positions, values)
         outs = list(recording.outs) or [None] * len(self.elements)
         self.outs = outs if any(o is not None for o in outs) else None
         # true if it writes memory beside its results, so that running it twice may differ from running it once
@@ -77,12 +75,12 @@ class Program(Delivery):
         self.targets: dict[int, Target] = {}
         self.settle(outs, returns)
         self._lower()
-        self.open = self.executable.open or self._all_open(values)
+        self.open = self.executable.open or all_open([values[p] for v, p in zip(self.graph.inputs, self.positions) if v.rank])
         if self.open:
             recording.arguments = ()
             return
-        self.detours = self._detours(values)
-        self.targets |= self._targets(outs, [unmapped(v) for v in recording.arguments], returns)
+        self.detours = Detours.of(self.graph.name, self.executable.plans, values)
+        self.targets |= texture_targets(self.graph, recording, outs, returns, self.returns == "texture")
         if self.targets:
             self._lower()
         self.waits = waits(map(unmapped, recording.arguments))
@@ -202,52 +200,6 @@ class Program(Delivery):
         for position, check in self.checks:
             check(placed[position])
 
-    def _refuse_copies(self, values: Sequence[Any]) -> None:
-        """Raises `ShapeError` if Slang code would write into the copy of an array or list, which is lost."""
-        for node in self.graph.nodes:
-            for value, map in zip(node.operands, node.maps):
-                if map.type is None or not map.type.name.startswith("RW") or not value.arrival.array:
-                    continue
-                given = unmapped(values[self.positions[self.graph.inputs.index(value)]])
-                if not isinstance(given, Tensor):
-                    raise ShapeError(
-                        f"{self.graph.name}: argument {value.name!r} is written to through {map.type}",
-                        saw=type(given).__name__,
-                        expected="a Tensor, or slangpy's Buffer",
-                        hint="copy it to the device: Tensor.from_numpy(device, array)",
-                    )
-
-    def _targets(self, outs: Sequence[int | None], args: Sequence[Any], returns: str | Into | None) -> dict[int, Target]:
-        """Returns the results that are stored into textures: ``out`` arguments, those of ``_result=``, or all others."""
-        found: dict[int, Target] = {}
-        results, name = self.graph.outputs, self.graph.name
-        for j, position in enumerate(outs):
-            if position is not None and is_texture(args[position]):
-                what = f"{name}: argument {self.recording.names[position]!r}"
-                found[j] = Target.of(kind_of(args[position]), results[j], what, position)
-        free = [j for j, position in enumerate(outs) if position is None]
-        if isinstance(returns, Into) and len(returns.kinds) <= len(free):
-            for j, kind, shared in zip(free, returns.kinds, returns.shared):
-                if kind is not None:
-                    found[j] = Target.of(kind, results[j], f"{name}: _result", shared)
-        elif self.returns == "texture":
-            for j in free:
-                found[j] = Target.made_for(results[j], self.graph.inputs, [args[p] for p in self.recording.inputs], name)
-        return found
-
-    def _detours(self, values: Sequence[Any]) -> Detours | None:
-        """Returns the detours of arguments that user code takes as whole arrays; None if none may have to move."""
-        count = len(self.places)
-        whole = [
-            (o, p)
-            for plan in self.executable.plans
-            for o, p in zip(plan.operands, plan.positions)
-            if o.want.kind is Kind.WHOLE and p < count
-        ]
-        if not whole:
-            return None
-        return Detours.of(self.graph.name, [o for o, _ in whole], [p for _, p in whole], values)
-
     # ---- compiling ----------------------------------------------------------------------------------------------
 
     def resolved(self) -> Graph:
@@ -262,8 +214,3 @@ class Program(Delivery):
         self.lowering = Lowering(self.device, *traced, self.graph, *inputs, self.options, self.strict, names, self.targets)
         self.executable = self.lowering.executable()
         self.run = (self.executable.linear or self.executable).run
-
-    def _all_open(self, values: Sequence[Any]) -> bool:
-        """True if only open grids could give the size of the grid."""
-        ranked = [unmapped(values[p]) for v, p in zip(self.graph.inputs, self.positions) if v.rank]
-        return bool(ranked) and all(isinstance(v, Grid) and any(v.open) for v in ranked)

@@ -14,7 +14,7 @@ import numpy as np
 
 from fusepy.arguments.mapped import unmapped
 from fusepy.backend.device.sink import Sink
-from fusepy.backend.emit.operand import Operand
+from fusepy.backend.execute.plan import Plan
 from fusepy.backend.marshals.registry import host_array
 from fusepy.backend.marshals.result_kinds import destination, is_writable
 from fusepy.backend.marshals.whole import counted, written
@@ -22,6 +22,7 @@ from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.storage import overlap
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.ir.types import Kind
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,14 +45,17 @@ class Detours:
         self._arrays = arrays
 
     @staticmethod
-    def of(function: str, operands: Sequence[Operand], positions: Sequence[int], values: Sequence[Any]) -> Detours | None:
-        """Returns the detours of a program with these arguments; ``None`` if no argument may have to move.
+    def of(function: str, plans: Sequence[Plan], values: Sequence[Any]) -> Detours | None:
+        """Returns the detours of a program with these arguments and plans; ``None`` if no argument may have to move.
 
         Raises:
             UnsupportedArgumentError: for an argument that is written and has no memory, such as a list.
         """
         arrays: list[_Whole] = []
-        for operand, position in zip(operands, positions):
+        operands = [(o, p) for plan in plans for o, p in zip(plan.operands, plan.positions)]
+        for operand, position in operands:
+            if operand.want.kind is not Kind.WHOLE or position >= len(values):
+                continue
             given = unmapped(values[position])
             found = _Whole(operand.label, position, counted(operand), written(operand.want))
             if found.written and not is_writable(given):

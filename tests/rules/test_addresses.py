@@ -125,6 +125,7 @@ ELSEWHERE: dict[str, str] = {
     "passes/fuse_chains.py": "passes/test_passes.py",
     "passes/partition/draft.py": "passes/test_passes.py",
     "passes/partition/levels.py": "program/test_order_of_writes.py",
+    "passes/partition/parts.py": "program/test_order_of_writes.py",
     "passes/partition/recompute.py": "passes/test_passes.py",
     "passes/regions.py": "passes/test_passes.py",
     "passes/resolve_maps.py": "passes/test_passes.py",

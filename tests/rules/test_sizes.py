@@ -42,7 +42,6 @@ backend/slang/compiler.py:Compiler
 backend/slang/oracle.py:SlangOracle
 ir/parse.py:_Reader
 modules/module.py:Module
-program/program.py:Program
 trace/trace.py:Trace
 """.split()  # noqa: SIM905
 MANY_PARAMETERS = """

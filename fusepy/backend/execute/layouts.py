@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from fusepy.backend.memory.overlap import span_of
@@ -30,6 +30,12 @@ class Layout(NamedTuple):
         if isinstance(value, Tensor):
             return Layout(value.shape, value.strides, 0 if value.linear else value.base, value.linear, value.low & 15)
         return Layout.contiguous(getattr(value, "shape", ()))
+
+    @staticmethod
+    def expected(value: Any, extents: Callable[[Any], tuple[int, ...]]) -> Layout:
+        """Returns the layout that an argument will have once it is placed; all but computed tensors become contiguous."""
+        placed = isinstance(value, Tensor) and getattr(value, "pending", None) is None
+        return Layout.of(value) if placed else Layout.contiguous(extents(value))
 
     @staticmethod
     def contiguous(shape: tuple[int, ...]) -> Layout:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.passes.effects import is_pure, writes_array
-from fusepy.passes.partition.levels import Folding, Leaves, Levels, reads_whole
+from fusepy.passes.partition.folding import Folding, Leaves
+from fusepy.passes.partition.levels import Levels, reads_whole
 from fusepy.passes.partition.parts import Part
 
 

@@ -8,7 +8,6 @@ follow a reduction element by element, on the small grid that is left, still bel
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
@@ -16,35 +15,15 @@ from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.types import Kind
 from fusepy.ir.value import is_spread
 from fusepy.passes.effects import is_pure, may_share, writes_array, written_arrays
+from fusepy.passes.partition.folding import Folding, Leaves
 from fusepy.passes.partition.order import WriteOrder
 
-Leaves = frozenset[tuple[Value, tuple[int, ...]]]
 WHOLE = (Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)
 
 
 def reads_whole(map: ArgMap, value: Value) -> bool:
     """True if user code gets the whole array, not one element."""
     return (map.type or value.type).kind in WHOLE
-
-
-@dataclass(eq=False)
-class Folding:
-    """Reductions over the same axes of one grid, in one kernel; `leaves` are the values that give the grid its extents."""
-
-    level: int
-    over: tuple[int, ...]
-    rank: int
-    leaves: Leaves
-    nodes: list[Node] = field(default_factory=list[Node])
-
-    @property
-    def scans(self) -> bool:
-        return self.nodes[0].op.name == "scan"
-
-    @property
-    def small_rank(self) -> int:
-        """The rank of the small grid, which is left after the reductions."""
-        return self.rank - (0 if self.scans else len(self.over))
 
 
 class Levels:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.passes.effects import writes_array
-from fusepy.passes.partition.levels import Folding, Levels, reads_whole
+from fusepy.passes.partition.folding import Folding
+from fusepy.passes.partition.levels import Levels, reads_whole
 
 PRICE = "what costs less"  # a reason of `Decision`: prices were compared
 WRITTEN = "an array that it is computed from may be written before it is used"
