@@ -39,7 +39,7 @@ class Recordable:
         in_memory: positions of arguments that user code reads whole, so that they must be computed before.
         length: the number of its operations.
         shapes: the shapes of the arguments of its last call.
-        results: the results for these shapes; ``None`` if the program does not fit their trailing extents.
+        results: the results for these shapes.
     """
 
     def __init__(self, fits: bool, container: str | None):
@@ -49,8 +49,8 @@ class Recordable:
         self.length = 0
         self.numbers: list[tuple[int, Check]] = []
         self.shapes: list[tuple[int, ...]] | None = None
-        self.results: Sequence[Result] | None = None
-        self._made: dict[Any, Sequence[Result] | None] = {}
+        self.results: Sequence[Result] = ()
+        self._made: dict[Any, Sequence[Result]] = {}
 
     @staticmethod
     def of(program: Any) -> Recordable:
@@ -91,11 +91,8 @@ class Recordable:
             self._made[key] = self._make(key)
         self.shapes, self.results = shapes, self._made[key]
 
-    def _make(self, shapes: tuple[tuple[int, ...], ...]) -> Sequence[Result] | None:
+    def _make(self, shapes: tuple[tuple[int, ...], ...]) -> Sequence[Result]:
         program = self._program
-        for plan in program.executable.plans:
-            if any(p < len(shapes) and shapes[p][len(shapes[p]) - len(c) :] != c for p, c in plan.consumed):
-                return None
         made: list[Result] = []
         for element, shape in zip(program.elements, program.executable.lower([Layout.contiguous(s) for s in shapes]).out_shapes):
             key = element.key(telling(shape) if element.scalar else len(shape), program.device)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.backend.memory.pending import RECORDER, waiting
-from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.calls import Call, LazyTensor
 from fusepy.errors import FusepyError
@@ -74,11 +73,7 @@ def _run(device: Device, calls: Sequence[Call]) -> None:
 
 def _together(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Sequence[Tensor]:
     """Computes the results that are still held, as one program."""
-    try:
-        results = _program(device, key, calls, leaves)(leaves)
-    except TrailingMismatch:  # the trailing extents differ from those of the program, and may change a type
-        del device.joints[key]
-        results = _program(device, key, calls, leaves)(leaves)
+    results = _program(device, key, calls, leaves)(leaves)
     return cast("Sequence[Tensor]", results) if isinstance(results, tuple) else [results]
 
 

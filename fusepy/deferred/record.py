@@ -139,8 +139,6 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
         known.check_numbers(leaves)
     if shapes != known.shapes:
         known.follow(shapes)
-    if known.results is None:
-        return None
     if program.narrows:
         warn_narrowed(program.narrows)
     return _results(program, Call(program, leaves, user_place(4), length + known.length, group or Group(), run), known.results)

@@ -12,9 +12,8 @@ from fusepy.arguments.nested import flat, too_deep
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.execute.texture_results import Into
 from fusepy.backend.memory.pending import PENDING, RECORDER, describing
-from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import CompileError, FusepyError, ShapeError
+from fusepy.errors import CompileError, FusepyError
 from fusepy.functions.autograd import Tracked, any_tracked, has_autograd
 from fusepy.functions.parts import AnyFunction
 from fusepy.inspect.cache_miss import nearest
@@ -23,8 +22,9 @@ from fusepy.location import at_line, user_line
 from fusepy.program.bound import SetUpProgram
 from fusepy.program.bound import run as run_program
 from fusepy.program.destinations import destinations
+from fusepy.program.extents import ByExtents, depends_on_extents
 from fusepy.program.program import Program
-from fusepy.program.sized import ByUnitAxes, SizedByResult
+from fusepy.program.sized import SizedByResult
 from fusepy.trace.recording import Recording
 
 
@@ -59,20 +59,17 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
                 program = cast("Program", program.plain)
             if isinstance(program, SizedByResult):
                 return run(callee, *program.sized(args, result), asked)
-            if isinstance(program, ByUnitAxes):
-                program = program.of(flat(args), lambda: compile_call(callee, args, kwargs, returns))
+            if isinstance(program, ByExtents):
+                values = flat(args) if program.nested else args
+                program = program.of(values, lambda: compile_call(callee, args, kwargs, returns))
         recorder = RECORDER.get()
         if recorder is not None:
             return recorder(callee, program, args, kwargs, asked)
         if PENDING and (result is not None or program.writes):
             program.before(args, result)
-        try:
-            if callee.setup is None:
-                return program(flat(args) if program.nested else args, result)
-            return run_program(callee.setup, callee, program, args, kwargs, result)
-        except TrailingMismatch:
-            # the trailing extents differ from those that Slang answered for: resolve again, which may raise
-            return _run_other(callee, program, args, kwargs, returns, result)
+        if callee.setup is None:
+            return program(flat(args) if program.nested else args, result)
+        return run_program(callee.setup, callee, program, args, kwargs, result)
     except CompileError:  # kept, and raised again from other lines
         raise
     except FusepyError as error:
@@ -129,43 +126,13 @@ def _compiled(
         recording = program.recording
         if program.open:
             program = SizedByResult(program, tuple(kwargs))
-        elif recording.trace.units:
-            program = ByUnitAxes(program)
+        elif depends_on_extents(program):
+            program = ByExtents(program)
         if any(map(has_autograd, recording.trace.captures)):
             program = Tracked(callee, recording, program)
     program.device.counters.plan_misses += 1
     callee.programs.hold(key, program)
     return program
-
-
-def _run_other(
-    callee: AnyFunction, first: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None, result: Any
-) -> Any:
-    """Runs a call whose extents differ from those of the first program under its key, with another program."""
-
-    def run_by(program: Program) -> Any:
-        if callee.setup is None:
-            return program(flat(args) if program.nested else args, result)
-        return run_program(callee.setup, callee, program, args, kwargs, result)
-
-    for program in list(first.others.values()):
-        try:
-            return run_by(program)
-        except TrailingMismatch:
-            continue
-    try:
-        program = compile_call(callee, args, kwargs, returns)
-        found = run_by(program)
-    except TrailingMismatch as mismatch:
-        raise ShapeError(
-            f"{callee.__name__}: an argument's trailing axes do not hold the type that it is cast to",
-            saw=mismatch.saw,
-            expected=mismatch.expected,
-            hint="reshape the array so that its last axes are the components, or vcast to another type",
-        ) from None
-    program.device.counters.plan_misses += 1
-    callee.programs.hold_other(first, program)
-    return found
 
 
 def bound(
@@ -214,7 +181,8 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
     known = "a program for such arguments is there"
     if key not in callee.programs:
         classes = [type(unmapped(v)).__name__ for v in flat(values)]
-        known = nearest(recording.graph, classes, [p.recording for p in callee.programs.values() if not p.open])
+        recordings = [p.recording for p in callee.programs.values() if not p.open or isinstance(p, ByExtents)]
+        known = nearest(recording.graph, classes, recordings)
     if result is not None:
         compiled()
     return Lowered(callee, callee.setup, recording, known, compiled)

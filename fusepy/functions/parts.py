@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from fusepy.trace.setup import Setup
     from fusepy.trace.trace import Trace
 
-OTHERS = 16  # programs beside the first one of a key; trailing extents can change the type, so one key may need several
-
 
 @dataclass(frozen=True)
 class Config:
@@ -110,22 +108,10 @@ class ProgramTable(dict[Hashable, Program]):
         return self.variants.setdefault(key, ProgramTable()) if found is None else found
 
     def hold(self, key: Hashable, program: Program) -> None:
-        """Adds a program."""
-        _hold(program, self, key)
-
-    @staticmethod
-    def hold_other(first: Program, program: Program) -> None:
-        """Adds a program for the key of `first`, but for other extents."""
-        while len(first.others) >= OTHERS:
-            first.others.pop(next(iter(first.others)), None)
-        _hold(program, first.others, object())
-
-
-def _hold(program: Program, table: dict[Any, Program], key: Hashable) -> None:
-    """Puts a program into a table, and tells the program where it is, so that a reload can remove it."""
-    table[key] = program
-    program.home = (table, key)
-    program.device.programs.add(program)
+        """Adds a program, and tells it where it is, so that a reload can remove it."""
+        self[key] = program
+        program.home = (self, key)
+        program.device.programs.add(program)
 
 
 class Tracer(Protocol):

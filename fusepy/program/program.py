@@ -40,7 +40,6 @@ class Program(Delivery):
 
     def __init__(self, recording: Recording, returns: str | Into | None, strict: bool, options: Options = NO_OPTIONS):
         self.home: tuple[dict[Any, Program], Any] = ({}, None)  # the table that holds it, from which a reload takes it
-        self.others: dict[Any, Program] = {}  # of the same key, for other trailing extents
         device = self.device = recording.trace.device
         device.check()
         self.recording = recording

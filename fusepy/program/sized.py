@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.marshals.generators import Generator, Grid
-from fusepy.backend.marshals.registry import batch_extents, kind_of_class, kind_of_value
+from fusepy.backend.marshals.registry import batch_extents, kind_of_class
 from fusepy.backend.marshals.result_kinds import dimensions
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import UNSAID
@@ -100,34 +100,3 @@ def sized(value: Any, shape: tuple[int, ...]) -> Any:
     if not follows(value):
         return value
     return Mapped(value.value.over(shape), value.map) if isinstance(value, Mapped) else value.over(shape)
-
-
-class ByUnitAxes:
-    """Stands for the programs of one key that differ by which axes of the arguments have extent 1.
-
-    An axis of extent 1 is broadcast, so its gradient is a sum: another program than that of the same axis with more elements.
-    """
-
-    open = True
-
-    def __init__(self, first: Program):
-        self.device = first.device
-        self.sources = first.sources
-        self.programs = [first]
-
-    def of(self, args: Sequence[Any], compile: Callable[[], Program]) -> Program:
-        """The program for arguments with such extents; compiled if there is none."""
-        for program in self.programs:
-            positions, units = program.positions, program.recording.trace.units
-            if all((_extent(args[positions[place]], axis) == 1) == unit for (place, axis), unit in units.items()):
-                return program
-        made = compile()
-        made.device.counters.plan_misses += 1
-        self.programs.append(made)
-        return made
-
-
-def _extent(value: Any, axis: int) -> int:
-    inner = unmapped(value)
-    extents = kind_of_value(inner).extents(inner)
-    return extents[axis] if axis < len(extents) else 0

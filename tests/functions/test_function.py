@@ -585,6 +585,22 @@ def test_vcast(lib: Any, device: Any) -> None:
     assert lib.add(fp.vcast(7, "float"), 0.5) == 7.5
 
 
+@pytest.mark.req("T11")
+def test_extents_that_do_not_hold_the_type_of_a_cast(lib: Any) -> None:
+    call = fp.fuse(lambda a: lib.size_of(fp.vcast(a, lib.float3)))
+    same(call(-ramp(4, 3)), ramp(4, 3).sum(axis=1))
+
+    def recorded(array: Any) -> Any:
+        with fp.lazy():
+            return call(array)
+
+    for ask in (call, call.explain, recorded):
+        for shape in ((4, 5), (4, 2)):
+            with pytest.raises(fp.ShapeError, match="the trailing axes of 'a' do not hold float3") as caught:
+                ask(ramp(*shape))
+            assert str(caught.value).startswith("test_function.py")
+
+
 @pytest.mark.req("V5")
 def test_vmap_and_vcast_together(lib: Any) -> None:
     a = np.arange(12, dtype=np.int32).reshape(2, 2, 3)

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.device.bound import Bound
-from fusepy.backend.execute.fold_grids import GridsDiffer
 from fusepy.backend.execute.launch import Launch, Linked, place_barriers
 from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
@@ -134,7 +133,7 @@ class Executable:
         key = layout_key(args, outs)
         tape = self.tapes.get(key)
         if tape is None:
-            tape = self._taped(list(map(Layout.of, args)), args, outs or ())
+            tape = self._lowered(list(map(Layout.of, args)), args, outs or ())
             if len(self.tapes) >= TAPES:
                 self.tapes.clear()
             self.tapes[key] = tape
@@ -167,11 +166,11 @@ class Executable:
         Raises:
             ShapeError: if the arguments do not fit together, or the destinations do not fit the results.
         """
-        self._taped(layouts, args, outs)
+        self._lowered(layouts, args, outs)
 
-    def _taped(self, layouts: Sequence[Layout], args: Sequence[Any], outs: Sequence[Any]) -> Tape:
-        """Returns a new tape for a call with these destinations."""
-        given: dict[int, int] = {}  # results by slot
+    def _given(self, args: Sequence[Any], outs: Sequence[Any]) -> tuple[dict[int, int], list[int]]:
+        """Returns the results that are written to their destinations by their slots, and those that are copied at the end."""
+        given: dict[int, int] = {}
         late: list[int] = []
         for j, target in enumerate(outs):
             if target is None:
@@ -181,15 +180,7 @@ class Executable:
                 late.append(j)
             else:
                 given[slot] = j
-        free = not shared_memory(args, outs) and all(out is None or isinstance(out, Tensor) for out in outs)
-        held = {slot: self.destination(j, outs[j]) for slot, j in given.items()}
-        try:
-            found = self._lowered(layouts, args, held)
-        except GridsDiffer:
-            if self._separated is None:
-                raise
-            return self._separated()._taped(layouts, args, outs)
-        return replace(found, given=tuple((j, slot) for slot, j in given.items()), late=tuple(late), free=free)
+        return given, late
 
     def _read_later(self, slot: int, args: Sequence[Any], target: Tensor) -> bool:
         """True if regions after the one that fills `slot` read arguments in the memory of `target`."""
@@ -212,25 +203,20 @@ class Executable:
         key = tuple(args)
         tape = self._of_shapes.get(key)
         if tape is None:
-            try:
-                tape = self._lowered(args)
-            except GridsDiffer:
-                if self._separated is None:
-                    raise
-                tape = self._separated().lower(args)
+            tape = self._lowered(args)
             if len(self._of_shapes) >= TAPES:
                 self._of_shapes.clear()
             self._of_shapes[key] = tape
         return tape
 
-    def _lowered(self, layouts: Sequence[Layout], args: Sequence[Any] = (), given: Mapping[int, Any] | None = None) -> Tape:
-        """Returns a new tape.
+    def _lowered(self, layouts: Sequence[Layout], args: Sequence[Any] = (), outs: Sequence[Any] = ()) -> Tape:
+        """Returns a new tape; that of the program with separate reductions if those of one region have no common grid.
 
         Args:
-            args: the arguments, if `given` is not empty: destinations might share their memory.
-            given: the destinations by slot.
+            args: the arguments, if there are `outs`: destinations might share their memory.
         """
-        given = given or {}
+        given, late = self._given(args, outs)
+        held = {slot: self.destination(j, outs[j]) for slot, j in given.items()}
         slots: list[Layout] = [*layouts, *[Layout((), ())] * (self.slots - len(layouts))]
 
         def new() -> int:
@@ -239,36 +225,45 @@ class Executable:
 
         pieces: list[TapePiece] = []
         launches: list[Launch] = []
-        writing: list[Callable[[Sequence[Any]], None]] = []
         for i, step in enumerate(self.steps):
             for slot, other, axes in step.views:
                 slots[slot] = slots[other].with_ones(axes)
             for plan, recipe, results in self._recipes(i, step, slots):
-                outs = [given.get(slot) for slot in results]
-                for slot, shape, out in zip(results, recipe.out_shapes, outs):
-                    slots[slot] = Layout.contiguous(shape) if out is None else Layout.of(out)
-                if given or step.textures:
-                    self._check(plan, recipe, outs, args, [slot in step.textures for slot in results])
+                if recipe.error is not None:
+                    if self._separated is None:
+                        raise recipe.error
+                    return self._separated()._lowered(layouts, args, outs)
+                targets = [held.get(slot) for slot in results]
+                for slot, shape, target in zip(results, recipe.out_shapes, targets):
+                    slots[slot] = Layout.contiguous(shape) if target is None else Layout.of(target)
+                if held or step.textures:
+                    self._check(plan, recipe, targets, args, [slot in step.textures for slot in results])
                 own = plan.launches(recipe, slots, results, new)
                 pieces.append(TapePiece(plan, results, tuple(own)))
-                launches += [self._ordered(launch, step.acts) for launch in own if not launch.idle]
-            if step.plan.written:
-                memory = [o for o in step.plan.memory if step.plan.positions[o.position] < self.count]
-                written = [o for o in step.plan.written if o in memory]
-                writing.append(partial(check_written, written, memory, step.plan.positions))
+                launches += [replace(one, reads=self._memory(one.reads), acts=step.acts) for one in own if not one.idle]
         kept = frozenset(
             (*range(self.count), *(slot for slot, _ in self.outputs), *(s for step in self.steps for s in step.textures))
         )
         placed = place_barriers(launches, kept)
         ordered = [replace(one, barrier=barrier, release=release) for one, (barrier, release) in zip(launches, placed)]
-        split, separate = len(pieces) > len(self.steps), self._separated is None
         return Tape(
-            self, tuple(pieces), tuple(ordered), tuple(slots), self.views, writing=tuple(writing), split=split, separate=separate
+            self,
+            tuple(pieces),
+            tuple(ordered),
+            tuple(slots),
+            self.views,
+            given=tuple((j, slot) for slot, j in given.items()),
+            late=tuple(late),
+            writing=self._writing(),
+            free=not shared_memory(args, outs) and all(out is None or isinstance(out, Tensor) for out in outs),
+            split=len(pieces) > len(self.steps),
+            separate=self._separated is None,
         )
 
-    def _ordered(self, launch: Launch, acts: bool) -> Launch:
-        """Returns a launch with the properties that decide about its order: the slots that it reads, and if it writes others."""
-        return replace(launch, reads=self._memory(launch.reads), acts=acts)
+    def _writing(self) -> tuple[Callable[[Sequence[Any]], None], ...]:
+        """Returns the checks of arguments that user code writes as whole arrays."""
+        found = [(p, [o for o in p.memory if p.positions[o.position] < self.count]) for p in self.plans if p.written]
+        return tuple(partial(check_written, [o for o in p.written if o in own], own, p.positions) for p, own in found)
 
     def _recipes(self, i: int, step: Step, slots: Sequence[Layout]) -> list[tuple[Plan, Recipe, tuple[int, ...]]]:
         """Returns the plans of a region with their grids and the slots that they fill: its own plan, or one for each result.
@@ -277,7 +272,9 @@ class Executable:
             ShapeError: if a result by itself has no grid.
         """
         try:
-            return [(step.plan, step.plan.recipe(slots), step.results)]
+            recipe = step.plan.recipe(slots)
+            if recipe.error is None or len(step.results) < 2:
+                return [(step.plan, recipe, step.results)]
         except ShapeError:
             if len(step.results) < 2:
                 raise

@@ -1,4 +1,4 @@
-"""Checks that the reductions of one kernel share a grid. Their extents are known only when a call is lowered."""
+"""Finds out if the reductions of one kernel share a grid. Their extents are known only when a call is lowered."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ from fusepy.errors import ShapeError
 Shapes = Sequence[tuple[int, ...]]
 
 
-class GridsDiffer(ShapeError):
-    """The reductions of one kernel run over grids of different extents."""
-
-
-def check_extents(
+def different_extents(
     name: str,
     operands: Sequence[Operand],
     feeds: Iterable[frozenset[int]],
     over: Iterable[int],
     grid: Sequence[int],
     shapes: Shapes,
-) -> None:
-    """Raises `GridsDiffer` if a fold would read an element more than once because another result has a larger grid.
+) -> ShapeError | None:
+    """Returns an error if a fold would read an element more than once because another result has a larger grid.
 
     Args:
         feeds: for each fold the operands that it is computed from.
@@ -33,29 +29,31 @@ def check_extents(
             along = [o for o in operands if o.position in feeding and d in o.dims and not o.spread]
             extents = [shapes[o.position][o.dims.index(d)] for o in along]
             if extents and all(n == 1 for n in extents) and grid[d] != 1:
-                raise GridsDiffer(
+                return ShapeError(
                     f"{name}: what is folded has extent 1 along an axis that is longer for another result",
                     saw=f"1 and {grid[d]}",
                     hint="compute the results in calls of their own",
                 )
+    return None
 
 
-def check_epilogue(
+def stretched_results(
     name: str, operands: Sequence[Operand], first: int, kept: Iterable[int], grid: Sequence[int], shapes: Shapes
-) -> None:
-    """Raises `GridsDiffer` if an array of the epilogue stretches the grid of results: each fold would run several times.
+) -> ShapeError | None:
+    """Returns an error if an array of the epilogue stretches the grid of results: each fold would run several times.
 
     Args:
         first: the number of operands before those of the epilogue.
         kept: the dimensions of the grid that are not folded.
     """
     if len(operands) == first:
-        return
+        return None
     for d in kept:
         along = [o for o in operands if o.position < first and d in o.dims and not o.spread]
         if grid[d] != 1 and all(shapes[o.position][o.dims.index(d)] == 1 for o in along):
-            raise GridsDiffer(
+            return ShapeError(
                 f"{name}: an array is longer than what a reduction leaves",
                 saw=f"1 and {grid[d]}",
                 hint="compute the results in calls of their own",
             )
+    return None

@@ -14,7 +14,7 @@ from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.matrices import check_matrices
 from fusepy.backend.emit.operand import Operand, Variant, addressing
-from fusepy.backend.execute.fold_grids import GridsDiffer, check_epilogue, check_extents
+from fusepy.backend.execute.fold_grids import different_extents, stretched_results
 from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
@@ -22,6 +22,7 @@ from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
+from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.folds import check_count
 from fusepy.ir.ops.region import folds_of, output_feeds, spec_of
@@ -112,16 +113,17 @@ class ReducePlan(Plan):
 
     # ---- recipes ------------------------------------------------------------------------------------------------
 
-    def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> FoldRecipe:
+    def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> Recipe:
         first = len(self.region.bodies[0].inputs)
         if self.context.strict and any(o.dims for o in self.operands[first:]):
-            raise GridsDiffer(
-                f"{self.name}: an array beside what is reduced", hint="strict broadcasting compares the small grid alone"
-            )
+            what, hint = f"{self.name}: an array beside what is reduced", "strict broadcasting compares the small grid alone"
+            return Recipe.without_grid(ShapeError(what, hint=hint))
         plain = super()._made(shapes, strides)
         grid = plain.grid
-        check_extents(self.name, self.operands, self._own, self._over, grid, shapes)
-        check_epilogue(self.name, self.operands, first, self._kept, grid, shapes)
+        error = different_extents(self.name, self.operands, self._own, self._over, grid, shapes)
+        error = error or stretched_results(self.name, self.operands, first, self._kept, grid, shapes)
+        if error is not None:
+            return Recipe.without_grid(error)
         outputs = math.prod(grid[d] for d in self._kept)
         reduced = math.prod(grid[d] for d in self._over)
         for fold in folds_of(self.region):

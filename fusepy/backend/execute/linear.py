@@ -14,7 +14,6 @@ from fusepy.backend.execute.number_range import bad_number
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.marshals.whole import check_written
-from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
 
@@ -68,7 +67,6 @@ class LinearTape:
 
         Raises:
             ShapeError, RangeError: if the arguments do not fit together or their parameters.
-            TrailingMismatch: if the plan has other trailing extents.
         """
         plan = self._plan
         shape: tuple[int, ...] | None = None
@@ -83,7 +81,7 @@ class LinearTape:
                 if consumed:
                     cut = len(extents) - len(consumed)
                     if extents[cut:] != consumed:
-                        raise TrailingMismatch(extents, consumed)
+                        return self._otherwise.run(args, outs, sink, bindings)  # which raises
                     extents = extents[:cut]
                 if shape is None:
                     shape = extents

@@ -24,7 +24,6 @@ from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.marshals.whole import written
 from fusepy.backend.memory.element import Element
-from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import output_feeds, spec_of
@@ -122,11 +121,6 @@ class Plan:
         """Returns for each result the operands that it is computed from."""
         return output_feeds(self.region)
 
-    @property
-    def consumed(self) -> list[tuple[int, tuple[int, ...]]]:
-        """The arguments whose trailing axes become components, with the required extents."""
-        return [(position, extents) for position, mapped, extents, _ in self.steps if mapped and extents]
-
     def kernel(self, variant: Variant) -> Kernel:
         """Returns the compiled kernel of a variant."""
         found = self.kernels.get(variant)
@@ -142,13 +136,17 @@ class Plan:
         """Spreads arguments of these layouts over the grid.
 
         Raises:
-            ShapeError: if they do not broadcast together.
-            TrailingMismatch: if the plan has other trailing extents.
+            ShapeError: if they do not broadcast together, or the trailing axes of one are not those of its type.
         """
         for (position, mapped, consumed, _), operand in zip(self.steps, self.memory):
             shape, strides, _, linear, _ = slots[position]
             if mapped and consumed and shape[len(shape) - len(consumed) :] != consumed:
-                raise TrailingMismatch(shape, consumed)
+                raise ShapeError(
+                    f"{self.name}: the trailing axes of {operand.label!r} do not hold {operand.want}",
+                    saw=f"shape {shape}",
+                    expected=f"trailing axes {consumed}",
+                    hint="reshape the array so that its last axes are the components, or vcast to another type",
+                )
             if operand.want.kind is Kind.POINTER and not linear:
                 raise ShapeError(
                     f"{self.name}: argument {operand.label!r} is passed whole and must be contiguous",

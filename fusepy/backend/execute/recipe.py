@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fusepy.backend.emit.operand import Operand
 from fusepy.errors import ShapeError
@@ -12,13 +12,23 @@ from fusepy.ir.strides import contiguous_strides
 
 @dataclass(frozen=True)
 class Recipe:
-    """The grid of a strided call: its extents, the strides of operands in elements (0 if stretched), the shapes of results."""
+    """The grid of a strided call: its extents, the strides of operands in elements (0 if stretched), the shapes of results.
+
+    Attributes:
+        error: the reductions of the plan have no common grid. Nothing else is set then.
+    """
 
     grid: tuple[int, ...]
     count: int
     strides: tuple[tuple[int, ...], ...]
     out_shapes: tuple[tuple[int, ...], ...]
     wide: bool
+    error: ShapeError | None = field(default=None, kw_only=True)
+
+    @staticmethod
+    def without_grid(error: ShapeError) -> Recipe:
+        """Returns the answer of a plan whose reductions have no common grid."""
+        return Recipe((), 0, (), (), False, error=error)
 
 
 def make_recipe(

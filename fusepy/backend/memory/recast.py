@@ -15,15 +15,6 @@ from fusepy.ir.types import Kind
 Made = TypeVar("Made", bound=Storage)
 
 
-class TrailingMismatch(Exception):
-    """The trailing axes of an argument differ from those that a plan was resolved for: the call must be resolved again."""
-
-    def __init__(self, saw: tuple[int, ...], expected: tuple[int, ...]):
-        super().__init__(f"trailing axes {expected} wanted, shape {saw} given")
-        self.saw = f"shape {saw}"
-        self.expected = f"trailing axes {expected}"
-
-
 def element_in(shape: tuple[int, ...], dtype: Any) -> tuple[Element, tuple[int, ...]]:
     """Returns the element for a ``dtype=`` argument, and `shape` without the trailing axes that the element takes.
 

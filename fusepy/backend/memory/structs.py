@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from fusepy.backend.memory.element import Element, scalar_type
 from fusepy.backend.memory.host_arrays import as_array
-from fusepy.backend.memory.recast import TrailingMismatch
 from fusepy.backend.memory.storage import Storage
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.narrowing import DEFAULTS, is_narrower
@@ -40,6 +39,24 @@ def as_structs(value: Any, element: Element) -> Any:
     if array.dtype in _DEFAULTS and not np.may_share_memory(made, array):
         made.flags.writeable = False  # writes to a converted copy would be lost
     return made
+
+
+def struct_rank(value: Any, element: Element) -> int:
+    """Returns the number of axes of `as_structs`. It follows from the extents.
+
+    Raises:
+        UnsupportedArgumentError: if the extents do not fit.
+    """
+    if isinstance(value, Storage):
+        shape, own, nbytes = value.shape, value.element.same(element), value.element.nbytes
+    else:
+        scalar = _scalar(element)
+        shape, own = np.shape(value), scalar is None or getattr(value, "dtype", None) == element.dtype
+        nbytes = 0 if scalar is None else scalar.itemsize
+    if own:
+        return len(shape)
+    cut, count = _split(value, shape, nbytes, element)
+    return len(shape) - cut + (count is not None)
 
 
 def holds_structs(value: Any) -> bool:
@@ -96,21 +113,14 @@ class StructView(ArgumentView):
     rank: int
 
     def of(self, value: Any) -> Any:
-        """Returns the argument as structs.
-
-        Raises:
-            TrailingMismatch: if its extents give another rank.
-        """
-        made = as_structs(value, self.element)
-        if made.ndim != self.rank:
-            raise TrailingMismatch(np.shape(value), (self.element.nbytes,))
-        return made
+        """Returns the argument as structs."""
+        return as_structs(value, self.element)
 
 
 def _of_tensor(tensor: Made, element: Element) -> Made:
     scalar = tensor.dtype.scalar
     _check_packed(scalar.dtype if scalar is not None else None, element, f"a tensor of {tensor.dtype}")
-    cut, count = _split(tensor.shape, tensor.element.nbytes, element, f"a tensor of {tensor.dtype}{list(tensor.shape)}")
+    cut, count = _split(tensor, tensor.shape, tensor.element.nbytes, element)
     if tensor.strides[len(tensor.shape) - cut :] != contiguous_strides(tensor.shape[len(tensor.shape) - cut :]):
         raise UnsupportedArgumentError(
             f"the numbers of one {element.type} are not contiguous",
@@ -135,7 +145,7 @@ def _of_tensor(tensor: Made, element: Element) -> Made:
 
 def _of_array(array: Array, element: Element) -> Array:
     _check_packed(array.dtype, element, f"an array of {array.dtype}")
-    cut, count = _split(array.shape, array.itemsize, element, f"an array of shape {array.shape}")
+    cut, count = _split(array, array.shape, array.itemsize, element)
     batch = array.shape[: array.ndim - cut]
     flat = np.reshape(array, (*batch, -1))
     copied = not np.may_share_memory(flat, array)
@@ -147,22 +157,29 @@ def _of_array(array: Array, element: Element) -> Array:
     return made
 
 
-def _split(shape: Sequence[int], nbytes: int, element: Element, what: str) -> tuple[int, int | None]:
+def _split(value: Any, shape: tuple[int, ...], nbytes: int, element: Element) -> tuple[int, int | None]:
     """Returns the number of trailing axes that structs take, and the number of structs on the last one if it holds several."""
-    unit, taken = element.nbytes, nbytes
+    found = _taken(shape, nbytes, element.nbytes)
+    if found is not None:
+        return found
+    what = f"a tensor of {value.dtype}{list(shape)}" if isinstance(value, Storage) else f"an array of shape {shape}"
+    raise UnsupportedArgumentError(
+        f"{what} does not hold {element.type}",
+        saw=f"{math.prod(shape)} elements of {nbytes} bytes",
+        expected=f"trailing axes of {element.nbytes // max(nbytes, 1)} elements, or a multiple of them",
+        hint="reshape it to (…, components of one struct)",
+    )
+
+
+@lru_cache(maxsize=1024)
+def _taken(shape: tuple[int, ...], nbytes: int, unit: int) -> tuple[int, int | None] | None:
+    taken = nbytes
     for cut in range(len(shape) + 1):
         if taken == unit:
             return cut, None
         if cut < len(shape):
             taken *= shape[-1 - cut]
-    if shape and shape[-1] * nbytes % unit == 0:
-        return 1, shape[-1] * nbytes // unit
-    raise UnsupportedArgumentError(
-        f"{what} does not hold {element.type}",
-        saw=f"{math.prod(shape)} elements of {nbytes} bytes",
-        expected=f"trailing axes of {unit // max(nbytes, 1)} elements, or a multiple of them",
-        hint="reshape it to (…, components of one struct)",
-    )
+    return (1, shape[-1] * nbytes // unit) if shape and shape[-1] * nbytes % unit == 0 else None
 
 
 def _check_packed(dtype: np.dtype[Any] | None, element: Element, what: str) -> None:
@@ -177,6 +194,7 @@ def _check_packed(dtype: np.dtype[Any] | None, element: Element, what: str) -> N
         )
 
 
+@lru_cache(maxsize=256)
 def _scalar(element: Element) -> np.dtype[Any] | None:
     """Returns the scalar dtype that a struct consists of without gaps, or None."""
     found: set[np.dtype[Any]] = set()

@@ -1,0 +1,67 @@
+"""`ByExtents`: the programs of one key. Extents are in no key, but some of them decide about a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fusepy.arguments.mapping import unmapped
+from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.backend.memory.structs import StructView, struct_rank
+
+if TYPE_CHECKING:
+    from fusepy.program.program import Program
+
+PROGRAMS = 17  # of one key
+
+
+class ByExtents:
+    """Stands for the programs of one key that differ by extents of the arguments.
+
+    An axis of extent 1 is broadcast, so its gradient is a sum: another program than that of the same axis with more elements. An
+    array of numbers that is read as structs has as many axes of structs as its extents say.
+    """
+
+    open = True
+
+    def __init__(self, first: Program):
+        self.device = first.device
+        self.sources = first.sources
+        self.recording = first.recording
+        self.nested = first.nested
+        self.programs = [first]
+
+    def of(self, args: Sequence[Any], compile: Callable[[], Program]) -> Program:
+        """Returns the program for arguments with such extents; compiles it if there is none.
+
+        Raises:
+            UnsupportedArgumentError: for an array that holds no whole number of structs.
+        """
+        for program in self.programs:
+            if _takes(program, args):
+                return program
+        made = compile()
+        made.device.counters.plan_misses += 1
+        self.programs = [*self.programs[1 - PROGRAMS :], made]
+        return made
+
+
+def depends_on_extents(program: Program) -> bool:
+    """True if a call of the same key may need another program, for its extents."""
+    return bool(program.recording.trace.units) or any(isinstance(c, StructView) for c in program.captures)
+
+
+def _takes(program: Program, args: Sequence[Any]) -> bool:
+    positions = program.positions
+    for (place, axis), unit in program.recording.trace.units.items():
+        if (_extent(unmapped(args[positions[place]]), axis) == 1) != unit:
+            return False
+    for view in program.captures:
+        if isinstance(view, StructView) and struct_rank(unmapped(args[positions[view.place]]), view.element) != view.rank:
+            return False
+    return True
+
+
+def _extent(value: Any, axis: int) -> int:
+    extents = kind_of_value(value).extents(value)
+    return extents[axis] if axis < len(extents) else 0
