@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fusepy.arguments.mapping import unmapped
+from fusepy.arguments.mapped import unmapped
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.memory.structs import StructView, struct_rank
 
