@@ -241,15 +241,10 @@ class Executable:
                 own = plan.launches(recipe, slots, results, new)
                 pieces.append(TapePiece(plan, results, tuple(own)))
                 launches += [replace(one, reads=self._memory(one.reads), acts=step.acts) for one in own if not one.idle]
-        kept = frozenset(
-            (*range(self.count), *(slot for slot, _ in self.outputs), *(s for step in self.steps for s in step.textures))
-        )
-        placed = place_barriers(launches, kept)
-        ordered = [replace(one, barrier=barrier, release=release) for one, (barrier, release) in zip(launches, placed)]
         return Tape(
             self,
             tuple(pieces),
-            tuple(ordered),
+            self._ordered(launches),
             tuple(slots),
             self.views,
             given=tuple((j, slot) for slot, j in given.items()),
@@ -259,6 +254,12 @@ class Executable:
             split=len(pieces) > len(self.steps),
             separate=self._separated is None,
         )
+
+    def _ordered(self, launches: Sequence[Launch]) -> tuple[Launch, ...]:
+        """Returns the launches with their barriers and the slots that they release."""
+        kept = frozenset((*range(self.count), *(slot for slot, _ in self.outputs), *self.between))
+        placed = place_barriers(launches, kept)
+        return tuple(replace(one, barrier=barrier, release=release) for one, (barrier, release) in zip(launches, placed))
 
     def _writing(self) -> tuple[Callable[[Sequence[Any]], None], ...]:
         """Returns the checks of arguments that user code writes as whole arrays."""

@@ -121,8 +121,7 @@ class ReducePlan(Plan):
         plain = super()._made(shapes, strides)
         grid = plain.grid
         error = different_extents(self.name, self.operands, self._own, self._over, grid, shapes)
-        error = error or stretched_results(self.name, self.operands, first, self._kept, grid, shapes)
-        if error is not None:
+        if error or (error := stretched_results(self.name, self.operands, first, self._kept, grid, shapes)):
             return Recipe.without_grid(error)
         outputs = math.prod(grid[d] for d in self._kept)
         reduced = math.prod(grid[d] for d in self._over)
