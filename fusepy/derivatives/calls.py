@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from fusepy.derivatives.terms import Term, Terms
+from fusepy.derivatives.terms import Term
+from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.oracle import IN, CallTypes, Oracle
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.whole import gathers
-
-ArrayOf = Callable[[int], Term]  # the array to which the gradients of an operand that is read whole are added
 
 
 def differential(type: Type, oracle: Oracle | None) -> Type | None:
@@ -28,66 +27,44 @@ def differential(type: Type, oracle: Oracle | None) -> Type | None:
     return None if oracle.layout(found) is None else found
 
 
-def vjp(
-    t: Terms,
-    node: Node,
-    attrs: Mapping[str, Attr],
-    operands: Sequence[Term],
-    gradients: Sequence[Term | None],
-    wanted: Sequence[int],
-    array: ArrayOf,
-    constants: Mapping[Value, Node],
-    oracle: Oracle | None,
-) -> list[Term | None]:
+def vjp(v: Visit) -> list[Term | None]:
     """Records the ``vjp`` of a call and returns the gradients of its operands.
-
-    Args:
-        attrs: of the node, with those that resolution adds.
-        wanted: the operands whose gradients are wanted.
-        array: the array to which the gradients of an operand that is read whole are added.
-        constants: the nodes of Python numbers, which become part of the body.
 
     Raises:
         GradientError: if Slang cannot differentiate the function.
     """
-    types = {i: differential(operands[i].type, oracle) for i in wanted}
-    wrt = [i for i in wanted if types[i] is not None]
-    whole = [i for i in wanted if gathers(operands[i].type)]
-    seeds = [j for j, g in enumerate(gradients) if g is not None]
+    t, operands = v.terms, v.operands
+    types = {i: differential(operands[i].type, v.oracle) for i in v.wanted}
+    wrt = [i for i in v.wanted if types[i] is not None]
+    whole = [i for i in v.wanted if gathers(operands[i].type)]
+    seeds = [j for j, g in enumerate(v.gradients) if g is not None]
     if not (wrt or whole) or not seeds:
         return [None] * len(operands)
-    _check(node, attrs, operands, [*wrt, *whole], oracle)
-    body, passed = _body(node, attrs, operands, constants)
+    _check(v.node, v.attrs, operands, [*wrt, *whole], v.oracle)
+    body, passed = _body(v)
     places = {i: k for k, i in enumerate(passed)}
-    given = [_exact(t, g, v.type) for g, v in zip(gradients, node.results) if g is not None]
-    kept: dict[str, Attr] = {
+    given = [t.exact(g, result.type) for g, result in zip(v.gradients, v.node.results) if g is not None]
+    attrs: dict[str, Attr] = {
         "wrt": tuple(str(places[i]) for i in wrt),
         "seeds": tuple(map(str, seeds)),
         "types": tuple(str(types[i]) for i in wrt),
     }
     if whole:
-        kept["arrays"] = tuple(str(places[i]) for i in whole)
-    taken = [*(operands[i] for i in passed), *given, *(array(i) for i in whole)]
-    made = dict(zip(wrt, t.node("vjp", taken, kept, [body])))
+        attrs["arrays"] = tuple(str(places[i]) for i in whole)
+    taken = [*(operands[i] for i in passed), *given, *(v.array(i) for i in whole)]
+    made = dict(zip(wrt, t.node("vjp", taken, attrs, [body])))
     return [made.get(i) for i in range(len(operands))]
 
 
-def _exact(t: Terms, g: Term, type: Type) -> Term:
-    """Returns a gradient of exactly the type of the output."""
-    return t.cast(g, type) if type.is_numeric else g
-
-
-def _body(
-    node: Node, attrs: Mapping[str, Attr], operands: Sequence[Term], constants: Mapping[Value, Node]
-) -> tuple[Graph, list[int]]:
+def _body(v: Visit) -> tuple[Graph, list[int]]:
     """Returns the body, and the operands that are its inputs."""
     inputs: list[Value] = []
     nodes: list[Node] = []
     passed: list[int] = []
     inner: list[Value] = []
     seen: dict[Value, Value] = {}
-    for i, term in enumerate(operands):
-        constant = constants.get(term.value)
+    for i, term in enumerate(v.operands):
+        constant = v.constants.get(term.value)
         if constant is not None and term.wants is None:
             if term.value not in seen:
                 seen[term.value] = Value(term.value.type, (), weak=term.value.weak)
@@ -98,8 +75,8 @@ def _body(
         inputs.append(Value(term.type, (), name=name))
         inner.append(inputs[-1])
         passed.append(i)
-    results = [Value(v.type, ()) for v in node.results]
-    nodes.append(Node(node.op, inner, [ArgMap(())] * len(inner), results, attrs, node.loc))
+    results = [Value(r.type, ()) for r in v.node.results]
+    nodes.append(Node(v.node.op, inner, [ArgMap(())] * len(inner), results, v.attrs, v.node.loc))
     return Graph("primal", inputs, nodes, results), passed
 
 

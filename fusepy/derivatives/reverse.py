@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from fusepy.derivatives.calls import differential
 from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
 from fusepy.derivatives.folds import reduced
-from fusepy.derivatives.rules import WHOLE, Visit, gradients_of
+from fusepy.derivatives.rules import WHOLE, gradients_of
 from fusepy.derivatives.sums import Gradients, is_number
 from fusepy.derivatives.terms import Term, Terms, spread
+from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
@@ -120,7 +121,7 @@ class Reverse:
         for i, value in enumerate(whole):
             element = self.element(value.type)
             assert element is not None, value
-            reverse.gradients.arrays[value] = builder.input(f"into_{i}", scattered(value.type, element))
+            reverse.gradients.arrays[value] = builder.input(f"array_{i}", scattered(value.type, element))
         return builder.finish(reverse.run(ends, [fresh[v] for v in wrt if v.type.kind is not Kind.WHOLE], whole))
 
     def element(self, type: Type) -> Type | None:

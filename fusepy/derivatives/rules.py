@@ -2,50 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from fusepy.derivatives.calls import ArrayOf, vjp
-from fusepy.derivatives.control import Adjoint, branch, loop
+from fusepy.derivatives.calls import vjp
+from fusepy.derivatives.control import branch, loop
 from fusepy.derivatives.elementwise import FORMULAS, STEPS, gradients, power
 from fusepy.derivatives.folds import reduce_rule, scan_rule
 from fusepy.derivatives.parts import RULES
-from fusepy.derivatives.terms import Term, Terms
+from fusepy.derivatives.terms import Term
+from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
-from fusepy.ir.graph import Attr, Node, Value
-from fusepy.ir.oracle import Oracle
+from fusepy.ir.graph import Node
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.whole import gathers
 
 WHOLE = (Kind.WHOLE, Kind.RESOURCE, Kind.POINTER)
-
-
-@dataclass(frozen=True)
-class Visit:
-    """One node on the way back, with everything as terms over its grid.
-
-    Attributes:
-        attrs: of the node, with those that resolution adds.
-        gradients: of the results; ``None`` is 0.
-        wanted: the operands whose gradients are wanted.
-        count: the number of points of the grid along some dimensions.
-        constants: the nodes of Python numbers.
-        array: the array to which the node adds the gradients of an operand that it reads whole.
-        adjoint: the gradient of a body.
-    """
-
-    terms: Terms
-    node: Node
-    attrs: Mapping[str, Attr]
-    operands: Sequence[Term]
-    results: Sequence[Term]
-    gradients: Sequence[Term | None]
-    wanted: Sequence[int]
-    count: Callable[[Sequence[int]], Term]
-    constants: Mapping[Value, Node]
-    array: ArrayOf
-    adjoint: Adjoint
-    oracle: Oracle
 
 
 def gradients_of(v: Visit) -> Sequence[Term | None]:
@@ -60,10 +31,9 @@ def gradients_of(v: Visit) -> Sequence[Term | None]:
         if whole:
             raise read_whole(v.node, v.operands[whole[0]].type)
         if name == "slang.call":
-            return vjp(v.terms, v.node, v.attrs, v.operands, v.gradients, v.wanted, v.array, v.constants, v.oracle)
+            return vjp(v)
         if name in ("cond", "fori_loop", "while_loop"):
-            rule = branch if name == "cond" else loop
-            return rule(v.terms, v.node, v.operands, v.gradients, v.wanted, v.array, v.adjoint, v.oracle)
+            return branch(v) if name == "cond" else loop(v)
     found = _of_operation(v, name, [v.terms.loaded(x) for x in v.operands])
     if found is not None:
         return found

@@ -158,6 +158,10 @@ class Terms:
         """Returns the term in another type: another scalar, or a scalar in each component."""
         return term if term.type is type and not term.value.weak else self.op("cast", term, type=type.name)
 
+    def exact(self, term: Term, type: Type) -> Term:
+        """Returns a gradient in exactly the type of what it belongs to."""
+        return self.cast(term, type) if type.is_numeric else term
+
     def zero(self, of: Type, type: Type) -> Term:
         """Returns the gradient 0, of type `type`, of a value of type `of`."""
         return self.cast(self.number(0.0), type) if type.is_numeric else self.op("zero_gradient", of=of.name, type=type.name)

@@ -80,28 +80,25 @@ def load(path: str | os.PathLike[str], tree: Any) -> Any:
         ArgumentError: if names or shapes of the file are others.
     """
     arrays = _safetensors().load_file(os.fspath(path))
-    leaves, structure = flatten(tree)
-    names = [name or "value" for name in named(tree)]
-    if set(names) != set(arrays):
+    made = parameters(tree)
+    tensors = {name or "value": tensor for name, tensor in named(made).items()}
+    if set(tensors) != set(arrays):
         raise ArgumentError(
             f"load: {os.fspath(path)} has other parameters",
             saw=", ".join(sorted(arrays)),
-            expected=", ".join(sorted(names)),
+            expected=", ".join(sorted(tensors)),
             hint="pass the structure that was saved",
         )
-    made: list[Any] = []
-    for name, leaf in zip(names, leaves):
-        if np.shape(leaf) != arrays[name].shape:
+    for name, tensor in tensors.items():
+        if np.shape(tensor) != arrays[name].shape:
             raise ArgumentError(
                 f"load: {name} has another shape",
                 saw=arrays[name].shape,
-                expected=np.shape(leaf),
+                expected=np.shape(tensor),
                 hint="make the parameters as they were made before they were saved",
             )
-        if isinstance(leaf, Tensor):
-            leaf.copy_from_numpy(arrays[name])
-        made.append(leaf if isinstance(leaf, Tensor) else _tensor(arrays[name], None))
-    return structure.fill(made)
+        tensor.copy_from_numpy(arrays[name])
+    return made
 
 
 def _safetensors() -> Any:

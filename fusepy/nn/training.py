@@ -19,6 +19,7 @@ from fusepy.language.gradients import value_and_grad
 from fusepy.location import user_line
 from fusepy.modules.module import Module
 from fusepy.nn.optimisers import Optimiser
+from fusepy.nn.parameters import parameters as tensors_of
 from fusepy.pytree import Structure, flatten
 
 _libraries: WeakKeyDictionary[Device, Module] = WeakKeyDictionary()
@@ -93,8 +94,8 @@ class TrainingStep:
     def _call(self, parameters: Any, batch: Sequence[Any]) -> tuple[FusedFunction, list[Any], tuple[Tensor, ...]]:
         """Returns the program, its arguments before the numbers, and the tensors that it writes to."""
         leaves, structure = flatten(parameters)
-        for leaf in leaves:
-            if not isinstance(leaf, Tensor):
+        for leaf, tensor in zip(leaves, flatten(tensors_of(parameters))[0]):
+            if leaf is not tensor:
                 raise ArgumentError(
                     "a training step changes its parameters in place, and they are no tensors",
                     place=user_line(),

@@ -1,0 +1,43 @@
+"""`Visit`: one node on the way back, as its rule sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fusepy.derivatives.terms import Term, Terms
+from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.oracle import Oracle
+
+# the gradient of a body: of the body, its name, the inputs that have gradients, and which outputs have one. Its inputs are those
+# of the body, the gradients of these outputs, and an array for each whole array among the inputs that have gradients; its outputs
+# are the gradients of the other ones
+Adjoint = Callable[[Graph, str, Sequence[Value], Sequence[int]], Graph]
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One node on the way back, with everything as terms over its grid.
+
+    Attributes:
+        attrs: of the node, with those that resolution adds.
+        gradients: of the results; ``None`` is 0.
+        wanted: the operands whose gradients are wanted.
+        count: the number of points of the grid along some dimensions.
+        constants: the nodes of Python numbers.
+        array: the array to which the node adds the gradients of an operand that it reads whole.
+        adjoint: the gradient of a body.
+    """
+
+    terms: Terms
+    node: Node
+    attrs: Mapping[str, Attr]
+    operands: Sequence[Term]
+    results: Sequence[Term]
+    gradients: Sequence[Term | None]
+    wanted: Sequence[int]
+    count: Callable[[Sequence[int]], Term]
+    constants: Mapping[Value, Node]
+    array: Callable[[int], Term]
+    adjoint: Adjoint
+    oracle: Oracle
