@@ -27,6 +27,7 @@ backend/kernels/values.py:freeze
 cli/demo.py:_print
 cli/demo.py:run
 deferred/record.py:_called
+functions/call.py:run
 functions/dispatch.py:dispatch
 program/program.py:__init__
 trace/buffers.py:chosen
