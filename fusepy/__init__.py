@@ -56,6 +56,7 @@ from fusepy.inspect.lowered import Lowered
 from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.ir.types import Type
 from fusepy.language.batchable import Batchable, is_batchable_like
+from fusepy.language.differentiable import differentiable, is_differentiable_like
 from fusepy.language.generators import call_id, grid, linspace, rand_float, thread_id, wang_hash
 from fusepy.language.gradients import grad, value_and_grad, vjp
 from fusepy.language.loops import cond, fori_loop, while_loop
@@ -195,6 +196,7 @@ __all__ = [
     "create_device",
     "cross",
     "default_device",
+    "differentiable",
     "dot",
     "exp",
     "exp2",
@@ -208,6 +210,7 @@ __all__ = [
     "grid",
     "init_device",
     "is_batchable_like",
+    "is_differentiable_like",
     "lazy",
     "length",
     "lerp",

@@ -50,6 +50,10 @@ class Extents:
             found = self._known[value] = tuple(None if self.shapes.is_unit(a) else a for a in axes)
         return found
 
+    def knows(self, value: Value) -> bool:
+        """True for inputs and results of nodes that were added."""
+        return not value.rank or value in self._known or value.name is not None
+
     def grid(self, operands: Sequence[Value], maps: Sequence[ArgMap], rank: int) -> tuple[Axis | None, ...]:
         """Returns the extents of the grid of a node: those of the operands that are not 1."""
         found: list[Axis | None] = [None] * rank

@@ -13,7 +13,7 @@ from fusepy.derivatives.calls import differential
 from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
 from fusepy.derivatives.folds import reduced
 from fusepy.derivatives.rules import WHOLE, gradients_of
-from fusepy.derivatives.sums import Gradients, is_number
+from fusepy.derivatives.sums import Gradients, Seed, is_number
 from fusepy.derivatives.terms import Term, Terms, spread
 from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
@@ -45,25 +45,29 @@ class Reverse:
         for node, maps, _ in self.settled:
             self.extents.add(node, maps)
 
-    def run(self, seeds: Sequence[tuple[Value, Value | None]], wrt: Sequence[Value], whole: Sequence[Value] = ()) -> list[Value]:
+    def run(self, seeds: Sequence[Seed], wrt: Sequence[Value], whole: Sequence[Value] = ()) -> list[Value]:
         """Returns the gradients of `wrt`, with their axes and the types of their differentials.
 
         Args:
-            seeds: values with their gradients; ``None`` is 1 for each component.
+            seeds: the gradients of values.
             whole: inputs that are whole arrays, whose gradients are added to arrays that are given.
 
         Raises:
             GradientError: if an operation between them has no gradient.
         """
-        for value, given in seeds:
-            self.gradients.seed(value, given)
+        self.back(seeds, wrt, whole)
+        return [self.gradients.finished(value) for value in wrt]
+
+    def back(self, seeds: Sequence[Seed], wrt: Sequence[Value], whole: Sequence[Value] = ()) -> None:
+        """Adds to `gradients` those of `wrt`; see `run`."""
+        for value, given, dims in seeds:
+            self.gradients.seed(value, given, dims)
         needed = {*wrt, *whole}
         for node, _, _ in self.settled:
             if any(v in needed for v in node.operands):
                 needed.update(v for v in node.results if v.type.scalar is None or v.type.is_float)
         for node, maps, attrs in reversed(self.settled):
             self.node(node, maps, attrs, needed)
-        return [self.gradients.finished(value) for value in wrt]
 
     def node(self, node: Node, maps: Sequence[ArgMap], attrs: dict[str, Attr], needed: set[Value]) -> None:
         """Adds the gradients of the operands of one node."""
@@ -116,7 +120,7 @@ class Reverse:
         types = [differential(body.outputs[j].type, self.oracle) for j in seeds]
         given = [builder.input(f"gradient_{j}", type) for j, type in zip(seeds, types) if type is not None]
         reverse = Reverse(builder, tuple(builder.nodes), self.oracle, self.extents.shapes, self.terms.loc)
-        ends = [(fresh[body.outputs[j]], g) for j, g in zip(seeds, given)]
+        ends = [(fresh[body.outputs[j]], g, None) for j, g in zip(seeds, given)]
         whole = [fresh[v] for v in wrt if v.type.kind is Kind.WHOLE]
         for i, value in enumerate(whole):
             element = self.element(value.type)

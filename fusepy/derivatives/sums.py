@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusepy.derivatives.calls import differential
 from fusepy.derivatives.folds import along, transposed
 from fusepy.derivatives.terms import Term, Terms
+from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.base import filled_axes
-from fusepy.ir.oracle import Oracle
+from fusepy.ir.ops.base import filled_axes, shaped
+from fusepy.ir.oracle import Oracle, member_types
 from fusepy.ir.types import BOOL, FLOAT, Kind, Type
 from fusepy.ir.whole import scattered
+
+# a value, its gradient, and the axes of the value along which that runs; ``None`` is 1 for each component, and all axes in order
+Seed = tuple[Value, Value | None, tuple[int, ...] | None]
 
 
 class Gradients:
@@ -43,16 +49,48 @@ class Gradients:
             self.arrays[value] = t.op("gradient_array", along, of=str(type.element), type=str(stored)).value
         return Term(t, self.arrays[value], (), scattered(type, element))
 
-    def seed(self, value: Value, given: Value | None) -> None:
-        """Adds the gradient of a result; ``None`` is 1. The trailing axes of one that is given as numbers may be components."""
+    def seed(self, value: Value, given: Value | None, dims: tuple[int, ...] | None = None) -> None:
+        """Adds the gradient of a result; see `Seed`. The trailing axes of one that is given as numbers may be components.
+
+        Raises:
+            GradientError: if the gradient has other axes than the result.
+        """
         t = self.terms
         if given is None:
-            self.add(value, t.cast(t.number(1.0), value.type))
+            self.add(value, self._ones(value.type))
             return
         fills = given.type.kind is Kind.SCALAR and given.rank == value.rank + len(value.type.shape)
-        axes = tuple(range(value.rank if fills else given.rank))
+        axes = tuple(range(value.rank if fills else given.rank)) if dims is None else dims
+        self._check_axes(value, given, axes)
         term = t.loaded(Term(t, given, axes, value.type if fills else None))
         self.add(value, t.cast(term, value.type) if value.type.is_numeric else term)
+
+    def _check_axes(self, value: Value, given: Value, axes: Sequence[int]) -> None:
+        """Raises `GradientError` unless the gradient of a result has its axes: others would be broadcast, and summed."""
+        extents, number = self.terms.extents, given.weak and not given.rank
+        if number or not (extents.knows(value) and extents.knows(given)):
+            return
+        own = extents.of(value)
+        if sorted(axes) == list(range(value.rank)) and all(
+            (extent is None) == (own[d] is None) for extent, d in zip(extents.of(given), axes)
+        ):
+            return
+        raise GradientError(
+            "the gradient of a result has another shape than the result",
+            saw=f"{given.type}{[1 if e is None else '?' for e in extents.of(given)]} for '{given.name}'",
+            expected=f"{value.type}{[1 if e is None else '?' for e in own]}, where '?' is any extent but 1",
+            hint="pass one gradient for each element of the result",
+        )
+
+    def _ones(self, type: Type) -> Term:
+        """Returns the gradient that is 1 for each component of a value."""
+        t, derived = self.terms, differential(type, self.oracle)
+        if type.is_numeric or derived is None:
+            return t.cast(t.number(1.0), type)
+        if type.kind is Kind.ARRAY and type.element is not None:
+            return t.struct(derived, {str(k): self._ones(type.element) for k in range(type.shape[0])})
+        members = member_types(self.oracle, derived) or {}
+        return t.struct(derived, {name: self._ones(part) for name, part in members.items() if part is not None})
 
     def add(self, value: Value, term: Term) -> None:
         """Adds a gradient of a value, over the axes of the value."""
@@ -74,13 +112,19 @@ class Gradients:
         t = self.terms
         return t.total([t.ungrouped(term, value.rank - len(term.type.shape)) for term in forms])
 
-    def finished(self, value: Value) -> Value:
-        """Returns the gradient of a value with all of its axes, in their order; zeros if it has none."""
+    def finished(self, value: Value, held: Value | None = None) -> Value:
+        """Returns the gradient of a value with all of its axes, in their order; zeros if it has none.
+
+        Args:
+            held: a gradient of the value that is added.
+        """
         t = self.terms
         if value not in self:
             self.add(value, self._zero(value))
         term = t.loaded(self.one(value))
         rank = value.rank - filled_axes(value, term.type if term.type is not value.type else None)
+        if held is not None:
+            return self._added(value, term, held, rank)
         made = self._spread(value, term, rank)
         if rank == value.rank:
             return made
@@ -107,6 +151,14 @@ class Gradients:
     def _is_stored(self, value: Value) -> bool:
         """True for the result of a reduction, of which there are views with more axes."""
         return any(value in node.results for node in self.terms.builder.nodes if node.op.name == "reduce")
+
+    def _added(self, value: Value, term: Term, held: Value, rank: int) -> Value:
+        t, type = self.terms, term.type
+        if type.is_numeric and held.type.scalar is not None:
+            type = shaped(held.type.scalar, type.shape)
+            term = t.cast(term, type)
+        before = t.loaded(Term(t, held, tuple(range(rank)), type))
+        return self._sum(value.type, before, term).value
 
     def _zero(self, value: Value) -> Term:
         type = FLOAT if is_number(value) else differential(value.type, self.oracle)

@@ -136,13 +136,13 @@ def _compiled(
 
 
 def bound(
-    callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> tuple[AnyFunction, tuple[Any, ...], Mapping[str, Any]]:
-    """Binds static arguments: returns the function with their values, and the other arguments."""
-    tracer, key, args, kwargs = callee.tracer.bind(args, kwargs)
+    callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
+) -> tuple[AnyFunction, tuple[Any, ...], Mapping[str, Any], Any]:
+    """Binds static arguments: returns the function with their values, the other arguments, and the destination."""
+    tracer, key, args, kwargs, result = callee.tracer.bind(args, kwargs, result)
     if not key:
-        return callee, args, kwargs
-    return callee.variant(callee.setup, tracer=tracer, programs=callee.programs.variant(key)), args, kwargs
+        return callee, args, kwargs, result
+    return callee.variant(callee.setup, tracer=tracer, programs=callee.programs.variant(key)), args, kwargs, result
 
 
 def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Lowered:
@@ -152,7 +152,7 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
     """
     positional = callee.tracer.positional
     if positional is not None and (len(args) != positional or kwargs):
-        callee, args, kwargs = bound(callee, args, kwargs)
+        callee, args, kwargs, result = bound(callee, args, kwargs, result)
     if callee.config.structs:
         args, kwargs = callee.config.as_structs(callee.tracer.parameter_names(), args, kwargs)
     with describing():

@@ -9,6 +9,7 @@ from fusepy.backend.device.recorder import check_encoder
 from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.errors import ArgumentError
 from fusepy.functions import configure
+from fusepy.functions.backward import BackwardTracer
 from fusepy.functions.call import bound, lower, run
 from fusepy.functions.nodes import Node, Use
 from fusepy.functions.parts import DEFAULT, Config, ProgramTable, Tracer
@@ -95,8 +96,7 @@ class DeviceFunction(Inspectable):
             return self.tracer.call(trace, args, kwargs, self.config)
         positional = self.tracer.positional
         if positional is not None and (len(args) != positional or kwargs):
-            callee, args, named = bound(self, args, kwargs)
-            return run(callee, args, named, _result)
+            return run(*bound(self, args, kwargs, _result))
         return run(self, args, kwargs, _result)
 
     _run = run
@@ -108,6 +108,46 @@ class DeviceFunction(Inspectable):
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function; slangpy's spelling."""
         return self(*args, **kwargs)
+
+    @property
+    def bwds(self) -> Any:
+        """The backward pass of this function, a function with the same configuration, which can be configured further.
+
+        A call of it takes the arguments of a call of this function, before that wrote to them, and returns nothing. Each tensor
+        among them that has a gradient (``x.with_grads()``, ``needs_grads=True``) gets its gradient added to ``x.grad``, summed
+        over the axes along which it is broadcast; nothing is computed for others. ``_result=`` takes the result, or a tuple of
+        them: its ``.grad`` is the gradient of the result. Without one it is 1 for each component. So is an `out` argument read.
+        The gradient of an `inout` argument is replaced, unless it has one for each direction: ``x.with_grads(after, before)``.
+
+        ``None`` for a Slang function that Slang cannot differentiate. `backward` and `backwards` are the same.
+
+        Raises:
+            GradientError: when called, if no argument has a gradient, if an operation has none, or Slang cannot differentiate
+                a function; for a gradient of a result that has another shape.
+            TraceError: when called inside a fused function; `fusepy.grad` is for these.
+
+        Example:
+            >>> import fusepy as fp
+            >>> source = "[Differentiable] float poly(float a, float x) { return a * x * x; }"
+            >>> m = fp.Module.load_from_source(fp.default_device(), "doc_bwds", source)
+            >>> a, x = fp.differentiable(3.0), fp.differentiable([1.0, 2.0])
+            >>> m.poly.bwds(a, x)
+            >>> float(a.grad), x.grad.tolist()
+            (5.0, [6.0, 12.0])
+            >>> y = m.poly(a, x).with_grads(grad_in=fp.Tensor([0, 10]))
+            >>> m.poly.bwds(a, x, _result=y)
+            >>> float(a.grad), x.grad.tolist()
+            (45.0, [6.0, 132.0])
+        """
+        if not self.tracer.differentiable():
+            return None
+        made = object.__new__(DeviceFunction)
+        made.tracer, made.config, made.setup = BackwardTracer(self.tracer), self.config, self.setup
+        made.programs = self.programs.variant("bwds")
+        made.__name__ = made.tracer.__name__
+        return made
+
+    backward = backwards = bwds
 
     def append_to(self, encoder: Any, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
         """Records a call into your slangpy command encoder, which you submit. Results are Tensors.

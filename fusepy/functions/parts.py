@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.backend.kernels.raw import RawKernel
     from fusepy.functions.nodes import Use
+    from fusepy.ir.oracle import Param
     from fusepy.pytree import Structure
     from fusepy.trace.recording import Recording
     from fusepy.trace.setup import Setup
     from fusepy.trace.trace import Trace
+    from fusepy.trace.traced import Traced
 
 
 @dataclass(frozen=True)
@@ -130,16 +132,30 @@ class Tracer(Protocol):
     @property
     def positional(self) -> int | None: ...
 
-    # returns the tracer with values for its static arguments, their key, and the other arguments
+    # returns the tracer with values for its static arguments, their key, the other arguments, and the destination of the result
     def bind(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[Tracer, Hashable, tuple[Any, ...], Mapping[str, Any]]: ...
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any = None
+    ) -> tuple[Tracer, Hashable, tuple[Any, ...], Mapping[str, Any], Any]: ...
 
     # traces a call by itself
     def record(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Recording: ...
 
     # records a call inside another function
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any: ...
+
+    # returns the parameters of the arguments of a call, after `bind`, with their positions for `Config.spec`
+    def parameters(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[tuple[int, Param]]: ...
+
+    # true if a call may have this many arguments by position
+    def takes(self, count: int) -> bool: ...
+
+    # records a call with traced arguments by their places; returns its results, with the places of the arguments they belong to
+    def results(
+        self, trace: Trace, params: Sequence[Param], passed: Mapping[int, Any], positional: int, config: Config
+    ) -> list[tuple[Traced, int | None]]: ...
+
+    # false for a Slang function that Slang cannot differentiate
+    def differentiable(self) -> bool: ...
 
     # returns the structure of the results of a call as a node
     def node_results(self, use: Use, outputs: int | None) -> Structure: ...

@@ -5,9 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -18,10 +16,12 @@ from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.marshals.registry import device_of
-from fusepy.errors import ArgumentError, FusepyError, TraceRecursionError, UnrollWarning, did_you_mean
+from fusepy.errors import ArgumentError, FusepyError, UnrollWarning, did_you_mean
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import Config
+from fusepy.functions.recursion import entered
 from fusepy.ir.graph import Graph
+from fusepy.ir.oracle import Param
 from fusepy.ir.resolve.refusals import none_error
 from fusepy.location import user_line
 from fusepy.pytree import Structure, several
@@ -34,7 +34,6 @@ from fusepy.trace.traced import Traced, misused
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 LIMIT = 1000  # operations that one line of a program may record without a warning
-_tracing: ContextVar[tuple[Any, ...]] = ContextVar("fusepy_tracing", default=())
 
 
 class PythonTracer:
@@ -52,11 +51,12 @@ class PythonTracer:
             if name not in names:
                 raise ArgumentError(f"static: {self.__name__}() has no parameter {name!r}", hint=did_you_mean(name, names))
         plain = all(p.kind in _BY_PLACE and p.default is p.empty for p in self.signature.parameters.values())
+        self.params = {name: (i, Param(name, None)) for i, name in enumerate(names)}
         self.positional: int | None = len(names) if plain and not static else -1
 
     def bind(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> tuple[PythonTracer, tuple[object, ...], tuple[()], dict[str, Any]]:
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any = None
+    ) -> tuple[PythonTracer, tuple[object, ...], tuple[()], dict[str, Any], Any]:
         """Binds static arguments: returns the tracer with their values, their key, and the other arguments by name.
 
         Raises:
@@ -89,17 +89,17 @@ class PythonTracer:
                     hint="pass a number, string or tuple; a static argument is part of the program's identity",
                 ) from None
         if not static:
-            return self, (), (), dynamic
+            return self, (), (), dynamic, result
         made = object.__new__(self.__class__)
         made.__dict__.update(self.__dict__, values=static)
         # the type is part of the key, since 1 == 1.0 == True
-        return made, tuple([(name, value.__class__, value) for name, value in static.items()]), (), dynamic
+        return made, tuple([(name, value.__class__, value) for name, value in static.items()]), (), dynamic, result
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Calls the function inside a trace, so that it becomes part of the trace."""
-        with _entered(self, self.__name__):
+        with entered(self, self.__name__):
             if self.values or not args:  # `bind` has put all of them under their names
-                return self._traced(kwargs)
+                return self._called(kwargs)
             return self.function(*args, **kwargs)
 
     def record(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Recording:
@@ -110,16 +110,14 @@ class PythonTracer:
             leaves = [leaf for name, value in dynamic.items() for _, leaf in leaves_of(value, name)]
         trace = Trace(self.__name__, self._device_of(leaves))
         trace.strict = config.strict
-        with trace.recording(), _entered(self, self.__name__):
+        with trace.recording():
             passed: dict[str, Any] = {}
             for position, name in enumerate(self.signature.parameters):
                 if name in dynamic:
                     if dynamic[name] is None:
                         raise none_error(f"{self.__name__}: argument {name!r}", user_line())
                     passed[name] = argument(trace, name, dynamic[name], config.spec(position, name))
-            result = self._traced(passed)
-            found, structure = flatten_values(result, self.__name__, lambda v: id(v) in trace.named)
-            outputs = [Traced(trace, returned(trace, v, self.__name__), None) for v in found]
+            outputs, structure = self._traced(trace, passed)
             graph = trace.finish(outputs)
         _warn_unrolled(graph)
         counts = {name: len(flat([value])) for name, value in dynamic.items()}
@@ -128,8 +126,32 @@ class PythonTracer:
         order = list(dynamic.values())
         return Recording(graph, trace, flat(order), positions, structure, nested=any(map(is_nested, order)))
 
-    def _traced(self, passed: Mapping[str, Any]) -> Any:
-        """Calls the Python function with traced arguments."""
+    def parameters(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[int, Param]]:
+        names = kwargs if kwargs else self.params  # after `bind`, all are by position or all by name
+        return [self.params[name] for name in names]
+
+    def takes(self, count: int) -> bool:
+        return count <= len(self.params)
+
+    def results(
+        self, trace: Trace, params: Sequence[Param], passed: Mapping[int, Any], positional: int, config: Config
+    ) -> list[tuple[Traced, int | None]]:
+        """Calls the Python function with traced arguments, and returns the leaves of what it returns."""
+        outputs, _ = self._traced(trace, {params[i].name: value for i, value in passed.items()})
+        return [(output, None) for output in outputs]
+
+    def differentiable(self) -> bool:
+        """Returns true: the operations that it records decide."""
+        return True
+
+    def _traced(self, trace: Trace, passed: Mapping[str, Any]) -> tuple[list[Traced], Structure]:
+        """Calls the Python function with traced arguments, and returns the leaves of its result with their structure."""
+        with entered(self, self.__name__):
+            result = self._called(passed)
+            found, structure = flatten_values(result, self.__name__, lambda v: id(v) in trace.named)
+            return [Traced(trace, returned(trace, v, self.__name__), None) for v in found], structure
+
+    def _called(self, passed: Mapping[str, Any]) -> Any:
         named = {**passed, **self.values}
         first = [named.pop(n) for n, p in self.signature.parameters.items() if p.kind is p.POSITIONAL_ONLY]
         try:
@@ -183,26 +205,3 @@ def _warn_unrolled(graph: Graph) -> None:
             UnrollWarning,
             stacklevel=2,
         )
-
-
-@contextmanager
-def _entered(function: Any, name: str) -> Generator[None, None, None]:
-    """Marks a fused function as being traced, so that it cannot trace itself.
-
-    Raises:
-        TraceRecursionError: shows the cycle.
-    """
-    stack = _tracing.get()
-    if function in stack:
-        cycle = " -> ".join([*(f.__name__ for f in stack[stack.index(function) :]), name])
-        raise TraceRecursionError(
-            f"{name} calls itself while it is traced",
-            place=user_line(),
-            saw=cycle,
-            hint="write the recursion in Slang, or as a loop",
-        )
-    token = _tracing.set((*stack, function))
-    try:
-        yield
-    finally:
-        _tracing.reset(token)

@@ -13,6 +13,7 @@ from fusepy.errors import GraphError
 from fusepy.functions.nodes import Use, wrong_count
 from fusepy.functions.options import constants_of
 from fusepy.functions.parts import Config
+from fusepy.functions.slots import directions_of, is_differentiable, slots_of
 from fusepy.inspect.resolution import call_answer
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import INOUT, OUT, Param, Signature
@@ -28,7 +29,7 @@ from fusepy.trace.writeback import Output, Written, written_back
 class Loaded:
     """The current source of a module. A reload replaces it; functions read it when they are compiled."""
 
-    __slots__ = ("globals", "source")
+    _slots_of__ = ("declared", "differentiable", "globals", "source")
 
     def __init__(self, source: ModuleSource):
         self.replace(source)
@@ -37,6 +38,8 @@ class Loaded:
         """Replaces the source."""
         self.source = source
         self.globals: list[str] | None = None  # the names; ``None`` until they are needed
+        self.declared: dict[str, Sequence[Signature]] = {}  # the overloads of functions, as they are needed
+        self.differentiable: dict[str, bool] = {}  # for functions, if Slang can differentiate an overload; as they are needed
 
 
 class SlangTracer:
@@ -50,10 +53,10 @@ class SlangTracer:
         self.loaded = loaded
 
     def bind(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[SlangTracer, tuple[()], tuple[Any, ...], Mapping[str, Any]]:
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any = None
+    ) -> tuple[SlangTracer, tuple[()], tuple[Any, ...], Mapping[str, Any], Any]:
         """Returns the arguments as they are: there are no static arguments, and Slang knows the defaults."""
-        return self, (), args, kwargs
+        return self, (), args, kwargs, result
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Records a call inside a fused function."""
@@ -79,22 +82,19 @@ class SlangTracer:
         """Traces a call with arguments like these."""
         trace, alias = self._trace()
         declared = trace.oracle.declared(alias, self.__name__)
-        slots = _slots(declared, args, kwargs)
+        slots = slots_of(declared, args, kwargs)
         given = [*args, *kwargs.values()]
         with naming(self.__name__):
             leaves = [list(leaves_of(value, slot.name)) for value, slot in zip(given, slots)]
         starts = [sum(map(len, leaves[:i])) for i in range(len(given))]
         inputs = [i for i, p in enumerate(slots) if p.direction != OUT]
-        dirs = _directions(declared, slots, len(args)) if len(inputs) < len(slots) else None
         specs = [config.spec(i, p.name) for i, p in enumerate(slots)]
         with trace.recording():
             passed = {i: argument(trace, slots[i].name, given[i], specs[i]) for i in inputs}
-            positional = [t for i, t in passed.items() if i < len(args)]
-            named = {slots[i].name: t for i, t in passed.items() if i >= len(args)}
-            found = trace.call(alias, self.__name__, positional, named, inherit=False, dirs=dirs, strict=config.strict)
-            results: list[Traced] = [] if found is None else [found] if isinstance(found, Traced) else list(found)
             written = [Written(p, given[i], specs[i], leaves[i], starts[i]) for i, p in enumerate(slots)]
-            outputs = _outputs(trace, self.__name__, written, len(args), results)
+            outputs: list[Output] = []
+            for result, place in self.results(trace, slots, passed, len(args), config):
+                outputs += [Output(result)] if place is None else written_back(trace, self.__name__, written[place], result)
         return Recording(
             trace.finish([o.value for o in outputs]),
             trace,
@@ -108,6 +108,36 @@ class SlangTracer:
             {j: o.said for j, o in enumerate(outputs) if o.said != UNSAID},
             [j for j, o in enumerate(outputs) if o.grad],
         )
+
+    def results(
+        self, trace: Trace, params: Sequence[Param], passed: Mapping[int, Any], positional: int, config: Config
+    ) -> list[tuple[Traced, int | None]]:
+        """Records a call with traced arguments, and returns its results.
+
+        Args:
+            params: the parameters of all arguments, outputs included.
+            passed: the traced arguments by their places.
+            positional: the number of arguments by position, outputs included.
+
+        Returns:
+            each result with the place of the argument that it is written to, ``None`` for a result that is returned.
+        """
+        alias = self.module_in(trace)
+        dirs = (
+            directions_of(trace.oracle.declared(alias, self.__name__), params, positional) if len(passed) < len(params) else None
+        )
+        given = [t for i, t in passed.items() if i < positional]
+        named = {params[i].name: t for i, t in passed.items() if i >= positional}
+        found = trace.call(alias, self.__name__, given, named, inherit=False, dirs=dirs, strict=config.strict)
+        results: list[Traced] = [] if found is None else [found] if isinstance(found, Traced) else list(found)
+        if all(p.direction not in (OUT, INOUT) for p in params):
+            return [(r, None) for r in results]
+        answer = call_answer(trace.builder.nodes, trace.oracle)
+        # arguments are matched to parameters by position or name: Slang may have chosen another overload than `params`
+        outputs = any(p.direction == OUT for p in params[:positional])
+        names = [p.name for p in answer.params if p.direction != OUT or outputs]
+        places = {names[i] if i < min(positional, len(names)) else p.name: i for i, p in enumerate(params)}
+        return [(r, places.get(name)) for (name, _), r in zip(answer.results, results)]
 
     def _trace(self) -> tuple[Trace, str]:
         """Makes a trace, and returns it with the name of the module in it."""
@@ -132,9 +162,31 @@ class SlangTracer:
             raise wrong_count(use, outputs, f"{' or '.join(map(str, counts))} result{'s' * (counts != [1])}")
         return several(counts[0] if outputs is None else outputs)
 
+    def declared(self) -> Sequence[Signature]:
+        """Returns the overloads as written."""
+        known = self.loaded.declared.get(self.__name__)
+        if known is None:
+            trace, alias = self._trace()
+            known = self.loaded.declared[self.__name__] = trace.oracle.declared(alias, self.__name__)
+        return known
+
+    def parameters(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[int, Param]]:
+        return list(enumerate(slots_of(self.declared(), args, kwargs)))
+
+    def takes(self, count: int) -> bool:
+        return any(count <= len(s.params) for s in self.declared())
+
+    def differentiable(self) -> bool:
+        """False if Slang can differentiate none of the overloads. Only a call decides about generic ones."""
+        known = self.loaded.differentiable.get(self.__name__)
+        if known is None:
+            trace, alias = self._trace()
+            found = any(is_differentiable(trace.oracle, alias, self.__name__, s) for s in self.declared())
+            known = self.loaded.differentiable[self.__name__] = found
+        return known
+
     def parameter_names(self) -> list[str]:
-        trace, alias = self._trace()
-        return [p.name for s in trace.oracle.declared(alias, self.__name__) for p in s.params]
+        return [p.name for s in self.declared() for p in s.params]
 
     def global_names(self) -> list[str]:
         loaded = self.loaded
@@ -144,41 +196,3 @@ class SlangTracer:
 
     def constant_types(self) -> dict[str, str]:
         return constants_of(self.loaded.source)
-
-
-def _slots(declared: Sequence[Signature], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Param]:
-    """Returns the parameter of each argument: all parameters if the count matches, else the inputs; keywords by name."""
-    for signature in declared:
-        if not kwargs and len(args) == len(signature.params):
-            return list(signature.params)
-    inputs = [p for p in declared[0].params if p.direction != OUT]
-    named = {p.name: p for s in declared for p in s.params}
-    slots = [inputs[i] if i < len(inputs) else Param(f"arg{i}", None) for i in range(len(args))]
-    return slots + [named.get(name, Param(name, None)) for name in kwargs]
-
-
-def _directions(declared: Sequence[Signature], slots: Sequence[Param], positional: int) -> tuple[str, ...] | None:
-    """Returns the directions of the parameters of the smallest overload that has these outputs."""
-    outputs = {p.name for p in slots if p.direction == OUT}
-    every = any(p.direction == OUT for p in slots[:positional])
-    for signature in sorted(declared, key=lambda s: sum(p.direction == OUT for p in s.params)):
-        params = signature.params[:positional] if every else [p for p in signature.params if p.direction != OUT][:positional]
-        if list(params) == list(slots[:positional]) and outputs <= {p.name for p in signature.params if p.direction == OUT}:
-            taken = signature.filled(sum(p.direction != OUT for p in slots))
-            return None if taken is None else tuple(p.direction for p in taken)
-    return None
-
-
-def _outputs(trace: Trace, function: str, slots: Sequence[Written], positional: int, results: Sequence[Traced]) -> list[Output]:
-    """Returns what the program computes: results to return, and results that are written back to arguments."""
-    if all(w.param.direction not in (OUT, INOUT) for w in slots):
-        return [Output(r) for r in results]
-    answer = call_answer(trace.builder.nodes, trace.oracle)
-    # arguments are matched to parameters by position or name: Slang may have chosen another overload than the slots'
-    places = [p.name for p in answer.params if p.direction != OUT or any(w.param.direction == OUT for w in slots[:positional])]
-    targets = {places[i] if i < min(positional, len(places)) else w.param.name: w for i, w in enumerate(slots)}
-    outputs: list[Output] = []
-    for (name, _), result in zip(answer.results, results):
-        slot = targets.get(name)
-        outputs += [Output(result)] if slot is None else written_back(trace, function, slot, result)
-    return outputs

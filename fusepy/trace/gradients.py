@@ -16,6 +16,7 @@ from fusepy.derivatives.extents import Axis
 from fusepy.derivatives.reverse import Reverse
 from fusepy.derivatives.sums import is_number
 from fusepy.errors import GradientError
+from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.location import user_line
@@ -45,10 +46,10 @@ def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Se
     loc, trace = user_line(), trace.innermost()
     trees = [flatten_values(tree, what) for tree in of]
     wrt = [_leaves(trace, found, what) for found, _ in trees]
-    ends = [(returned(trace, v, what), None if g is None else trace.lift(g)) for v, g in seeds]
-    _check_structs(trace, start, [v for found in wrt for v in found if v is not None])
-    reverse = Reverse(trace.builder, trace.builder.nodes[start:], trace.oracle, TraceShapes(trace), loc)
-    made = iter(reverse.run(ends, [v for found in wrt for v in found if v is not None]))
+    values = [v for found in wrt for v in found if v is not None]
+    ends = [(returned(trace, v, what), None if g is None else trace.lift(g), None) for v, g in seeds]
+    reverse = _reverse(trace, start, loc, values)
+    made = iter(reverse.run(ends, values))
     trace.grouped.update(reverse.gradients.grouped)
     return [
         structure.fill([None if v is None else Traced(trace, next(made), loc) for v in found])
@@ -56,18 +57,54 @@ def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Se
     ]
 
 
+def added(
+    trace: Trace, start: int, seeds: Sequence[tuple[Traced, Any, ArgMap]], to: Sequence[tuple[Any, Sequence[Value]]], what: str
+) -> list[Traced]:
+    """Records gradients that are added to others.
+
+    Args:
+        seeds: values, each with its gradient and the mapping of that; ``None`` is 1 for each component.
+        to: gradients, ``None`` for 0, each with the inputs whose gradients are added to it.
+
+    Raises:
+        GradientError: if none of the values can have a gradient, or an operation has none.
+    """
+    loc = user_line()
+    ends = [(trace.lift(v), None if g is None else trace.lift(g), m.dims) for v, g, m in seeds]
+    ends = [end for end in ends if differential(end[0].type, trace.oracle) is not None]
+    if not ends:
+        raise GradientError(
+            f"{what}(): the function gives no float",
+            place=loc,
+            saw=", ".join(str(v.type) for v, _, _ in seeds) or "no result",
+            expected="a result of floats",
+            hint="differentiate a function whose result depends on its arguments as half, float or double",
+        )
+    wrt = [v for _, values in to for v in values]
+    reverse = _reverse(trace, start, loc, wrt)
+    reverse.back(ends, wrt)
+    found: list[Traced] = []
+    for held, values in to:
+        total = None if held is None else trace.lift(held)
+        for value in values:
+            total = reverse.gradients.finished(value, total)
+        assert total is not None, "a gradient is that of a value"
+        found.append(Traced(trace, total, loc))
+    return found
+
+
+def _reverse(trace: Trace, start: int, loc: str | None, wrt: Sequence[Value]) -> Reverse:
+    _check_structs(trace, start, wrt)
+    return Reverse(trace.builder, trace.builder.nodes[start:], trace.oracle, TraceShapes(trace), loc)
+
+
 def _check_structs(trace: Trace, start: int, values: Sequence[Value]) -> None:
     """Raises `GradientError` if some of the values are arrays of numbers that nodes from `start` on read as structs."""
     read = {v for node in trace.builder.nodes[start:] for v in node.operands}
     for (value, type), structs in trace.struct_inputs.items():
         if value in values and structs in read:
-            raise GradientError(
-                f"argument {value.name!r} holds numbers and is read as {type}",
-                place=user_line(),
-                saw=value.type,
-                expected=type,
-                hint=STRUCTS,
-            )
+            what = f"argument {value.name!r} holds numbers and is read as {type}"
+            raise GradientError(what, place=user_line(), saw=value.type, expected=type, hint=STRUCTS)
 
 
 def _leaves(trace: Trace, leaves: Sequence[Any], what: str) -> list[Value | None]:

@@ -57,7 +57,7 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
     for k, (path, leaf) in enumerate(slot.leaves):
         inner, said = (leaf.value, leaf.map) if isinstance(leaf, Mapped) else (leaf, declared)
         if is_writable(inner):
-            part = result if tree is None else _part(trace, result, path)
+            part = result if tree is None else part_of(trace, result, path)
             if is_pair(part) and kind_of_value(inner).describe(inner).arrival.paired:
                 dims = ArgMap(said.dims)
                 outputs.append(Output(trace.record("member", [part], {"name": "p"}), slot.start + k, said=dims))
@@ -98,7 +98,7 @@ def _check_fields(trace: Trace, function: str, tree: Tree, type: Type, path: str
             _check_fields(trace, function, inner, member, f"{path}.{name}")
 
 
-def _part(trace: Trace, result: Traced, path: str) -> Traced:
+def part_of(trace: Trace, result: Traced, path: str) -> Traced:
     """Records the leaf of a struct at a path: ``ray.position.z`` is ``.position.z`` of the result."""
     for name in path.split(".")[1:]:
         if trace.oracle.conforming(result.type) is not None:

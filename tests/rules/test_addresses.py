@@ -87,6 +87,7 @@ ELSEWHERE: dict[str, str] = {
     "functions/dispatch.py": "backend/kernels/test_raw.py",
     "functions/nodes.py": "graphs/test_graph.py",
     "functions/parts.py": "functions/test_lower.py",
+    "functions/gradient_request.py": "functions/test_backward.py",
     "functions/python_tracer.py": "functions/test_fused.py",
     "functions/slang_tracer.py": "functions/test_function.py",
     "graphs/wiring.py": "graphs/test_graph.py",

@@ -27,7 +27,7 @@ class TensorMarshal:
     """`Tensor`: passed without a copy."""
 
     returns, precedence, put_off = "tensor", 10, True
-    extents, device = attrgetter("shape"), attrgetter("device")
+    extents, device, gradients = attrgetter("shape"), attrgetter("device"), attrgetter("grads")
 
     def key(self, value: Tensor) -> Hashable:
         return value.key

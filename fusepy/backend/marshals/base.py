@@ -132,6 +132,7 @@ class ValueKind:
         stream: for values of another framework: its stream of GPU work. A call waits for it, and later work of the stream sees
             the results of the call.
         tracked: for values of a framework with autograd: true if it records operations on the value.
+        gradients: for values that carry gradients: the one that calls read, and the one that they add to; ``None`` without any.
         direct: kernels take the value itself, so that `place` need not run on every call.
     """
 
@@ -148,11 +149,12 @@ class ValueKind:
     texture: Callable[[Any], TextureKind] | None = None
     stream: Callable[[Any], Stream | None] | None = None
     tracked: Callable[[Any], bool] | None = None
+    gradients: Callable[[Any], tuple[Any, Any] | None] | None = None
     direct: Callable[[Any, Type], bool] = _not_direct
 
 
 _OF_RESULTS = ("precedence", "make", "named", "number", "put_off")
-_OF_VALUES = ("extents", "memory", "array", "device", "texture", "stream", "tracked", "direct")
+_OF_VALUES = ("extents", "memory", "array", "device", "texture", "stream", "tracked", "gradients", "direct")
 
 
 def kind_of_marshal(marshal: Marshal, results: dict[str, ResultKind], taken: Container[str] = ()) -> ValueKind:

@@ -44,6 +44,10 @@ class SlangpyMarshal:
     def memory(self, value: Any, device: Device, element: Element) -> Tensor:
         return adopt(value, device)
 
+    def gradients(self, value: Any) -> tuple[Any, Any] | None:
+        given, collected = value.grad_in, value.grad_out
+        return None if given is None and collected is None else (given, collected)
+
     def make(self, device: Device, shape: tuple[int, ...], element: Element, args: Sequence[Any]) -> spy.Tensor | None:
         """Returns a new slangpy tensor; ``None`` for a result without axes, since slangpy's tensors have at least one.
 

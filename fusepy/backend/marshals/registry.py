@@ -190,6 +190,12 @@ def device_of(values: Iterable[Any]) -> Device | None:
     return next((kind.device(v) for kind, v in kinds if kind is not None and kind.device is not None), None)
 
 
+def gradients_of(value: Any) -> tuple[Any, Any] | None:
+    """Returns the gradient of a value that calls read, and the one that they add to; ``None`` for a value without gradients."""
+    kind = kind_of_class(value.__class__)
+    return None if kind is None or kind.gradients is None else kind.gradients(value)
+
+
 def texture_kind(value: Any) -> TextureKind | None:
     """Returns the part of a texture that decides about code; ``None`` for other values."""
     kind = kind_of_class(value.__class__)

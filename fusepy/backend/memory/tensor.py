@@ -280,6 +280,11 @@ class Tensor(SharedStorage):
         given, collected = self.grads
         return given if collected is None else collected
 
+    @property
+    def needs_grad(self) -> bool:
+        """True if gradients are attached."""
+        return self.grads is not None
+
     def __repr__(self) -> str:
         grads = "" if self.grads is None else " with gradients"
         return f"Tensor({self.dtype}{list(self.shape)}{grads} on {self.device.name})\n{self.to_numpy()}"

@@ -28,6 +28,22 @@ def bounded(x: Any, n: Any) -> Any:
     return fp.sum(steps[1])
 
 
+def leaf() -> fp.Tensor:
+    return fp.Tensor(A).with_grads()
+
+
+def pulled(function: Any, x: Any, result: Any = None) -> Any:
+    x.grad.clear()
+    function.bwds(x, _result=result)
+    return x.grad.to_numpy()
+
+
+def graph_of(node: Any) -> Any:
+    graph = fp.Graph(inputs=["x"])
+    graph.set_outputs(node(*graph.get_inputs()))
+    return graph
+
+
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "a number for a function": (
         lambda m: fp.grad(3.0),  # type: ignore[arg-type]
@@ -99,6 +115,54 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(m.at)({"position": [0.0, 2.0, 0.0], "reach": A}),
         "declare struct Ray : IDifferentiable",
         lambda m: fp.grad(lambda x: fp.sum(x * x))(A),
+        SQUARES,
+    ),
+    "a backward pass of arguments without gradients": (
+        lambda m: m.squared.bwds(fp.Tensor(A)),
+        "attach one before the call, x = x.with_grads(); what is computed is added to x.grad",
+        lambda m: pulled(m.squared, fp.Tensor(A).with_grads()),
+        SQUARES,
+    ),
+    "a backward pass inside a fused function": (
+        lambda m: fp.fuse(lambda x: m.squared.bwds(x))(leaf()),
+        "write fp.grad(f)(x), which returns the gradient; or call it outside",
+        lambda m: fp.fuse(lambda x: fp.grad(m.squared)(x))(leaf()),
+        SQUARES,
+    ),
+    "a gradient of the result that would be broadcast": (
+        lambda m: m.squared.bwds(leaf(), _result=fp.Tensor([1]).with_grads()),
+        "pass one gradient for each element of the result",
+        lambda m: pulled(m.squared, leaf(), fp.Tensor([0, 0, 0]).with_grads(grad_in=fp.Tensor([1, 1, 1]))),
+        SQUARES,
+    ),
+    "more results than there are": (
+        lambda m: m.squared.bwds(leaf(), _result=(leaf(), leaf())),
+        "pass all that the call returned, in the same order, or omit _result=",
+        lambda m: pulled(m.squared, leaf()),
+        SQUARES,
+    ),
+    "a container for the result of a backward pass": (
+        lambda m: m.squared.bwds(leaf(), _result="numpy"),
+        "pass the result of the call, whose .grad is its gradient; or omit _result=",
+        lambda m: pulled(m.squared, leaf()),
+        SQUARES,
+    ),
+    "a backward pass as a node": (
+        lambda m: m.squared.bwds.node()(1.0),
+        "write graph.bwds(…), or make a node of fp.grad(f): fp.grad(f).node()",
+        lambda m: graph_of(fp.grad(m.squared).node())(A),
+        SQUARES,
+    ),
+    "a backward pass of integers": (
+        lambda m: fp.fuse(lambda x: fp.argmax(x)).bwds(leaf()),
+        "differentiate a function whose result depends on its arguments as half, float or double",
+        lambda m: pulled(fp.fuse(total), leaf()),
+        SQUARES,
+    ),
+    "a gradient of what has no elements": (
+        lambda m: fp.differentiable(object()),
+        "pass its numbers: Tensor.from_numpy(device, array).with_grads()",
+        lambda m: pulled(m.squared, fp.Tensor.from_numpy(m.device, A).with_grads()),
         SQUARES,
     ),
 }

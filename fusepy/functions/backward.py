@@ -1,0 +1,200 @@
+"""`BackwardTracer`: makes graphs of the backward pass of a function, which adds gradients to those of the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fusepy.arguments.mapped import Mapped, unmapped
+from fusepy.arguments.nested import is_nested, leaves_of, naming
+from fusepy.backend.marshals.registry import device_of
+from fusepy.errors import ArgumentError, GradientError, GraphError, TraceError
+from fusepy.functions.gradient_request import CallGradients, GradientRequest, path_of
+from fusepy.functions.nodes import Use
+from fusepy.functions.parts import Config, Tracer
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.oracle import OUT, Param
+from fusepy.location import user_line
+from fusepy.pytree import NOTHING, Structure
+from fusepy.trace.gradients import added
+from fusepy.trace.inputs import argument
+from fusepy.trace.recording import Recording
+from fusepy.trace.trace import Trace
+from fusepy.trace.traced import Traced
+from fusepy.trace.writeback import part_of
+
+if TYPE_CHECKING:
+    from fusepy.backend.device.device import Device
+
+
+class BackwardTracer:
+    """A tracer of the backward pass of a function.
+
+    `bind` adds the gradients to the arguments of a call: those of results, which are read, and those that are written.
+    """
+
+    positional: int | None = -1
+
+    def __init__(self, function: Tracer, request: GradientRequest | None = None):
+        self.__name__ = f"{function.__name__}.bwds"
+        self.function = function
+        self.request = request
+
+    @property
+    def device(self) -> Device | None:
+        return self.function.device
+
+    def bind(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any = None
+    ) -> tuple[BackwardTracer, GradientRequest, tuple[Any, ...], Mapping[str, Any], None]:
+        """Returns the tracer of the gradients that a call asks for, these, and the arguments with their gradients.
+
+        Raises:
+            GradientError: if no argument has a gradient.
+        """
+        tracer, static = self.function, ()
+        if result is None and args and not kwargs and not tracer.takes(len(args)) and tracer.takes(len(args) - 1):
+            args, result = args[:-1], args[-1]  # the result may follow the arguments
+        if len(args) != tracer.positional or kwargs:
+            tracer, static, args, kwargs, _ = tracer.bind(args, kwargs)
+        params = tracer.parameters(args, kwargs)
+        with naming(self.__name__):
+            found = CallGradients([p for _, p in params], (*args, *kwargs.values()), result)
+        if not found.written:
+            raise GradientError(
+                f"{self.__name__}(): no argument has a gradient",
+                place=user_line(),
+                expected="a Tensor with gradients among the arguments",
+                hint="attach one before the call, x = x.with_grads(); what is computed is added to x.grad",
+            )
+        wanted = tuple(map(tuple, found.wanted.values()))
+        asked = GradientRequest(
+            static, tuple(params), len(args), found.results, tuple(found.read), wanted, frozenset(found.replaced)
+        )
+        written = {f"{found.paths[leaves[0]]}.grad": found.written[k] for k, leaves in found.wanted.items()}
+        read = {f"{path}.grad_in": grad for path, grad in found.read.items()}
+        return BackwardTracer(tracer, asked), asked, args, {**kwargs, **read, **written}, None
+
+    def record(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Recording:
+        """Traces the function, and then the gradients of its arguments."""
+        asked, function = self.request, self.function
+        assert asked is not None, "a call binds its gradients"
+        values, count = [*args, *kwargs.values()], len(asked.params)
+        names = [*(p.name for _, p in asked.params), *list(kwargs)[count - len(args) :]]
+        with naming(self.__name__):
+            leaves = [list(leaves_of(value, name)) for value, name in zip(values, names)]
+        every = [leaf for found in leaves for leaf in found]
+        trace = Trace(self.__name__, self.device or device_of(unmapped(leaf) for _, leaf in every))
+        trace.strict = config.strict
+        passed: dict[int, Any] = {}
+        inputs: list[int] = []
+        first = 0
+        with trace.recording():
+            for i, (position, param) in enumerate(asked.params):
+                if param.direction != OUT:
+                    passed[i] = argument(trace, param.name, values[i], config.spec(position, param.name))
+                    inputs += range(first, first + len(leaves[i]))
+                first += len(leaves[i])
+            grads = [argument(trace, name, unmapped(v)) for name, v in zip(names[count:], values[count:])]
+            start = len(trace.builder.nodes)
+            results = function.results(trace, [p for _, p in asked.params], passed, asked.positional, config)
+            ends = self._ends(trace, results, leaves, config, dict(zip(asked.seeds, zip(grads, values[count:]))))
+            to = [
+                (None if k in asked.replaced else grad, [trace.builder.inputs[i] for i in group])
+                for k, (grad, group) in enumerate(zip(grads[len(asked.seeds) :], asked.wanted))
+            ]
+            graph = trace.finish(added(trace, start, ends, to, self.__name__))
+        outs = list(range(len(every) - len(to), len(every)))
+        return Recording(
+            graph,
+            trace,
+            [leaf for _, leaf in every],
+            [*inputs, *range(first, len(every))],
+            NOTHING,
+            outs,
+            [False] * len(outs),
+            [path for path, _ in every],
+            any(map(is_nested, values)),
+        )
+
+    def _ends(
+        self,
+        trace: Trace,
+        results: Sequence[tuple[Traced, int | None]],
+        leaves: Sequence[Sequence[tuple[str, Any]]],
+        config: Config,
+        given: Mapping[str, tuple[Any, Any]],
+    ) -> list[tuple[Traced, Any, ArgMap]]:
+        """Returns the results, those in nested arguments leaf by leaf, with their gradients and the mappings of these.
+
+        Args:
+            given: the gradients by the paths of the results: traced, and as they were passed.
+
+        Raises:
+            ArgumentError: if ``_result=`` has another number of results.
+        """
+        asked = self.request
+        assert asked is not None, "a call binds its gradients"
+        count = sum(place is None for _, place in results)
+        if asked.results not in (0, count):
+            raise ArgumentError(
+                f"{self.__name__}: {asked.results} results are given, there are {count}",
+                place=user_line(),
+                hint="pass all that the call returned, in the same order, or omit _result=",
+            )
+        parts: list[tuple[str, Traced, ArgMap]] = []
+        returned = iter([path_of(i, count) for i in range(count)])
+        for result, place in results:
+            if place is None:
+                parts.append((next(returned), result, UNSAID))
+                continue
+            position, param = asked.params[place]
+            for path, _ in leaves[place]:
+                part = result if path == param.name else part_of(trace, result, path)
+                parts.append((path, part, config.spec(position, param.name) or UNSAID))
+        found: list[tuple[Traced, Any, ArgMap]] = []
+        for path, part, said in parts:
+            grad, passed = given.get(path, (None, None))
+            found.append((part, grad, passed.map if isinstance(passed, Mapped) else said))
+        return found
+
+    def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
+        """Raises `TraceError`: a fused function computes values, and adds to none."""
+        raise TraceError(
+            f"{self.__name__}() inside a fused function",
+            place=user_line(),
+            saw="a call that adds to the gradients of tensors",
+            hint="write fp.grad(f)(x), which returns the gradient; or call it outside",
+        )
+
+    def node_results(self, use: Use, outputs: int | None) -> Structure:
+        """Raises `GraphError`: a graph computes values, and adds to none."""
+        raise GraphError(
+            f"{self.__name__} is no node",
+            place=use.loc,
+            hint="write graph.bwds(…), or make a node of fp.grad(f): fp.grad(f).node()",
+        )
+
+    def parameters(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[tuple[int, Param]]:
+        return self.function.parameters(args, kwargs)
+
+    def parameter_names(self) -> list[str]:
+        return self.function.parameter_names()
+
+    def takes(self, count: int) -> bool:
+        return self.function.takes(count)
+
+    def results(
+        self, trace: Trace, params: Sequence[Param], passed: Mapping[int, Any], positional: int, config: Config
+    ) -> list[tuple[Traced, int | None]]:
+        return []
+
+    def differentiable(self) -> bool:
+        """Returns False: it returns nothing."""
+        return False
+
+    def global_names(self) -> Sequence[str] | None:
+        return self.function.global_names()
+
+    def constant_types(self) -> Mapping[str, str] | None:
+        return self.function.constant_types()

@@ -1,0 +1,52 @@
+"""The declared parameters of a Slang function: those that arguments fill, and the question if Slang can differentiate it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fusepy.derivatives.calls import differential
+from fusepy.ir.oracle import IN, OUT, THIS, CallTypes, Oracle, Param, Signature
+from fusepy.ir.types import VOID, Type
+
+
+def slots_of(declared: Sequence[Signature], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Param]:
+    """Returns the parameter of each argument: all parameters if the count matches, else the inputs; keywords by name."""
+    for signature in declared:
+        if not kwargs and len(args) == len(signature.params):
+            return list(signature.params)
+    inputs = [p for p in declared[0].params if p.direction != OUT]
+    named = {p.name: p for s in declared for p in s.params}
+    slots = [inputs[i] if i < len(inputs) else Param(f"arg{i}", None) for i in range(len(args))]
+    return slots + [named.get(name, Param(name, None)) for name in kwargs]
+
+
+def directions_of(declared: Sequence[Signature], slots: Sequence[Param], positional: int) -> tuple[str, ...] | None:
+    """Returns the directions of the parameters of the smallest overload that has these outputs."""
+    outputs = {p.name for p in slots if p.direction == OUT}
+    every = any(p.direction == OUT for p in slots[:positional])
+    for signature in sorted(declared, key=lambda s: sum(p.direction == OUT for p in s.params)):
+        params = signature.params[:positional] if every else [p for p in signature.params if p.direction != OUT][:positional]
+        if list(params) == list(slots[:positional]) and outputs <= {p.name for p in signature.params if p.direction == OUT}:
+            taken = signature.filled(sum(p.direction != OUT for p in slots))
+            return None if taken is None else tuple(p.direction for p in taken)
+    return None
+
+
+def is_differentiable(oracle: Oracle, module: str, function: str, signature: Signature) -> bool:
+    """False if Slang cannot differentiate an overload; true for a generic one."""
+    params: list[tuple[str, Type, bool]] = []
+    for param in signature.params:
+        if param.type is None:
+            return True
+        params.append((param.direction, param.type, differential(param.type, oracle) is not None))
+    if signature.result is None:
+        return True
+    result = None if signature.result is VOID else signature.result
+    given = any(wanted for direction, _, wanted in params if direction != IN)
+    if not (given or (result is not None and differential(result, oracle) is not None)):
+        return False
+    if not any(wanted for direction, _, wanted in params if direction != OUT):
+        return False
+    method = bool(signature.params) and signature.params[0].name == THIS
+    return oracle.undifferentiable(module, CallTypes(function, tuple(params), result, method)) is None
