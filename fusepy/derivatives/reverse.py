@@ -22,8 +22,8 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import Kind, Type
-from fusepy.ir.whole import scattered
+from fusepy.ir.types import Kind
+from fusepy.ir.whole import gathers, scattered
 from fusepy.passes.resolve_maps import settle
 
 
@@ -123,14 +123,8 @@ class Reverse:
         ends = [(fresh[body.outputs[j]], g, None) for j, g in zip(seeds, given)]
         whole = [fresh[v] for v in wrt if v.type.kind is Kind.WHOLE]
         for i, value in enumerate(whole):
-            element = self.element(value.type)
-            assert element is not None, value
-            reverse.gradients.arrays[value] = builder.input(f"array_{i}", scattered(value.type, element))
+            reverse.gradients.arrays[value] = builder.input(f"array_{i}", scattered(value.type))
         return builder.finish(reverse.run(ends, [fresh[v] for v in wrt if v.type.kind is not Kind.WHOLE], whole))
-
-    def element(self, type: Type) -> Type | None:
-        """Returns the type of the gradient of an element of a whole array; ``None`` if it has none."""
-        return None if type.element is None else differential(type.element, self.oracle)
 
     # ---- frames -------------------------------------------------------------------------------------------------
 
@@ -138,7 +132,7 @@ class Reverse:
         """True if a value can have a gradient where it is loaded by `map`."""
         type = map.type if map.type is not None and map.type.kind not in WHOLE else value.type
         if type.kind is Kind.WHOLE:  # inside a body
-            return self.element(type) is not None
+            return gathers(type)
         found = is_number(value) or differential(type, self.oracle) is not None
         if not found and type.kind is Kind.NAMED:
             raise GradientError(

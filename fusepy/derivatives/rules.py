@@ -71,6 +71,14 @@ def no_gradient(node: Node, why: str) -> GradientError:
 
 def read_whole(node: Node, type: Type) -> GradientError:
     """Returns the error about an operand that Slang reads in a way that has no derivative."""
+    if type.kind is Kind.WHOLE:
+        return GradientError(
+            f"{node.op.name} has no gradient here: reads of {type} have no derivative",
+            place=node.loc,
+            saw=type,
+            expected="fusepy's Tensor of half, float, double, or vectors of these",
+            hint="pass each field, or each row of a matrix, as a Tensor of its own, from Slang's module fusepy",
+        )
     return GradientError(
         f"{node.op.name} has no gradient here: {type} is read whole, and Slang's reads of it have no derivative",
         place=node.loc,

@@ -40,14 +40,13 @@ class Gradients:
     def array(self, value: Value, type: Type) -> Term:
         """Returns the array to which calls add the gradients of `value`, which they read whole as a `type`."""
         t = self.terms
-        assert type.element is not None
-        element = differential(type.element, self.oracle)
-        assert element is not None, "the caller checks that there is a gradient"
+        element = type.element
+        assert element is not None, type
+        assert element.scalar is not None, type
         if value not in self.arrays:
-            stored = element.scalar or element if value.rank > type.rank else element  # trailing axes are components
-            along = Term(t, value, tuple(range(value.rank)))
-            self.arrays[value] = t.op("gradient_array", along, of=str(type.element), type=str(stored)).value
-        return Term(t, self.arrays[value], (), scattered(type, element))
+            stored = element.scalar if value.rank > type.rank else element  # trailing axes are components
+            self.arrays[value] = t.op("gradient_array", Term(t, value, tuple(range(value.rank))), type=stored.name).value
+        return Term(t, self.arrays[value], (), scattered(type))
 
     def seed(self, value: Value, given: Value | None, dims: tuple[int, ...] | None = None) -> None:
         """Adds the gradient of a result; see `Seed`. The trailing axes of one that is given as numbers may be components.

@@ -58,13 +58,19 @@ def has_gradients(type: Type) -> bool:
 
 
 def gathers(type: Type) -> bool:
-    """True if what is read of a `type` has gradients, which are added to an array beside it."""
-    return type.kind is Kind.WHOLE and library(type) == "fusepy" and family(type) in ("Tensor", "DiffTensor")
+    """True if what is read of a `type` has gradients, which are added to an array beside it.
+
+    Slang adds no structs: it finds no conformance of their differentials to the interface that this needs.
+    """
+    if type.kind is not Kind.WHOLE or library(type) != "fusepy" or family(type) not in ("Tensor", "DiffTensor"):
+        return False
+    return type.element is not None and type.element.is_float and type.element.kind in (Kind.SCALAR, Kind.VECTOR)
 
 
-def scattered(type: Type, element: Type) -> Type:
-    """Returns the type of the array to which the gradients of a `type` are added; `element` is that of its gradients."""
-    return Type.whole("fusepy::AtomicTensor", element, type.rank)
+def scattered(type: Type) -> Type:
+    """Returns the type of the array to which the gradients of a `type` are added."""
+    assert type.element is not None, type
+    return Type.whole("fusepy::AtomicTensor", type.element, type.rank)
 
 
 def components(have: Type, element: Type) -> int:

@@ -33,12 +33,6 @@ import fusepy;
     return sum;
 }
 [Differentiable] double through(DiffTensor<double, 1> t, int i) { return t[i] * t[i]; }
-struct Pair : IDifferentiable { double a; double b; int n; };
-extension Pair.Differential : IAtomicAddable
-{
-    static void atomicAdd(This* p, This v) { double.atomicAdd(&p.a, v.a); double.atomicAdd(&p.b, v.b); }
-}
-[Differentiable] double of(Tensor<Pair, 1> t, int i, double y) { Pair p = t[i]; return p.a * p.b * y * p.n; }
 """
 RNG = np.random.default_rng(0)
 AT = np.int32([0, 3, 3, 1, 3])
@@ -83,3 +77,90 @@ def test_each_thread_adds_to_the_gradient_of_an_array(m: fp.Module, name: str) -
     weights = np.cos(1.0 + np.arange(values.size)).reshape(values.shape)
     for got, expected in zip(pull(weights), differences(fused, args, weights)):
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
+
+
+CONSTANT = """
+import fusepy;
+float helper(Tensor<float, 1> t, int i) { return t[i]; }
+uint extent(Tensor<float, 1> t) { return t.shape[0]; }
+[Differentiable] float by_helper(Tensor<float, 1> t, int i) { return helper(t, i) * 2; }
+[Differentiable] float by_interface(ITensor<float, 1> t, int i) { return t[i]; }
+[Differentiable] T generic<T : IDifferentiable>(Tensor<T, 1> t, int i) { return t[i]; }
+[Differentiable] float by_generic(Tensor<float, 1> t, int i) { return generic(t, i); }
+[Differentiable] float stopped(Tensor<float, 1> t, int i) { return t[i % extent(t)] * detach(t[i]); }
+[Differentiable] float of_image(Tensor<float, 2> t, int i) { return t[i, i]; }
+[Differentiable] float squared(Tensor<float, 1> t, int i) { return t[i] * t[i]; }
+[Differentiable] half halves(Tensor<half, 1> t, int i) { return t[i] * t[i]; }
+[Differentiable] float first(Tensor<float3x3, 1> t, int i) { return t[i][0][0]; }
+[Differentiable] float far(StructuredBuffer<float> t, int i) { return t[i]; }
+struct Line : IDifferentiable { float a; float b; };
+[Differentiable] float of(Tensor<Line, 1> t, int i) { Line l = t[i]; return l.a * l.b; }
+"""
+
+
+@pytest.fixture(scope="module")
+def constant(device: fp.Device) -> fp.Module:
+    return fp.Module.load_from_source(device, "constant_gathers", CONSTANT)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("by_helper", "'helper' reads a Tensor and is not"),
+        ("by_interface", "'by_interface' takes an ITensor"),
+        ("by_generic", "'generic' reads a Tensor of a type parameter"),
+        ("first", "reads of fusepy::Tensor<float3x3,1> have no derivative"),
+        ("of", "reads of fusepy::Tensor<Line,1> have no derivative"),
+        ("far", "StructuredBuffer<float> is read whole"),
+    ],
+)
+def test_reads_that_slang_takes_as_constants_are_refused(constant: fp.Module, name: str, words: str) -> None:
+    table: Any = np.ones((4, 3, 3) if name == "first" else 4, np.float32)
+    if name == "of":
+        table = fp.Tensor.from_numpy(constant.device, np.ones(4, [("a", "f4"), ("b", "f4")]), constant.Line)
+    with pytest.raises(fp.GradientError, match=words):
+        fp.grad(lambda t: fp.sum(getattr(constant, name)(t, AT)))(table)
+
+
+def test_elements_of_half_and_reads_that_are_detached(constant: fp.Module) -> None:
+    table = np.float32([1, 2, 3, 4])
+    assert fp.grad(lambda t: fp.sum(constant.stopped(t, AT)))(table).tolist() == [1, 2, 0, 12]
+    halves = fp.grad(lambda t: fp.sum(constant.halves(t, AT)))(table.astype(np.float16))
+    assert (halves.dtype, halves.tolist()) == (np.float16, [2, 4, 0, 24])
+
+
+@pytest.mark.req("B16")
+def test_a_gather_takes_the_memory_of_its_gradient(constant: fp.Module) -> None:
+    image = fp.Tensor.from_numpy(constant.device, np.ones((1024, 1024), np.float32))
+    places = fp.Tensor.from_numpy(constant.device, np.arange(65536, dtype=np.int32) % 1000)
+    gradient = fp.grad(lambda t: fp.mean(constant.of_image(t, places)))
+    gradient(image)
+    before = fp.stats(constant.device).pool_live_bytes
+    found = gradient(image)
+    assert fp.stats(constant.device).pool_peak_bytes <= before + 3 * image.size * 4  # at most two gradients live, and 64k numbers
+    assert float(found.to_numpy().sum()) == pytest.approx(1.0)
+
+
+def test_destinations_lists_wide_numbers_and_lazy_calls(constant: fp.Module) -> None:
+    table, want = np.float32([1, 2, 3, 4]), [2, 4, 0, 24]
+    gradient = fp.grad(lambda t: fp.sum(constant.squared(t, AT)))
+    given = fp.Tensor.from_numpy(constant.device, table)
+    for target in (fp.Tensor.from_numpy(constant.device, 7 * table), given):  # at last over the argument itself
+        gradient(given, _result=target)
+        assert target.to_numpy().tolist() == want
+    assert gradient([1.0, 2.0, 3.0, 4.0]) == want
+    with pytest.warns(fp.PrecisionWarning):
+        assert gradient(table.astype(np.float64)).tolist() == want
+    with fp.lazy():
+        again = fp.Tensor.from_numpy(constant.device, table)
+        a, b = gradient(again), gradient(again)
+    assert a.to_numpy().tolist() == b.to_numpy().tolist() == want
+
+    @fp.fuse
+    def step(t: Any) -> Any:
+        return t - 0.5 * fp.grad(lambda t: fp.sum(constant.squared(t, AT)))(t), fp.grad(
+            lambda t: fp.sum(constant.squared(t, AT))
+        )(t)
+
+    moved, slope = step(table)
+    assert (moved.tolist(), slope.tolist()) == ([0, 0, 3, -8], want)

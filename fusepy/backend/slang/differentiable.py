@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusepy.backend.slang.compiler import Compiler
+from fusepy.backend.sources.constant_reads import constant_read
+from fusepy.backend.sources.reachable import texts_of
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.graph import declare
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import IN, CallTypes
@@ -11,6 +15,15 @@ from fusepy.ir.types import Kind
 from fusepy.ir.whole import gathers, library, spelled
 
 _PASSED = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)  # types without derivatives, to which no_diff does not apply
+
+
+def refusal(compiler: Compiler, source: ModuleSource, imports: Sequence[str], call: CallTypes) -> str | None:
+    """Returns why a call of a function of `source` cannot be differentiated; ``None`` if it can."""
+    if any(wanted and gathers(type) for _, type, wanted in call.params):
+        constant = constant_read(call.function, texts_of([source]))
+        if constant is not None:
+            return constant
+    return compiler.probe(differentiable(imports, call), [source])
 
 
 def differentiable(imports: Sequence[str], call: CallTypes) -> str:

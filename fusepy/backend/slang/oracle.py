@@ -14,7 +14,7 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.slang.compiler import Compiler
-from fusepy.backend.slang.differentiable import differentiable
+from fusepy.backend.slang.differentiable import refusal
 from fusepy.backend.slang.entry_points import with_entry_points
 from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.layouts import globals_of, layout_of, members_of
@@ -175,11 +175,9 @@ class SlangOracle:
         return self._facts[module].get("defaults", f"{function}({','.join(names)}).{name}", ask)
 
     def undifferentiable(self, module: str, call: CallTypes) -> str | None:
-        source = self._sources[module]
-
         def ask() -> str | None:
             imports = self.imports(module, [split_path(call.function)[0] or call.function])
-            return self._compiler.probe(differentiable(imports, call), [source])
+            return refusal(self._compiler, self._sources[module], imports, call)
 
         return self._facts[module].get("undifferentiable", str(call), ask)
 

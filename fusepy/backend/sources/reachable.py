@@ -83,7 +83,7 @@ def _parsed(text: str) -> tuple[tuple[str, frozenset[str], frozenset[str]], ...]
     fields = dict(_fields(text))
     scopes = {s.rpartition("::")[2] for s in _SCOPE.findall(text)}
     found: list[tuple[str, frozenset[str], frozenset[str]]] = []
-    for name, head, body, owner in _declared(text):
+    for name, head, body, owner, _ in _declared(text):
         if body is None:
             found.append((name, _IMPLICIT, frozenset()))
         else:
@@ -114,11 +114,18 @@ def _inherited(type: str, fields: Mapping[str, tuple[set[str], list[str]]]) -> s
 
 def functions(text: str) -> Iterator[tuple[str, str | None]]:
     """Yields functions, methods and properties of a text without comments, with their bodies; types have None."""
-    return ((name, body) for name, _, body, _ in _declared(text))
+    return ((name, body) for name, _, body, *_ in _declared(text))
 
 
-def _declared(text: str, owner: str = "") -> Iterator[tuple[str, str, str | None, str]]:
-    """Yields the same with the text before the braces, and with the type or namespace around them."""
+def heads(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yields functions and methods of a text without comments: the name, the attributes, the head without them, the body."""
+    for name, head, body, _, attributes in _declared(text):
+        if body is not None:
+            yield name, attributes, head, body
+
+
+def _declared(text: str, owner: str = "") -> Iterator[tuple[str, str, str | None, str, str]]:
+    """Yields the same with the text before the braces, the type or namespace around them, and the attributes."""
     start = at = 0
     while (at := _next(text, at)) < len(text):
         if text[at] != "{":
@@ -126,13 +133,14 @@ def _declared(text: str, owner: str = "") -> Iterator[tuple[str, str, str | None
             continue
         end = _closing(text, at)
         head, body = _ATTRIBUTE.sub(" ", text[start:at]), text[at + 1 : end]
+        attributes = " ".join(_ATTRIBUTE.findall(text[start:at]))
         scope = _SCOPE.search(head)
         if scope is not None:
             name = scope[1].rpartition("::")[2]
-            yield name, head, None, owner
+            yield name, head, None, owner, attributes
             yield from _declared(body, name)
         else:
-            yield from ((n, head, body, owner) for n in _named(head))
+            yield from ((n, head, body, owner, attributes) for n in _named(head))
         start = at = end + 1
 
 

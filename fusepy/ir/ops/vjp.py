@@ -76,19 +76,21 @@ class Vjp(Control):
 
 
 class GradientArray(Op):
-    """An array of the extents of the operand, of zeros, to which calls add gradients; ``of`` is the type that these belong to."""
+    """An array of zeros, with the extents of the operand, to which calls add gradients."""
 
     name = "gradient_array"
     arity = 1
     merges = False
-    needs = {"of": (str,), "type": (str,)}
+    needs = {"type": (str,)}
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         return [computed(node, Type.parse(node.text("type")))]
 
-    def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
-        type = node.results[0].type
-        return [f"{declare(type, results[0])} = {f'{type}(0)' if type.is_numeric else node.text('of') + '.dzero()'};"]
+    def wanted(self, node: Node, i: int) -> Type | None:
+        return node.results[0].type.scalar  # only the extents of the operand count: no conversion
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        return f"{node.results[0].type}(0)"
 
 
 class Zero(Op):

@@ -105,6 +105,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(lambda x, slope: fp.sum(x * slope))(A, fp.grad(m.squared)(A)),
         SQUARES,
     ),
+    "an array of matrices": (
+        lambda m: fp.grad(lambda t: m.corner(t, COUNTS))(np.ones((3, 2, 2), F32)),
+        "each row of a matrix, as a Tensor of its own",
+        lambda m: fp.grad(lambda t: m.pick(t, COUNTS))(A),
+        np.array([0.0, 0.0, 3.0], F32),
+    ),
     "an array behind a pointer": (
         lambda m: fp.grad(lambda p: m.fetch(p, COUNTS))(A),
         "take Tensor<T, N> there",

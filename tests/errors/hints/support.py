@@ -29,6 +29,7 @@ float weigh(float w[3], float x) { return (w[0] + 10 * w[1] + 100 * w[2]) * x; }
 [Differentiable] float fetch(float* p, int i) { return p[i]; }
 [Differentiable] float pick(Tensor<float, 1> t, int i) { return t[i]; }
 void halves(float x, out float a, out float b) { a = x / 2; b = x / 2; }
+[Differentiable] float corner(Tensor<float2x2, 1> t, int i) { return t[i][0][0]; }
 void bump(inout float v, float by) { v += by; }
 float count<let N : int>(float v[N]) { return N + v[0]; }
 T most<T : __BuiltinFloatingPointType>(T a, T b) { return max(a, b); }
