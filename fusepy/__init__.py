@@ -57,6 +57,7 @@ from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.ir.types import Type
 from fusepy.language.batchable import Batchable, is_batchable_like
 from fusepy.language.differentiable import differentiable, is_differentiable_like
+from fusepy.language.forward import diffpair, jvp
 from fusepy.language.generators import call_id, grid, linspace, rand_float, thread_id, wang_hash
 from fusepy.language.gradients import grad, value_and_grad, vjp
 from fusepy.language.loops import cond, fori_loop, while_loop
@@ -197,6 +198,7 @@ __all__ = [
     "cross",
     "default_device",
     "differentiable",
+    "diffpair",
     "dot",
     "exp",
     "exp2",
@@ -211,6 +213,7 @@ __all__ = [
     "init_device",
     "is_batchable_like",
     "is_differentiable_like",
+    "jvp",
     "lazy",
     "length",
     "lerp",

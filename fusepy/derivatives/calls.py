@@ -1,10 +1,10 @@
-"""Derivatives of calls: a ``vjp`` with the call as its body, which Slang differentiates."""
+"""Derivatives of calls: a ``vjp`` or ``jvp`` with the call as its body, which Slang differentiates."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fusepy.derivatives.terms import Term
+from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
@@ -41,7 +41,7 @@ def vjp(v: Visit) -> list[Term | None]:
     if not (wrt or whole) or not seeds:
         return [None] * len(operands)
     _check(v.node, v.attrs, operands, [*wrt, *whole], v.oracle)
-    body, passed = _body(v)
+    body, passed = _body(v.node, v.attrs, operands, v.constants)
     places = {i: k for k, i in enumerate(passed)}
     given = [t.exact(g, result.type) for g, result in zip(v.gradients, v.node.results) if g is not None]
     attrs: dict[str, Attr] = {
@@ -56,15 +56,46 @@ def vjp(v: Visit) -> list[Term | None]:
     return [made.get(i) for i in range(len(operands))]
 
 
-def _body(v: Visit) -> tuple[Graph, list[int]]:
+def jvp(
+    t: Terms,
+    node: Node,
+    attrs: Mapping[str, Attr],
+    operands: Sequence[Term],
+    tangents: Sequence[Term | None],
+    oracle: Oracle | None,
+) -> list[Term | None]:
+    """Records the ``jvp`` of a call and returns the tangents of its results; see `vjp`.
+
+    Raises:
+        GradientError: if Slang cannot differentiate the function.
+    """
+    wrt = [i for i, tangent in enumerate(tangents) if tangent is not None]
+    types = {j: type for j, v in enumerate(node.results) if (type := differential(v.type, oracle)) is not None}
+    _check(node, attrs, operands, wrt, oracle)
+    body, passed = _body(node, attrs, operands, {})  # constants too get tangents: see `ir.ops.jvp`
+    places = {i: k for k, i in enumerate(passed)}
+    kept: dict[str, Attr] = {
+        "wrt": tuple(str(places[i]) for i in wrt),
+        "flat": tuple(str(k) for i, k in places.items() if i not in wrt and differential(operands[i].type, oracle) is not None),
+        "of": tuple(map(str, types)),
+        "types": tuple(map(str, types.values())),
+    }
+    moved = [tangent for tangent in tangents if tangent is not None]
+    made = dict(zip(types, t.node("jvp", [*(operands[i] for i in passed), *moved], kept, [body])))
+    return [made.get(j) for j in range(len(node.results))]
+
+
+def _body(
+    node: Node, attrs: Mapping[str, Attr], operands: Sequence[Term], constants: Mapping[Value, Node]
+) -> tuple[Graph, list[int]]:
     """Returns the body, and the operands that are its inputs."""
     inputs: list[Value] = []
     nodes: list[Node] = []
     passed: list[int] = []
     inner: list[Value] = []
     seen: dict[Value, Value] = {}
-    for i, term in enumerate(v.operands):
-        constant = v.constants.get(term.value)
+    for i, term in enumerate(operands):
+        constant = constants.get(term.value)
         if constant is not None and term.wants is None:
             if term.value not in seen:
                 seen[term.value] = Value(term.value.type, (), weak=term.value.weak)
@@ -75,8 +106,8 @@ def _body(v: Visit) -> tuple[Graph, list[int]]:
         inputs.append(Value(term.type, (), name=name))
         inner.append(inputs[-1])
         passed.append(i)
-    results = [Value(r.type, ()) for r in v.node.results]
-    nodes.append(Node(v.node.op, inner, [ArgMap(())] * len(inner), results, v.attrs, v.node.loc))
+    results = [Value(r.type, ()) for r in node.results]
+    nodes.append(Node(node.op, inner, [ArgMap(())] * len(inner), results, attrs, node.loc))
     return Graph("primal", inputs, nodes, results), passed
 
 

@@ -120,11 +120,11 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], 
     """
     forward, count = _forward(function), len(args)
     result = forward(*args)
-    chosen = tuple(i for i, arg in enumerate(args) if _has_gradient(arg))
-    structure = flatten(result, _is_array)[1]
+    chosen = tuple(i for i, arg in enumerate(args) if has_gradient(arg))
+    structure = flatten(result, is_array)[1]
 
     def pull(gradient: Any) -> tuple[Any, ...]:
-        given, found = flatten(gradient, _is_array)
+        given, found = flatten(gradient, is_array)
         if found != structure:
             raise GradientError(
                 "vjp: the gradient has another structure than the result",
@@ -151,14 +151,14 @@ def _pullback(function: Callable[..., Any], count: int, chosen: Sequence[int], r
     return pullback(_forward(function), count, (), range(results), lambda args: [args[i] for i in chosen], floating=chosen)
 
 
-def _is_array(value: Any) -> bool:
+def is_array(value: Any) -> bool:
     """True for a list of numbers, which is one array and no structure, and for a value under `vcast` or `vmap`."""
     if not isinstance(value, list):
         return isinstance(value, Mapped)
-    return all(isinstance(v, (bool, int, float)) or _is_array(v) for v in cast("list[Any]", value))
+    return all(isinstance(v, (bool, int, float)) or is_array(v) for v in cast("list[Any]", value))
 
 
-def _has_gradient(value: Any) -> bool:
+def has_gradient(value: Any) -> bool:
     """True for floats, arrays of floats, and for structures, whose leaves are looked at when they are traced."""
     if is_nested(value):
         return True

@@ -1,4 +1,4 @@
-"""Gradients of traced values: the nodes of the gradient are recorded behind those that computed the values."""
+"""Gradients and tangents of traced values: their nodes are recorded behind those that computed the values."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.derivatives.calls import differential
 from fusepy.derivatives.extents import Axis
+from fusepy.derivatives.forward import Forward
 from fusepy.derivatives.reverse import Reverse
 from fusepy.derivatives.sums import is_number
 from fusepy.errors import GradientError
@@ -91,6 +92,41 @@ def added(
         assert total is not None, "a gradient is that of a value"
         found.append(Traced(trace, total, loc))
     return found
+
+
+def tangents(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Sequence[Any], what: str) -> list[Any]:
+    """Records the tangents of values, by the nodes that were recorded from `start` on.
+
+    Args:
+        seeds: traced values or containers of such, each with its tangent, a container of the same structure.
+        of: traced values.
+
+    Returns:
+        the tangent of each of `of`; ``None`` for one without, such as an integer.
+
+    Raises:
+        GradientError: if there is none, or a tangent does not fit its value.
+    """
+    loc, trace = user_line(), trace.innermost()
+    pairs = [
+        (trace.lift(value), trace.lift(given))
+        for tree, moved in seeds
+        for value, given in zip(flatten_values(tree, what)[0], flatten_values(moved, what)[0])
+    ]
+    pairs = [(v, d) for v, d in pairs if is_number(v) or differential(v.type, trace.oracle) is not None]
+    ends = [returned(trace, value, what) for value in of]
+    _check_structs(trace, start, [v for v, _ in pairs])
+    forward = Forward(trace.builder, trace.builder.nodes[start:], trace.oracle, loc)
+    for value, given in pairs:
+        if given.rank != value.rank and given.rank != value.rank + len(value.type.shape):
+            raise GradientError(
+                f"{what}: the tangent of {value.name!r} has {given.rank} axes, not {value.rank}",
+                place=loc,
+                saw=given.type,
+                expected=value.type,
+                hint="pass a tangent of the shape of its argument",
+            )
+    return [None if v is None else Traced(trace, v, loc) for v in forward.run(pairs, ends)]
 
 
 def _reverse(trace: Trace, start: int, loc: str | None, wrt: Sequence[Value]) -> Reverse:

@@ -52,13 +52,14 @@ class Slopes:
         values = evaluate(self.program, inputs)
         return sum(np.sum(w * np.where(w == 0, 0, values[p].v)) for w, p in zip(self.weights, self.program.results))
 
-    def slope(self, place: int, direction: Any) -> float | None:
-        """The derivative along a direction of an argument; ``None`` at a kink or a jump."""
-        x = self.inputs[place]
+    def slope(self, directions: dict[int, Any]) -> float | None:
+        """The derivative along directions of some arguments; ``None`` at a kink or a jump."""
 
         def moved(by: float) -> Any:
             inputs = list(self.inputs)
-            inputs[place] = Val(x.scalar, x.comp, x.v + WIDE(by) * direction, x.e, x.weak)
+            for place, direction in directions.items():
+                x = inputs[place]
+                inputs[place] = Val(x.scalar, x.comp, x.v + WIDE(by) * direction, x.e, x.weak)
             return self.total(inputs)
 
         try:
@@ -108,13 +109,61 @@ def _smooth(program: Program) -> Program:
     raise Refused("on these numbers")
 
 
-def check(runner: Runner, program: Program) -> tuple[str, Finding | None]:
+def check(runner: Runner, program: Program, forward: bool = False) -> tuple[str, Finding | None]:
     """Compares the gradients of a program with differences; returns what came of it: ``checked``, ``skipped`` or ``refused``.
 
     A gradient that is wrong near by as well is a finding: at a tie each framework chooses for itself.
+
+    Args:
+        forward: compare the tangents of its results instead.
     """
-    outcome, finding = _check(runner, program, 0)
-    return _check(runner, program, 0.01) if finding is not None and finding.kind == "gradient" else (outcome, finding)
+    one = _check_tangents if forward else _check
+    outcome, finding = one(runner, program, 0)
+    return one(runner, program, 0.01) if finding is not None and finding.kind == "gradient" else (outcome, finding)
+
+
+def _check_tangents(runner: Runner, program: Program, jitter: float) -> tuple[str, Finding | None]:
+    fp = runner.fp
+    try:
+        slopes = Slopes(program, jitter)
+    except Refused:
+        return "skipped", None
+    program = slopes.program
+    if not program.results or not slopes.telling:
+        return "skipped", None
+    chosen = {i: slopes.inputs[i].v.shape for i, a in enumerate(program.args) if is_float(a.scalar)}
+    directions = {i: slopes.rng.choice([-1.0, 1.0], shape) for i, shape in chosen.items()}
+    want = slopes.slope(directions) if directions else None
+    if want is None or slopes.broken:
+        return "skipped", None
+    arguments = [passed(arg, array, runner.module) for arg, array in zip(program.args, slopes.arrays)]
+    moved = [
+        passed(dataclasses.replace(arg, layout="C"), directions[i].astype(SCALARS[arg.scalar]), runner.module)
+        if i in directions
+        else None
+        for i, arg in enumerate(program.args)
+    ]
+    try:
+        made = fp.jvp(runner.function(program), arguments, moved).d
+    except fp.GradientError as error:
+        return f"refused: {error}", None
+    except Exception as error:  # noqa: BLE001  # whatever comes out is a finding
+        return "checked", Finding(f"raw {type(error).__name__}", "jvp", "".join(traceback.format_exception(error)[-6:]))
+    mine = size = 0.0
+    for tangent, weights in zip(made, slopes.weights):
+        array = tangent.to_numpy() if hasattr(tangent, "to_numpy") else np.asarray(tangent)
+        if array.shape != weights.shape:
+            return "checked", Finding("shape", "jvp", f"shape {array.shape}, not {weights.shape}")
+        parts = np.where(weights == 0, 0, array.astype(WIDE) * weights)
+        mine, size = mine + float(parts.sum()), size + float(np.abs(parts).sum())
+    if abs(mine - want) <= closeness(slopes) * (abs(want) + max(1.0, size)):
+        return "checked", None
+    return "checked", Finding("gradient", "jvp", f"{mine:.9g}, differences give {want:.9g}")
+
+
+def closeness(slopes: Slopes) -> float:
+    """How close derivatives are to differences, by the coarsest float of a program."""
+    return max(CLOSE[v.scalar] for v in slopes.values if is_float(v.scalar))
 
 
 def _check(runner: Runner, program: Program, jitter: float) -> tuple[str, Finding | None]:
@@ -166,7 +215,6 @@ def differs(slopes: Slopes, place: int, gradient: Any) -> tuple[str | None, int]
         return f"shape {array.shape}, not {x.v.shape}", 0
     if not array.size:
         return None, 1
-    scalar = "float" if arg.scalar == "Ray" else arg.scalar
     flat = slopes.rng.permutation(x.v.size)[:ELEMENTS]
     directions = [np.eye(1, x.v.size, int(i)).reshape(x.v.shape) for i in flat]
     if x.v.size > 1:
@@ -174,7 +222,7 @@ def differs(slopes: Slopes, place: int, gradient: Any) -> tuple[str | None, int]
     compared, size = 0, 1.0
     pairs = []
     for direction in directions:
-        want = slopes.slope(place, direction)
+        want = slopes.slope({place: direction})
         if want is not None:
             with np.errstate(all="ignore"):
                 mine = float(np.sum(np.where(direction == 0, 0, array.astype(WIDE) * direction)))
@@ -182,8 +230,7 @@ def differs(slopes: Slopes, place: int, gradient: Any) -> tuple[str | None, int]
             size = max(size, abs(want) / np.count_nonzero(direction) ** 0.5)
     if slopes.broken:  # 0 times the slope at a pole or of a number that is none is NaN, as in other frameworks
         pairs = [pair for pair in pairs if np.isfinite(pair[1])]
-    used = {slopes.values[p].scalar for p in range(len(slopes.values)) if is_float(slopes.values[p].scalar)}
-    close = max(CLOSE[s] for s in (used | {scalar}) - {"Ray"})
+    close = closeness(slopes) if any(is_float(v.scalar) for v in slopes.values) else CLOSE["float"]
     for direction, mine, want in pairs:
         compared += 1
         many = np.count_nonzero(direction)

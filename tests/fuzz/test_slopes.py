@@ -20,12 +20,12 @@ def runner(device: object) -> Runner:
     return Runner(device)
 
 
-def held_to_differences(runner: Runner, seeds: range) -> Counter[str]:
+def held_to_differences(runner: Runner, seeds: range, forward: bool = False) -> Counter[str]:
     """Checks the programs of these seeds."""
     counts: Counter[str] = Counter()
     for seed in seeds:
         made = program(seed)
-        outcome, finding = check(runner, made)
+        outcome, finding = check(runner, made, forward)
         assert finding is None, f"seed {seed}: {finding.words}\n{function_text(made)}"
         if outcome.startswith("refused"):
             assert any(words in outcome for words in REFUSED), f"seed {seed}: {outcome}\n{function_text(made)}"
@@ -39,7 +39,17 @@ def test_a_slice_of_gradients(runner: Runner, first: int) -> None:
     assert held_to_differences(runner, range(first, first + 120))["checked"] >= 46
 
 
+def test_a_slice_of_tangents(runner: Runner) -> None:
+    assert held_to_differences(runner, range(6000, 6060), forward=True)["checked"] >= 12
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(480, 5280, 600))
 def test_a_longer_slice_of_gradients(runner: Runner, first: int) -> None:
     assert held_to_differences(runner, range(first, first + 600))["checked"] >= 230
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(6060, 8060, 500))
+def test_a_longer_slice_of_tangents(runner: Runner, first: int) -> None:
+    assert held_to_differences(runner, range(first, first + 500), forward=True)["checked"] >= 100

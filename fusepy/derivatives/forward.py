@@ -1,0 +1,204 @@
+"""Forward mode: from the tangents of some values to those of the values that are computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.derivatives.calls import differential, jvp
+from fusepy.derivatives.extents import Axis, Extents, max_rank
+from fusepy.derivatives.folds import along
+from fusepy.derivatives.rules import WHOLE, no_gradient
+from fusepy.derivatives.sums import is_number
+from fusepy.derivatives.tangents import tangent_of
+from fusepy.derivatives.terms import Term, Terms, spread
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.builder import Builder
+from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.ops.folds import axes_of
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import FLOAT
+from fusepy.passes.resolve_maps import settle
+
+
+class Unasked:
+    """The extents of inputs in forward mode, which does not depend on them."""
+
+    def is_unit(self, axis: Axis) -> bool:
+        return False
+
+    def count(self, axes: Sequence[Axis]) -> Value:
+        raise AssertionError("forward mode multiplies by no extents")
+
+    def numbers(self, extent: int) -> Value:
+        raise AssertionError("forward mode asks for no integers")
+
+
+class Forward:
+    """Forward mode over the nodes that a builder has recorded. Every tangent has all axes of its value.
+
+    Args:
+        nodes: the nodes to go through.
+    """
+
+    def __init__(self, builder: Builder, nodes: Sequence[Node], oracle: Oracle, loc: str | None):
+        self.oracle = oracle
+        self.extents = Extents(Unasked())
+        self.terms = Terms(builder, self.extents, loc)
+        self.settled = [(node, *settle(node, oracle)) for node in nodes]
+        self.tangents: dict[Value, Value] = {}
+        for node, maps, _ in self.settled:
+            self.extents.add(node, maps)
+
+    def run(self, seeds: Sequence[tuple[Value, Value]], of: Sequence[Value]) -> list[Value | None]:
+        """Returns the tangents of `of`; ``None`` for those without, such as integers.
+
+        Args:
+            seeds: values with their tangents.
+
+        Raises:
+            GradientError: if an operation between them has no tangent.
+        """
+        for value, given in seeds:
+            self.tangents[value] = self.seeded(value, given)
+        for node, maps, attrs in self.settled:
+            self.terms.loc = node.loc
+            self.node(node, maps, attrs)
+        return [self.finished(value) for value in of]
+
+    def seeded(self, value: Value, given: Value) -> Value:
+        """Returns a tangent in the type of a value. The trailing axes of one that is given as numbers may be components."""
+        t = self.terms
+        type = FLOAT if is_number(value) else differential(value.type, self.oracle)
+        assert type is not None, "the caller checks that there is a tangent"
+        fills = not given.type.shape and type.is_numeric and given.rank == value.rank + len(type.shape) != value.rank
+        term = t.loaded(Term(t, given, tuple(range(value.rank)), type if fills else None))
+        return (t.cast(term, type) if type.is_numeric else term).value
+
+    def finished(self, value: Value) -> Value | None:
+        """Returns the tangent of a value: zeros if nothing that it depends on has one."""
+        type = differential(value.type, self.oracle)
+        if type is None or value in self.tangents:
+            return self.tangents.get(value)
+        return self.spread_out(self.terms.zero(value.type, type), value)
+
+    def spread_out(self, term: Term, value: Value) -> Value:
+        """Returns a term over the axes of a value with all of its extents."""
+        if not value.rank:
+            return term.value
+        return along(self.terms, term, Term(self.terms, value, tuple(range(value.rank)))).value
+
+    def node(self, node: Node, maps: Sequence[ArgMap], attrs: dict[str, Attr]) -> None:
+        """Adds the tangents of the results of one node."""
+        if not any(v in self.tangents for v in node.operands):
+            return
+        types = [differential(v.type, self.oracle) for v in node.results]
+        if not any(types):
+            return
+        t = self.terms
+        rank = max(max_rank(maps), node.grid_rank)
+        folded = axes_of(node, "axes") if node.op.name == "reduce" else ()
+        frame = [d for d in range(rank) if d not in folded]
+        operands = [spread(t, v, m) for v, m in zip(node.operands, maps)]
+        dx = [self.operand(node, v, x) for v, x in zip(node.operands, operands)]
+        if not any(dx):
+            return
+        if node.op.name == "slang.call":
+            made = jvp(t, node, {**node.attrs, **attrs}, operands, dx, self.oracle)
+        elif node.op.name in ("cond", "fori_loop", "while_loop"):
+            made = self.branch(node, operands, dx) if node.op.name == "cond" else self.loop(node, operands, dx)
+        else:
+            (value,), (type,) = node.results, types
+            assert type is not None
+            y = Term(t, value, tuple(frame[: value.rank]))
+            made = [tangent_of(t, node, y, type, list(map(t.loaded, operands)), [d and t.loaded(d) for d in dx])]
+        own = {d: i for i, d in enumerate(frame)}
+        for value, type, term in zip(node.results, types, made):
+            if term is not None and type is not None:
+                fitted = t.cast(term, type) if type.is_numeric else term
+                placed = Term(t, fitted.value, tuple(own[d] for d in fitted.dims), fitted.wants)
+                whole = len(node.operands) == 1 and list(placed.dims) == list(range(value.rank))
+                self.tangents[value] = placed.value if whole else self.spread_out(placed, value)
+
+    def operand(self, node: Node, value: Value, x: Term) -> Term | None:
+        """Returns the tangent of an operand as a term over the grid of its node; ``None`` if it has none."""
+        tangent = self.tangents.get(value)
+        if tangent is None:
+            return None
+        if x.type.kind in WHOLE:
+            raise no_gradient(node, f"{x.type} is read whole")
+        type = differential(x.type, self.oracle) if x.wants is not None else None
+        if x.wants is not None and type is None:
+            return None
+        return Term(self.terms, tangent, x.dims, type)
+
+    # ---- bodies -------------------------------------------------------------------------------------------------
+
+    def branch(self, node: Node, x: Sequence[Term], dx: Sequence[Term | None]) -> list[Term | None]:
+        """Records the tangents of a ``cond``: another one, whose branches give the tangents of its branches."""
+        wrt = [i for i, d in enumerate(dx) if d is not None]
+        through = [j for j, v in enumerate(node.results) if differential(v.type, self.oracle) is not None]
+        bodies = [self.body(b, [i - 1 for i in wrt], through) for b in node.bodies]
+        made = dict(zip(through, self.terms.node("cond", [*x, *(d for d in dx if d is not None)], {}, bodies)))
+        return [made.get(j) for j in range(len(node.results))]
+
+    def loop(self, node: Node, x: Sequence[Term], dx: Sequence[Term | None]) -> list[Term | None]:
+        """Records the tangents of a loop: the same loop, which carries them beside what it carries."""
+        bounds = 2 if node.op.name == "fori_loop" else 0
+        body, own, carries = node.bodies[-1], min(bounds, 1), len(node.results)
+        types = [differential(v.type, self.oracle) for v in node.results]
+        through = [j for j, type in enumerate(types) if type is not None]
+        outside = [i for i, d in enumerate(dx) if d is not None and i >= bounds + carries]
+        wrt = [*(own + j for j in through), *(own + i - bounds for i in outside)]
+        given = [dx[bounds + j] or self.terms.zero(node.results[j].type, types[j] or FLOAT) for j in through]
+        first, last = x[: bounds + carries], x[bounds + carries :]
+        around = [d for d in dx[bounds + carries :] if d is not None]
+        bodies = [self.body(body, wrt, through, own + carries)]
+        if not bounds:
+            test = node.bodies[0]
+            names = new_names(test.inputs, len(given) + len(around))
+            unused = [Value(d.type, (), name=name) for d, name in zip([*given, *around], names)]
+            inputs = [*test.inputs[:carries], *unused[: len(given)], *test.inputs[carries:], *unused[len(given) :]]
+            bodies = [Graph(test.name, inputs, test.nodes, test.outputs), *bodies]
+        operands = [*first, *given, *last, *around]
+        found = self.terms.node(node.op.name, operands, node.attrs, bodies)[carries:]
+        made = dict(zip(through, found))
+        return [made.get(j) for j in range(carries)]
+
+    def body(self, body: Graph, wrt: Sequence[int], through: Sequence[int], place: int | None = None) -> Graph:
+        """Returns a body with the tangents of the inputs `wrt` as further inputs, and of the outputs `through` as outputs.
+
+        Args:
+            place: for the body of a loop, the input before which the tangents of its carries are; its outputs stay, before the
+                tangents. Other tangents are the last inputs.
+        """
+        fresh = {v: Value(v.type, (), arrival=v.arrival, weak=v.weak, name=v.name) for v in body.inputs}
+        builder = Builder(body.name, self.oracle)
+        given: list[tuple[Value, Value]] = []
+        for i, name in zip(wrt, new_names(body.inputs, len(wrt))):
+            type = differential(body.inputs[i].type, self.oracle)
+            assert type is not None, "only such inputs are chosen"
+            given.append((fresh[body.inputs[i]], Value(type, (), name=name)))
+        inputs, tangents = list(fresh.values()), [d for _, d in given]
+        carried = 0 if place is None else len(through)
+        builder.inputs = [
+            *inputs[:place],
+            *tangents[:carried],
+            *inputs[len(inputs) if place is None else place :],
+            *tangents[carried:],
+        ]
+        for node in body.nodes:
+            results = [Value(v.type, v.dims, weak=v.weak) for v in node.results]
+            fresh.update(zip(node.results, results))
+            operands = [fresh[v] for v in node.operands]
+            builder.nodes.append(Node(node.op, operands, node.maps, results, node.attrs, node.loc, node.bodies))
+        forward = Forward(builder, tuple(builder.nodes), self.oracle, self.terms.loc)
+        moved = forward.run(given, [fresh[body.outputs[j]] for j in through])
+        kept = [] if place is None else [fresh[v] for v in body.outputs]
+        return builder.finish([*kept, *(v for v in moved if v is not None)])
+
+
+def new_names(inputs: Sequence[Value], count: int) -> list[str]:
+    """Returns names of tangents that no input has."""
+    taken = {v.name for v in inputs}
+    names = (f"tangent_{k}" for k in range(count + len(taken)))
+    return [name for name in names if name not in taken][:count]

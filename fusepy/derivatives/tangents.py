@@ -1,0 +1,137 @@
+"""The tangent of the result of each operation, from those of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from fusepy.derivatives.elementwise import FORMULAS, STEPS, gradients, power
+from fusepy.derivatives.folds import along, reduce_rule, reduced, scanned
+from fusepy.derivatives.terms import Term, Terms
+from fusepy.errors import GradientError
+from fusepy.ir.graph import Node
+from fusepy.ir.ops.folds import axes_of
+from fusepy.ir.ops.struct import members
+from fusepy.ir.oracle import member_types
+from fusepy.ir.types import Kind, Type
+
+Tangents = Sequence["Term | None"]
+# of the terms, the node, the result, the type of its tangent, the operands, their tangents
+Rule = Callable[[Terms, Node, Term, Type, Sequence[Term], Tangents], Term]
+
+
+def tangent_of(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tangents) -> Term | None:
+    """Returns the tangent of a result, over the grid of the node; ``None`` for zero.
+
+    The formulas of gradients are products with the slope of each operand, so the tangent is the sum of the same formulas.
+
+    Raises:
+        GradientError: if the operation has none.
+    """
+    name = node.op.name
+    if name in STEPS:
+        return None
+    if name in FORMULAS:
+        return t.total([gradients(t, name, d, y, x)[i] for i, d in enumerate(dx) if d is not None])
+    if name == "power":
+        assert dx[0] is not None
+        return power(t, node, dx[0], x[0])
+    if name in RULES:
+        return RULES[name](t, node, y, want, x, dx)
+    raise GradientError(
+        f"{name} has no tangent",
+        place=node.loc,
+        hint="take the derivative of a part of the program without it, or pass its result as an argument",
+    )
+
+
+def _construct(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tangents) -> Term:
+    scalar = want.scalar or want
+    parts = [d or t.zero(a.type, a.type.with_scalar(scalar) if a.type.shape else scalar) for a, d in zip(x, dx)]
+    return t.construct(want, parts)
+
+
+def _select(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tangents) -> Term:
+    yes, no = (d or t.zero(y.type, want) for d in dx[1:])
+    return t.where(x[0], yes, no)
+
+
+def _struct(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tangents) -> Term:
+    found = dict(zip(members(node), zip(x, dx)))
+    known: Mapping[str, Type | None] = member_types(t.builder.oracle, want) or {}
+    if want.kind is Kind.MATRIX:
+        known = {name: Type.vector(want.scalar or want, want.shape[1]) for name in found}
+    elif want.element is not None:
+        known = dict.fromkeys(found, want.element)
+    parts = {name: found[name][1] or t.zero(found[name][0].type, kind) for name, kind in known.items() if kind is not None}
+    return t.struct(want, parts)
+
+
+def _product(name: str) -> Rule:
+    """Returns the rule of an operation that is linear in each of two operands."""
+
+    def rule(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tangents) -> Term:
+        (a, b), (da, db) = x, dx
+        parts = [t.op(name, da, b)] if da is not None else []
+        return t.total(parts if db is None else [*parts, t.op(name, a, db)])
+
+    return rule
+
+
+def _normalize(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tangents) -> Term:
+    d = some(dx)
+    return (d - y * t.op("dot", y, d)) / t.op("length", x[0])
+
+
+def _reflect(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tangents) -> Term:
+    (i, n), (di, dn) = x, dx
+    parts: list[Term] = []
+    if di is not None:
+        parts.append(t.op("reflect", di, n))
+    if dn is not None:
+        parts.append(-2 * (t.op("dot", dn, i) * n + t.op("dot", n, i) * dn))
+    return t.total(parts)
+
+
+def _reduce(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tangents) -> Term:
+    kind, axes, d = node.text("kind"), axes_of(node, "axes"), along(t, t.cast(some(dx), want), x[0])
+    if kind in ("sum", "mean"):
+        return reduced(t, kind, d, axes)
+    part = reduce_rule(t, node, d, y, x[0], lambda dims: t.number(1.0))
+    assert part is not None, "a reduction to a float has a slope"
+    return reduced(t, "sum", part, axes)
+
+
+def _scan(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tangents) -> Term:
+    if node.text("kind") != "sum":
+        raise GradientError(
+            f"the scan {node.text('kind')!r} has no gradient",
+            place=node.loc,
+            hint="fp.scan('sum', x) has one; write others as a loop, e.g. with fp.fori_loop",
+        )
+    (dim,) = axes_of(node, "axis")
+    return scanned(t, "sum", along(t, t.cast(some(dx), want), x[0]), dim, bool(node.attrs["exclusive"]))
+
+
+def some(dx: Tangents) -> Term:
+    """Returns the only tangent of an operation of one operand."""
+    return next(d for d in dx if d is not None)
+
+
+RULES: dict[str, Rule] = {
+    "cast": lambda t, node, y, want, x, dx: some(dx),
+    "expand": lambda t, node, y, want, x, dx: some(dx),
+    "along": lambda t, node, y, want, x, dx: along(t, some(dx[:1]), x[1]) if dx[0] is not None else t.zero(y.type, want),
+    "construct": _construct,
+    "member": lambda t, node, y, want, x, dx: some(dx).member(node.text("name")),
+    "index": lambda t, node, y, want, x, dx: t.op("index", some(dx[:1]), x[1]),
+    "select": _select,
+    "struct": _struct,
+    "dot": _product("dot"),
+    "cross": _product("cross"),
+    "matmul": _product("matmul"),
+    "length": lambda t, node, y, want, x, dx: t.op("dot", x[0] / y, some(dx)),
+    "normalize": _normalize,
+    "reflect": _reflect,
+    "reduce": _reduce,
+    "scan": _scan,
+}

@@ -1,0 +1,103 @@
+"""`jvp` and `diffpair`: forward mode against differences, structures and errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.derivatives.test_elementwise import BY_NAME
+from tests.derivatives.test_reverse import CASES, SOURCE
+
+X = np.float32([1, 2, 3])
+
+
+@pytest.fixture(scope="module")
+def m(device: fp.Device) -> fp.Module:
+    more = """
+    [Differentiable] float poly(float a, float x) { return a * x * x; }
+    [Differentiable] float bump(inout float x, float by) { float old = x; x += by; return old; }
+    """
+    return fp.Module.load_from_source(device, "forward_cases", SOURCE + more)
+
+
+@pytest.mark.req("B5")
+def test_tangents_of_all_operations_agree_with_differences(m: fp.Module) -> None:
+    """All formulas and cases of reverse mode as one function, moved along one direction."""
+    found = {**{n: c for n, c in BY_NAME.items() if n != "cast"}, **{n: make(m) for n, make in CASES.items()}}
+
+    cases = {name.replace(" ", "_"): case for name, case in found.items()}
+
+    def everything(p: dict[str, dict[str, Any]]) -> dict[str, Any]:
+        return {name: function(*p[name].values()) for name, (function, _) in cases.items()}
+
+    random = np.random.default_rng(5)
+    args = {name: {f"x{i}": np.asarray(a) for i, a in enumerate(given)} for name, (_, given) in cases.items()}
+    moved = {name: {i: random.choice([-1.0, 1.0], a.shape) for i, a in given.items()} for name, given in args.items()}
+    values, tangents = fp.jvp(everything, (args,), (moved,))
+    h = 1e-5
+    ends = [
+        fp.jvp(
+            everything,
+            ({n: {i: np.asarray(a + s * moved[n][i]) for i, a in given.items()} for n, given in args.items()},),
+            (moved,),
+        ).p
+        for s in (h, -h)
+    ]
+    for name in cases:
+        want = (np.asarray(ends[0][name]) - np.asarray(ends[1][name])) / (2 * h)
+        assert np.shape(values[name]) == np.shape(tangents[name])
+        np.testing.assert_allclose(tangents[name], want, rtol=1e-6, atol=1e-8, err_msg=name)
+
+
+@pytest.mark.req("B5")
+def test_pairs_and_structures(m: fp.Module) -> None:
+    assert fp.jvp(m.poly, (fp.diffpair(3.0, 1.0), fp.diffpair(2.0))) == (12, 4)
+    assert fp.jvp(m.poly, (3.0, 2.0), (None, 1.0)).d == 12
+    value, tangent = fp.jvp(lambda p, n: (fp.sum(p["x"] ** 2), {"n": n + 1}), ({"x": X}, np.int32(3)), ({"x": X}, None))
+    assert (float(value[0]), float(tangent[0]), tangent[1]) == (14, 28, {"n": None})
+    assert float(fp.jvp(lambda x, y: fp.sum(y * 2.0), (X, X), (X, None)).d) == 0
+    speed = fp.fuse(lambda x: fp.jvp(lambda t: fp.sin(t) * t, (x,), (x,)).d)  # part of a fused function
+    np.testing.assert_allclose(speed(X), X * (np.sin(X) + X * np.cos(X)), rtol=1e-5)
+
+
+def test_a_loop_without_limit_has_tangents(m: fp.Module) -> None:
+    grown = fp.jvp(lambda x: fp.while_loop(lambda c: c < 50.0, lambda c: c * x + c, x), (X,), (X * 0 + 1,))
+    np.testing.assert_allclose(grown.d, [_slope(x) for x in X], rtol=1e-5)
+
+
+def _slope(x: float) -> float:
+    """The slope of ``x * (1 + x) ** n``, for the first n at which it is 50."""
+    n = 0
+    while x * (1 + x) ** n < 50:
+        n += 1
+    return float((1 + x) ** n + n * x * (1 + x) ** (n - 1))
+
+
+def test_constants_of_calls_have_no_tangent_left_over_from_another_element(m: fp.Module) -> None:
+    """In forward mode Slang leaves variables that begin with a constant undefined, so elements took those of others."""
+    x = np.random.default_rng(0).random((3, 5, 20), np.float32)
+    turned = fp.Tensor.from_numpy(fp.default_device(), x).transpose((2, 1, 0))
+    for function in (lambda x: m.bump(2.0, x)[1], lambda x: m.bump(fp.floor(x), x)[1]):
+        tangent = fp.jvp(function, (turned,), (np.ones((20, 5, 3), np.float32),)).d
+        assert np.all(tangent.to_numpy() == 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda m: fp.jvp(lambda x: x * x, (X,), (X[:2],)), fp.GradientError, "the tangent of argument 0 has another shape"),
+        (lambda m: fp.jvp(lambda x: x * x, ({"a": X},), (X,)), fp.GradientError, "the tangent of argument 0 has another shape"),
+        (lambda m: fp.jvp(lambda x: x * x, (np.int32(1),), (1.0,)), fp.GradientError, "argument 0 has no derivative"),
+        (lambda m: fp.jvp(lambda x: x * x, (X,), ()), fp.ArgumentError, "one tangent for each argument"),
+        (lambda m: fp.jvp(m.plain, (2.0,), (1.0,)), fp.GradientError, "cannot differentiate plain"),
+        (lambda m: fp.jvp(lambda x: fp.scan("prod", x), (X,), (X,)), fp.GradientError, "scan 'prod' has no gradient"),
+        (lambda m: fp.jvp(fp.grad(m.poly), (3.0, 2.0), (1.0, None)), fp.GradientError, "vjp has no tangent"),
+    ],
+)
+def test_misuse_is_named(m: fp.Module, call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call(m)
+    assert fp.jvp(m.poly, (3.0, 2.0), (None, 1.0)).d == 12
