@@ -103,7 +103,7 @@ LEAVES = [
     (ray(position={"x": 1, "y": object(), "z": 1}), TypeError, "at: argument 'ray.position.y': a object cannot"),
     (ray(position={"x": 1, "y": 1 + 2j, "z": 1}), TypeError, "at: argument 'ray.position.y': a complex cannot"),
     (ray(position={"x": 1, "y": [[1], [2, 3]], "z": 1}), ValueError, "at: argument 'ray.position.y': a nested list is ragged"),
-    (ray(position=np.ones((4, 3), ">f4")), TypeError, "at: argument 'ray.position'", "native byte order"),
+    (ray(position=np.ones((4, 3), ">f4")), TypeError, "at: argument 'ray.position'", "machine's byte order"),
     (ray(position={"x": fp.vmap(P, (0, 1, 2)), "y": 0, "z": 0}), ValueError, "'x'", "vmap names 3 axes of a value with 2"),
     (
         ray(position={"x": fp.vmap(P[0], (3,)), "y": 0, "z": 0}),

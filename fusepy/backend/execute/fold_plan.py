@@ -116,8 +116,8 @@ class ReducePlan(Plan):
     def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> Recipe:
         first = len(self.region.bodies[0].inputs)
         if self.context.strict and any(o.dims for o in self.operands[first:]):
-            what, hint = f"{self.name}: an array beside what is reduced", "strict broadcasting compares the small grid alone"
-            return Recipe.without_grid(ShapeError(what, hint=hint))
+            what = f"{self.name}: an array beside what is reduced"
+            return Recipe.without_grid(ShapeError(what, hint="strict broadcasting compares the small grid alone"))
         plain = super()._made(shapes, strides)
         grid = plain.grid
         error = different_extents(self.name, self.operands, self._own, self._over, grid, shapes)
