@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fusepy.derivatives.calls import differential
 from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
 from fusepy.derivatives.folds import reduced
-from fusepy.derivatives.rules import WHOLE, gradients_of
+from fusepy.derivatives.rules import WHOLE, gradients_of, no_gradient
 from fusepy.derivatives.sums import Gradients, Seed, is_number
 from fusepy.derivatives.terms import Term, Terms, spread
 from fusepy.derivatives.visit import Visit
@@ -24,6 +24,7 @@ from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind
 from fusepy.ir.whole import gathers, scattered
+from fusepy.passes.effects import arrays_written
 from fusepy.passes.resolve_maps import settle
 
 
@@ -63,14 +64,17 @@ class Reverse:
         for value, given, dims in seeds:
             self.gradients.seed(value, given, dims)
         needed = {*wrt, *whole}
-        for node, _, _ in self.settled:
+        for node, maps, _ in self.settled:
             if any(v in needed for v in node.operands):
                 needed.update(v for v in node.results if v.type.scalar is None or v.type.is_float)
+                needed.update(arrays_written(node.operands, maps))
         for node, maps, attrs in reversed(self.settled):
             self.node(node, maps, attrs, needed)
 
     def node(self, node: Node, maps: Sequence[ArgMap], attrs: dict[str, Attr], needed: set[Value]) -> None:
         """Adds the gradients of the operands of one node."""
+        if any(v in self.gradients for v in arrays_written(node.operands, maps)):
+            raise no_gradient(node, "it writes an array that the result depends on")
         reached = [v in self.gradients for v in node.results]
         if not any(reached):
             return

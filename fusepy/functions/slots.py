@@ -8,6 +8,7 @@ from typing import Any
 from fusepy.derivatives.calls import differential
 from fusepy.ir.oracle import IN, OUT, THIS, CallTypes, Oracle, Param, Signature
 from fusepy.ir.types import VOID, Type
+from fusepy.ir.whole import gathers
 
 
 def slots_of(declared: Sequence[Signature], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Param]:
@@ -46,6 +47,8 @@ def is_differentiable(oracle: Oracle, module: str, function: str, signature: Sig
     given = any(wanted for direction, _, wanted in params if direction != IN)
     if not (given or (result is not None and differential(result, oracle) is not None)):
         return False
+    if not any(wanted for direction, _, wanted in params if direction != OUT):
+        params = [(direction, type, direction == IN and gathers(type)) for direction, type, _ in params]
     if not any(wanted for direction, _, wanted in params if direction != OUT):
         return False
     method = bool(signature.params) and signature.params[0].name == THIS

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusepy.errors import TraceError
+from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.types import Kind
 from fusepy.ir.whole import has_gradients, writes
@@ -41,8 +44,13 @@ def writes_array(node: Node) -> bool:
 
 def written_arrays(node: Node) -> set[Value]:
     """Returns the whole arrays that `node` gives to user code that may write them."""
+    return arrays_written(node.operands, node.maps)
+
+
+def arrays_written(operands: Sequence[Value], maps: Sequence[ArgMap]) -> set[Value]:
+    """Returns those of `operands` that are given, by resolved maps, to user code that may write them as whole arrays."""
     arrays: set[Value] = set()
-    for value, map in zip(node.operands, node.maps):
+    for value, map in zip(operands, maps):
         type = map.type or value.type
         if type.kind is Kind.WHOLE and writes(type):
             arrays.add(value)

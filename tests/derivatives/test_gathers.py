@@ -90,6 +90,8 @@ uint extent(Tensor<float, 1> t) { return t.shape[0]; }
 [Differentiable] float stopped(Tensor<float, 1> t, int i) { return t[i % extent(t)] * detach(t[i]); }
 [Differentiable] float of_image(Tensor<float, 2> t, int i) { return t[i, i]; }
 [Differentiable] float squared(Tensor<float, 1> t, int i) { return t[i] * t[i]; }
+[Differentiable] float carried(DiffTensor<float, 1> t, int i) { return t[i] * t[i]; }
+void put(int i, float x, RWTensor<float, 1> log) { log[i] = x; }
 [Differentiable] half halves(Tensor<half, 1> t, int i) { return t[i] * t[i]; }
 [Differentiable] float first(Tensor<float3x3, 1> t, int i) { return t[i][0][0]; }
 [Differentiable] float far(StructuredBuffer<float> t, int i) { return t[i]; }
@@ -164,3 +166,26 @@ def test_destinations_lists_wide_numbers_and_lazy_calls(constant: fp.Module) -> 
 
     moved, slope = step(table)
     assert (moved.tolist(), slope.tolist()) == ([0, 0, 3, -8], want)
+
+
+def test_arrays_with_gradients_get_them_by_bwds(constant: fp.Module) -> None:
+    for function in (constant.squared, constant.carried):
+        table = fp.differentiable(fp.Tensor.from_numpy(constant.device, np.float32([1, 2, 3, 4])))
+        function.bwds(table, AT)
+        assert table.grad.to_numpy().tolist() == [2, 4, 0, 24]
+
+
+def test_a_gradient_through_what_a_call_writes_is_refused(constant: fp.Module) -> None:
+    log = fp.Tensor.from_numpy(constant.device, np.zeros(4, np.float32))
+    x = np.float32([1, 2, 3, 4])
+
+    def written(x: Any) -> Any:
+        constant.put(fp.grid((4,)), x, log)
+        return fp.sum(log * 2.0)
+
+    def twice(t: Any, y: Any) -> Any:
+        return fp.sum(fp.grad(lambda t: fp.sum(constant.squared(t, AT) * y))(t))
+
+    for call in (lambda: fp.grad(written)(x), lambda: fp.grad(twice, 1)(x, np.float32([2]))):
+        with pytest.raises(fp.GradientError, match="it writes an array that the result depends on"):
+            call()

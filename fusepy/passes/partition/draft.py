@@ -27,6 +27,7 @@ class Draft:
         self.folding: dict[Folding, Part] = {f: Part(f.level, folding=f) for f in self.levels.foldings}
         self.parts: list[Part] = [*self.folding.values()]
         self._cones: dict[Part, set[Value]] = {}
+        self._of_arrays: list[Part] = []  # parts that make arrays which later ones write
 
     # ---- putting values into parts ------------------------------------------------------------------------------
 
@@ -36,8 +37,12 @@ class Draft:
 
     def plain(self, level: int) -> Part:
         """Returns the part for values computed element by element at a level."""
-        parts = [p for p in self.parts if p.level == level and p.folding is None and not p.alone]
+        parts = [p for p in self.parts if p.level == level and self._takes(p)]
         return parts[0] if parts else self.new(level)
+
+    def _takes(self, part: Part) -> bool:
+        """True if a part takes values of any grid."""
+        return part.folding is None and not part.alone and part not in self._of_arrays
 
     def act(self, node: Node) -> None:
         """Puts a node with effects into a part, which stores its results: the node must not run twice."""
@@ -75,11 +80,16 @@ class Draft:
         node = self.levels.producer.get(value)
         if node is not None and not is_pure(node):
             return next(p for p in self.parts if node in p.effects)
+        if (
+            node is not None and not node.op.merges
+        ):  # an array of gradients seldom has the grid of what is computed before it is used
+            self._of_arrays.append(self.new(level))
+            return self._of_arrays[-1]
         reducing = self.reducing(value, level)
         if reducing is not None:
             return reducing
         if last and not self.levels.writers:
-            parts = [p for p in self.parts if p.level >= level and p.folding is None and not p.alone]
+            parts = [p for p in self.parts if p.level >= level and self._takes(p)]
             if parts:
                 return min(parts, key=lambda p: p.level)
         return self.plain(level)
