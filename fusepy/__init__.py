@@ -56,6 +56,7 @@ from fusepy.inspect.lowered import Lowered
 from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.ir.types import Type
 from fusepy.language.batchable import Batchable, is_batchable_like
+from fusepy.language.check_grads import check_grads
 from fusepy.language.differentiable import differentiable, is_differentiable_like
 from fusepy.language.forward import diffpair, jvp
 from fusepy.language.generators import call_id, grid, linspace, rand_float, thread_id, wang_hash
@@ -189,6 +190,7 @@ __all__ = [
     "atan2",
     "call_id",
     "ceil",
+    "check_grads",
     "clear_cache",
     "clip",
     "cond",

@@ -171,4 +171,50 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: pulled(m.squared, fp.Tensor.from_numpy(m.device, A).with_grads()),
         SQUARES,
     ),
+    "a gradient that Slang computes wrongly": (
+        lambda m: fp.check_grads(twice_read(m).wrong, A, 1, 1),
+        "rewrite the Slang function as docs/guide/gradients.md says under 'What Slang gets wrong'",
+        lambda m: fp.check_grads(twice_read(m).right, A, 1, 1) or fp.grad(twice_read(m).right)(A, 1, 1),
+        SQUARES,
+    ),
+    "a check of a function of integers": (
+        lambda m: fp.check_grads(lambda n: n * 2, np.int32(1)),
+        "return a number such as fp.sum(…)",
+        lambda m: fp.check_grads(total, A) or fp.grad(total)(A),
+        SQUARES,
+    ),
+    "fewer tangents than arguments": (
+        lambda m: fp.jvp(lambda x, y: x * y, (A, A), (A,)),
+        "pass None for an argument that does not change",
+        lambda m: fp.jvp(lambda x, y: x * y, (A, A), (2 * np.ones_like(A), None)).d,
+        SQUARES,
+    ),
+    "a tangent of another shape": (
+        lambda m: fp.jvp(lambda x: x * x, (A,), (A[:2],)),
+        "pass a tangent of the shape of its argument",
+        lambda m: fp.jvp(lambda x: x * x, (A,), (np.ones_like(A),)).d,
+        SQUARES,
+    ),
+    "a tangent of integers": (
+        lambda m: fp.jvp(lambda x, n: x * x * n, (A, np.int32(1)), (np.ones_like(A), 1.0)),
+        "pass None as its tangent",
+        lambda m: fp.jvp(lambda x, n: x * x * n, (A, np.int32(1)), (np.ones_like(A), None)).d,
+        SQUARES,
+    ),
+    "the tangent of a gradient of a Slang function": (
+        lambda m: fp.jvp(fp.grad(m.squared), (A,), (A,)),
+        "or pass its result as an argument",
+        lambda m: fp.jvp(lambda x, slope: x * slope, (A, fp.grad(m.squared)(A)), (np.ones_like(A), None)).d,
+        SQUARES,
+    ),
 }
+
+
+def twice_read(m: Any) -> Any:
+    """A module with a function that reads elements of one index twice, and one that reads them through a function."""
+    source = """
+    [Differentiable] float wrong(float a, int k, int l) { float x[2] = {1, a}; return x[k] * x[l]; }
+    [Differentiable] float get(float x[2], int k) { return x[k]; }
+    [Differentiable] float right(float a, int k, int l) { float x[2] = {1, a}; return get(x, k) * get(x, l); }
+    """
+    return fp.Module.load_from_source(m.device, "twice_read", source)

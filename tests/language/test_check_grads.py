@@ -1,0 +1,118 @@
+"""`check_grads` on what Slang (2026.12) differentiates wrongly, and on the ways around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+
+SOURCE = """
+[Differentiable] float reads(float a, float b, int k, int l) { float x[4] = {a, b, a * b, a + b}; return x[k] * x[l]; }
+[Differentiable] float get(float x[4], int i) { return x[i]; }
+[Differentiable] float reads_right(float a, float b, int k, int l)
+{ float x[4] = {a, b, a * b, a + b}; return get(x, k) * get(x, l); }
+
+[Differentiable] float grown(float a) { float s = 1; [MaxIters(4)] for (int i = 0; i < 3; ++i) s = s * a + 0.5; return s; }
+[Differentiable] float3 scaled(float3 v, float a)
+{ float s = 1; [MaxIters(4)] for (int i = 0; i < 3; ++i) s = s * a + 0.5; return v * s; }
+[Differentiable] float3 scaled_right(float3 v, float a) { return v * float3(grown(a)); }
+
+[Differentiable] float3 component(float3 v, float b) { float3 w = float3(1); if (b > 1) { w = v; v.y = v.x * b; } return v * w; }
+[Differentiable] float3 component_right(float3 v, float b)
+{ float3 w = float3(1); if (b > 1) { w = v; v = float3(v.x, v.x * b, v.z); } return v * w; }
+
+[Differentiable] float nested(float a)
+{
+    float s = a; int i = 0;
+    [MaxIters(4)] while (i < 3)
+    { int j = 0; [MaxIters(4)] while (++j < 4) { s = s * a + 0.1; if (s > 1) break; } ++i; }
+    return s;
+}
+[Differentiable] float inside(float s, float a)
+{
+    bool on = true;
+    [MaxIters(3)] for (int j = 0; j < 3; ++j) { s = on ? s * a + 0.1 : s; on = on && !(s > 1); }
+    return s;
+}
+[Differentiable] float nested_right(float a) { float s = a; [MaxIters(3)] for (int i = 0; i < 3; ++i) s = inside(s, a);
+  return s; }
+
+[Differentiable] float mod(float x, float y) { return fmod(x, y); }
+[Differentiable] float mod_right(float x, float y) { return x - y * (no_diff trunc(x / y)); }
+
+[TreatAsDifferentiable] float flat(float x) { return x * x; }
+[Differentiable] float treated(float x) { return flat(x) + x; }
+[Differentiable] float treated_right(float x) { return x * x + x; }
+
+[BackwardDerivative(back)] float cube(float x) { return x * x * x; }
+void back(inout DifferentialPair<float> x, float d) { x = diffPair(x.p, 3 * x.p * x.p * d); }
+[Differentiable] float custom(float x) { return cube(x) * x; }
+[ForwardDerivative(ahead)] [BackwardDerivative(back_2)] float cube_2(float x) { return x * x * x; }
+DifferentialPair<float> ahead(DifferentialPair<float> x) { return diffPair(x.p * x.p * x.p, 3 * x.p * x.p * x.d); }
+void back_2(inout DifferentialPair<float> x, float d) { x = diffPair(x.p, 3 * x.p * x.p * d); }
+[Differentiable] float custom_right(float x) { return cube_2(x) * x; }
+
+[Differentiable] float past(float x, int n) { float s = x; [MaxIters(2)] for (int i = 0; i < n; ++i) s = s * x + sin(s);
+  return s; }
+[Differentiable] float past_right(float x, int n)
+{ float s = x; [MaxIters(20)] for (int i = 0; i < n; ++i) s = s * x * 0.1 + sin(s); return s; }
+
+[Differentiable] float triple(float a, float b)
+{
+    float x[3] = {a, b, a * b};
+    for (int i = 0; i < 2; ++i) for (int j = 0; j < 1; ++j) for (int k = 0; k < 1; ++k) x[i] = x[i + 1] * b + a;
+    return x[0] * x[1];
+}
+"""
+A, B = np.float32([0.7, 1.2]), np.float32([1.4, 0.6])
+V = np.float32([[0.5, 1.5, 0.7], [1, 2, 0.3]])
+CASES: dict[str, tuple[Any, ...]] = {
+    "reads": (A, B, 2, 3),
+    "scaled": (V, A),
+    "component": (V, B),
+    "nested": (A,),
+    "mod": (3 * A, B),
+    "treated": (A,),
+    "custom": (A,),
+    "past": (A, 20),
+}
+
+
+@pytest.fixture(scope="module")
+def m(device: fp.Device) -> fp.Module:
+    return fp.Module.load_from_source(device, "differentiated_wrongly", SOURCE)
+
+
+@pytest.mark.req("B4")
+@pytest.mark.parametrize("name", CASES)
+def test_what_slang_gets_wrong_is_found_and_has_a_way_around(m: fp.Module, name: str) -> None:
+    with pytest.raises(fp.GradientError, match=f"the (gradient|forward mode) of {name} by argument [01] is wrong") as raised:
+        fp.check_grads(m[name], *CASES[name])
+    assert "gradient " in str(raised.value)
+    fp.check_grads(m[f"{name}_right"], *CASES[name])
+
+
+def test_programs_that_are_right_pass(m: fp.Module, device: fp.Device) -> None:
+    fp.check_grads(m.triple, A, B)
+    fp.check_grads(
+        lambda p, x, n: fp.sum(fp.sin(p["w"] * x) * n) + p["b"], {"w": 0.5, "b": 1.0}, np.float64([1, 2]), np.int32([1, 2])
+    )
+    tensor = fp.Tensor.from_numpy(device, V, dtype="float3")
+    fp.check_grads(lambda v, k: (fp.length(v) * k, fp.argmax(fp.length(v))), tensor, np.float16([1, 2]))
+
+
+def test_a_wrong_derivative_of_ones_own_is_named(m: fp.Module, device: fp.Device) -> None:
+    source = """
+    [ForwardDerivative(ahead)] [BackwardDerivative(back)] float square(float x, float y) { return x * y; }
+    DifferentialPair<float> ahead(DifferentialPair<float> x, DifferentialPair<float> y)
+    { return diffPair(x.p * y.p, x.d * y.p + x.p * y.d); }
+    void back(inout DifferentialPair<float> x, inout DifferentialPair<float> y, float d)
+    { x = diffPair(x.p, d * y.p); y = diffPair(y.p, 2 * d * x.p); }
+    """
+    with pytest.raises(fp.GradientError, match="the gradient of square by argument 1 is wrong"):
+        fp.check_grads(fp.Module.load_from_source(device, "own_derivative", source).square, A, B)
+    with pytest.raises(fp.GradientError, match="gives no float"):
+        fp.check_grads(lambda n: n * 2, np.int32(1))
