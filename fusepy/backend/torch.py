@@ -1,6 +1,7 @@
 """torch, which fusepy never imports on its own: its class, its gradients, its CUDA context, and tensors made by it.
 
-Apart from this module only `backend.marshals.torch` uses torch. A class belongs to torch only after the user has imported torch.
+Apart from this module only `backend.marshals.torch`, `functions.autograd` and `functions.torch_graph` use torch. A class
+belongs to torch only after the user has imported torch.
 """
 
 from __future__ import annotations

@@ -137,19 +137,22 @@ class AutogradCall:
         if not seeds or not any(needed):
             return [None] * len(tensors)
         with at_line(line_of(self.place)):
-            found = self._pullback(seeds, wanted, captured)(*self.filled(tensors), *(gradients[j] for j in seeds))
+            pull = pullback_of(self.callee, len(self.args) - len(self.named), self.named, seeds, wanted, captured)
+            found = pull(*self.filled(tensors), *(gradients[j] for j in seeds))
         made = iter(cast("tuple[Any, ...]", found))
         return [next(made) if need else None for need in needed]
 
-    def _pullback(self, seeds: tuple[int, ...], wanted: tuple[int, ...], captured: Sequence[Any]) -> Any:
-        """Returns the function that goes back through such calls; functions that differ in their globals share its programs."""
-        callee, count = self.callee, len(self.args) - len(self.named)
-        known, key = callee.programs.pullbacks, (count, self.named, seeds, wanted, tuple(map(id, captured)))
-        found = known.get(key)
-        if found is None:
-            made = pullback(callee, count, self.named, seeds, functools.partial(_chosen, wanted, captured))
-            found = known[key] = made.variant(None, replace(made.config, returns="torch"))
-        return found.variant(callee.setup)
+
+def pullback_of(
+    callee: AnyFunction, count: int, named: Sequence[str], seeds: Sequence[int], wanted: Sequence[int], captured: Sequence[Any]
+) -> Any:
+    """Returns the function that goes back through such calls; functions that differ in their globals share its programs."""
+    known, key = callee.programs.pullbacks, (count, named, seeds, wanted, tuple(map(id, captured)))
+    found = known.get(key)
+    if found is None:
+        made = pullback(callee, count, named, seeds, functools.partial(_chosen, wanted, captured))
+        found = known[key] = made.variant(None, replace(made.config, returns="torch"))
+    return found.variant(callee.setup)
 
 
 def _chosen(wanted: Sequence[int], captured: Sequence[Any], args: Sequence[Any]) -> list[Any]:

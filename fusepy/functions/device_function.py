@@ -14,6 +14,7 @@ from fusepy.functions.call import bound, lower, run
 from fusepy.functions.nodes import Node, Use
 from fusepy.functions.parts import DEFAULT, Config, ProgramTable, Tracer
 from fusepy.functions.python_tracer import PythonTracer
+from fusepy.functions.torch_graph import in_graph
 from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
 from fusepy.pytree import Structure
@@ -99,6 +100,7 @@ class DeviceFunction(Inspectable):
             return run(*bound(self, args, kwargs, _result))
         return run(self, args, kwargs, _result)
 
+    __call__._torchdynamo_inline = in_graph  # type: ignore[attr-defined]  # what TorchDynamo traces in its place
     _run = run
 
     def _traced(self, function: Callable[..., Any]) -> DeviceFunction:

@@ -51,6 +51,8 @@ def relative(page: Path) -> str:
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
+    if any("import torch" in block.code for block in blocks(page)):
+        pytest.importorskip("torch")
     for block in blocks(page):
         said = io.StringIO()
         with contextlib.redirect_stdout(said):

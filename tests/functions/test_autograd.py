@@ -216,3 +216,44 @@ def test_an_optimiser_of_torch_trains_a_dict_of_parameters(m: Any) -> None:
         optimiser.step()
     assert value.item() < 1e-4
     assert [params[n].item() for n in "abc"] == pytest.approx([0.5, -0.25, 1.0], abs=0.05)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_torch_compile_has_no_graph_break(m: Any, backend: str) -> None:
+    both = fp.fuse(lambda p, x, k: {"loss": fp.mean((m.poly(p["w"], x) + p["b"] * k) ** 2.0), "y": (p["w"] * x,)})
+    times = fp.fuse(lambda x, n: x * float(n), static=["n"])
+
+    def by_fusepy(w: Any, b: Any, x: Any, k: float) -> Any:
+        found = both({"w": w, "b": b}, x, k)
+        return torch.sin(found["loss"]) + m.poly(times(found["y"][0], 3), x=torch.cos(x)).sum()
+
+    def by_torch(w: Any, b: Any, x: Any, k: float) -> Any:
+        return torch.sin(((w * x * x + b * k) ** 2).mean()) + (3 * w * x * torch.cos(x) ** 2).sum()
+
+    torch._dynamo.reset()
+    compiled = torch.compile(by_fusepy, fullgraph=True, backend=backend)
+    for count, k in ((3, 2.0), (5, 3.0)):  # other sizes and numbers
+        w, b = (torch.linspace(0.5, last, count, requires_grad=True) for last in (1.0, 2.0))
+        found, wanted = (f(w, b, torch.linspace(0, 1, count), k) for f in (compiled, by_torch))
+        assert torch.allclose(found, wanted)
+        for got, want in zip(torch.autograd.grad(found, [w, b]), torch.autograd.grad(wanted, [w, b]), strict=True):
+            assert torch.allclose(got, want, rtol=1e-4)
+
+
+PARAMETER = torch.ones(2, requires_grad=True)
+CAPTURING = fp.fuse(lambda x: x * PARAMETER)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda m, w: m.poly(w, 2.0, _result=w), "_result="),
+        (lambda m, w: m.powers(w, torch.empty(2), torch.empty(2)), "writes to its arguments"),
+        (lambda m, w: CAPTURING(w), "from outside"),
+    ],
+    ids=["_result", "out arguments", "captured"],
+)
+def test_graphs_of_torch_refuse_what_they_would_not_see(m: Any, call: Any, said: str) -> None:
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match=said):  # TorchDynamo raises errors of its own around them
+        torch.compile(lambda w: call(m, w), fullgraph=True, backend="eager")(torch.ones(2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
+from fusepy.functions.torch_graph import TENSOR, GraphCall, _plan
 from tests.errors.hints.resources import second
 from tests.errors.hints.support import Program, X, fused, load, rays, tensor
 from tests.support.slang_functions import F32, ramp
@@ -61,6 +62,27 @@ def without_torch(function: Any) -> Any:
 def negated() -> Any:
     """A view of the imaginary parts of a conjugate, which torch negates when it is read."""
     return torch().zeros(3, dtype=torch().complex64).conj().imag
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+AS_A_TUPLE = fp.fuse(lambda x: (x, x + 1.0))
+
+
+def with_outside(m: Any, leaf: Any) -> Any:
+    return fp.fuse(lambda x: m.add(x, leaf))
+
+
+def planned(function: Any, *tensors: Any) -> Any:
+    """Plans a call as torch does, which shows its own errors in place of fusepy's."""
+    return GraphCall(function, [TENSOR] * len(tensors), {}).plan(tensors, 0)
+
+
+def compiled(function: Any) -> Any:
+    return torch().compile(function, fullgraph=True, backend="eager")(t())
 
 
 def filled(made: Any, m: Any) -> Any:
@@ -157,6 +179,31 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "omit it to get the result returned",
         lambda m: m.halves(t(requires_grad=True))[1].detach(),
         X / 2,
+    ),
+    # calls in graphs of torch.compile, whose own errors would stand around these
+    "a graph of torch with a destination": (
+        lambda m: _plan(m.add, (), {}, t()),
+        "use what the call returns",
+        lambda m: compiled(lambda x: m.add(x, 1.0)),
+        X + 1,
+    ),
+    "a graph of torch with arguments that are written": (
+        lambda m: planned(m.halves, t(), t(), t()),
+        "omit the arguments that are written, to get the results returned",
+        lambda m: compiled(lambda x: m.halves(x)[1]),
+        X / 2,
+    ),
+    "a graph of torch with a tensor from outside": (
+        lambda m: planned(with_outside(m, t(requires_grad=True)), t()),
+        "pass it as an argument",
+        lambda m: compiled(lambda x: m.add(x, x)),
+        2 * X,
+    ),
+    "a graph of torch with a result of a class": (
+        lambda m: planned(fp.fuse(lambda x: Pair(x, x)), t()),
+        "return tensors, or tuples, lists and dicts of them",
+        lambda m: compiled(lambda x: AS_A_TUPLE(x)[1]),
+        X + 1,
     ),
     # DLPack
     "a number for an array of DLPack": (
