@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -13,11 +14,13 @@ from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import GradientError
 from fusepy.functions.fused import FusedFunction
+from fusepy.language import gradients
 from fusepy.language.forward import jvp
 from fusepy.language.gradients import is_array, signature_of, vjp
 from fusepy.location import user_line
 from fusepy.pytree import Structure, flatten
 from fusepy.trace.structure import flatten_values
+from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
 __all__ = ["check_grads"]
@@ -70,7 +73,7 @@ def _check(
     if not all(np.all(np.isfinite(a)) for a in arrays):
         return forward
     weights: list[Any] = [random.uniform(0.5, 1.5, a.shape) * random.choice([-1.0, 1.0], a.shape) for a in arrays]
-    gradients = point.flat(pull(tuple(w.astype(a.dtype) for w, a in zip(weights, arrays))))
+    found = point.flat(pull(tuple(w.astype(a.dtype) for w, a in zip(weights, arrays))))
     size = min(a.dtype.itemsize for a in [*arrays, *(x for x in leaves if _is_checked(x))])
     step, close, same = STEPS[size]
 
@@ -81,7 +84,7 @@ def _check(
     for i in point.checked:
         x = np.asarray(leaves[i])
         direction = random.choice([-1.0, 1.0], x.shape)
-        terms = direction * _numbers(gradients[i]).astype(np.float64)
+        terms = direction * _numbers(found[i]).astype(np.float64)
         mine, scale = float(np.sum(terms)), float(np.sum(np.abs(terms)))
         numbers: dict[str, float] = {"gradient": mine}
         wrong, apart = not np.isfinite(mine), False
@@ -172,10 +175,10 @@ class _Point:
         ends = np.cumsum([0, *self.counts])
         return [list(leaves[a:b]) for a, b in itertools.pairwise(ends)]
 
-    def flat(self, gradients: Sequence[Any]) -> list[Any]:
+    def flat(self, given: Sequence[Any]) -> list[Any]:
         """Returns the gradients of all leaves."""
         found: list[Any] = []
-        for gradient, count in zip(gradients, self.counts):
+        for gradient, count in zip(given, self.counts):
             found += [None] * count if gradient is None else flatten(gradient, is_array)[0]
         return found
 
@@ -246,3 +249,21 @@ def _floats_of(function: Callable[..., Any], count: int) -> FusedFunction:
     only.__name__ = f"floats_of_{getattr(function, '__name__', 'function')}"
     vars(only)["__signature__"] = inspect.Signature([inspect.Parameter(name, kind) for name in names])
     return FusedFunction(only)
+
+
+class CheckedGradient(FusedFunction):
+    """A gradient that is checked by `check_grads` once for each of its plans, at the arguments that the plan is made for."""
+
+    def __call__(self, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
+        plans = len(self.programs)
+        result = super().__call__(*args, _result=_result, **kwargs)
+        if current_trace() is None and len(self.programs) > plans:
+            gradient = cast("Any", self.tracer).function
+            bound = inspect.signature(gradient).bind(*args, **kwargs)
+            bound.apply_defaults()
+            check_grads(gradient.differentiated, *bound.args, points=2)
+        return result
+
+
+if os.environ.get("FUSEPY_CHECK_GRADS") == "1":
+    gradients.gradient_class = CheckedGradient

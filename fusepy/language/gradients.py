@@ -25,6 +25,8 @@ from fusepy.trace.traced import Traced
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 
+gradient_class: type[FusedFunction] = FusedFunction  # `check_grads` sets another one, for FUSEPY_CHECK_GRADS=1
+
 
 def grad(function: Callable[..., Any], argnums: int | str | Sequence[int | str] = 0, has_aux: bool = False) -> FusedFunction:
     """Returns the function that computes the gradient of `function`, in reverse mode.
@@ -98,7 +100,8 @@ def _differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, w
 
     gradient.__name__ = f"{what}_of_{getattr(function, '__name__', 'function')}"
     vars(gradient)["__signature__"] = signature
-    return FusedFunction(gradient)
+    vars(gradient)["differentiated"] = function
+    return gradient_class(gradient)
 
 
 def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.language import gradients
+from fusepy.language.check_grads import CheckedGradient
 
 SOURCE = """
 [Differentiable] float reads(float a, float b, int k, int l) { float x[4] = {a, b, a * b, a + b}; return x[k] * x[l]; }
@@ -102,6 +104,18 @@ def test_programs_that_are_right_pass(m: fp.Module, device: fp.Device) -> None:
     )
     tensor = fp.Tensor.from_numpy(device, V, dtype="float3")
     fp.check_grads(lambda v, k: (fp.length(v) * k, fp.argmax(fp.length(v))), tensor, np.float16([1, 2]))
+
+
+def test_each_plan_is_checked_once_in_the_debug_mode(m: fp.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(gradients, "gradient_class", CheckedGradient)
+    with pytest.raises(fp.GradientError, match="the gradient of treated by argument 0 is wrong"):
+        fp.grad(m.treated)(A)
+    checked = fp.value_and_grad(lambda x, k=2.0: fp.sum(x * x) * k)
+    monkeypatch.setattr("fusepy.language.check_grads.check_grads", lambda f, *args, points: seen.append(args))
+    for x in (A, 2 * A, np.float64([1, 2])):
+        checked(x)
+    assert [(x.dtype, k) for x, k in seen] == [(np.float32, 2.0), (np.float64, 2.0)]
 
 
 def test_a_wrong_derivative_of_ones_own_is_named(m: fp.Module, device: fp.Device) -> None:
