@@ -91,11 +91,11 @@ class GraphCall:
         back: its pullbacks: their names in `PLANNED`, by results with gradients and by tensors that need one.
     """
 
-    parts: list[tuple[str, tuple[Any, ...], tuple[int, ...]]]
     places: list[int]
 
     def __init__(self, callee: Any, args: Sequence[Any], named: Mapping[str, Any]):
         self.callee, self.args, self.named = callee, args, named
+        self.parts: list[tuple[str, tuple[Any, ...], tuple[int, ...]]] = []
         self.back: dict[Any, str] = {}
 
     def _given(self, tensors: Sequence[Any], floats: Sequence[float]) -> tuple[list[Any], dict[str, Any]]:
@@ -122,8 +122,7 @@ class GraphCall:
         program, recording = lowered.program, lowered.recording
         if any(out is not None for out in recording.outs):
             what = f"{callee.__name__}: a call that writes to its arguments, in a graph of torch.compile"
-            hint = "omit the arguments that are written, to get the results returned"
-            raise ArgumentError(what, place=user_line(), hint=hint)
+            raise ArgumentError(what, place=user_line(), hint="omit the arguments that are written, to get the results returned")
         if any(map(is_tracked, recording.trace.captures)):
             what = f"{callee.__name__} takes a torch tensor that requires gradients from outside, in a graph of torch.compile"
             raise GradientError(what, place=user_line(), hint="pass it as an argument")
@@ -146,8 +145,8 @@ class GraphCall:
             return at
         kind = structure.cls.__name__
         if structure.cls not in (dict, list, tuple):
-            what, hint = f"{self.callee.__name__} returns a {kind}", "return tensors, or tuples, lists and dicts of them"
-            raise ArgumentError(f"{what}, in a graph of torch.compile", place=user_line(), hint=hint)
+            what = f"{self.callee.__name__} returns a {kind}, in a graph of torch.compile"
+            raise ArgumentError(what, place=user_line(), hint="return tensors, or tuples, lists and dicts of them")
         self.parts[at] = (kind, structure.keys, tuple([self._add(part, leaves) for part in structure.parts]))
         return at
 
@@ -156,8 +155,7 @@ class GraphCall:
         if (seeds, needed) not in self.back:
             wanted = tuple(place for place, need in zip(self.places, needed) if need)
             callee, args, named = self.callee, self.args, self.named
-            positional = callee.tracer.positional
-            if positional is not None and (len(args) != positional or named):
+            if callee.tracer.positional is not None and (len(args) != callee.tracer.positional or named):
                 callee, args, named, _ = bound(callee, tuple(args), named, None)
             pull = pullback_of(callee, len(args), tuple(named), seeds, wanted, ())
             self.back[seeds, needed] = held(GraphCall(pull, [*args, *named.values(), *[TENSOR] * len(seeds)], {}))
