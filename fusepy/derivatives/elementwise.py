@@ -90,6 +90,8 @@ STEPS = frozenset(
 
 def gradients(t: Terms, name: str, g: Term, y: Term, x: Sequence[Term]) -> Sequence[Term]:
     """Returns the gradients of the operands of the operation `name`."""
+    scalar = y.type.scalar or y.type  # integers compute as the operation does: 1 - s of a uint8_t would wrap
+    x = [a if a.type.is_float or a.value.weak else t.cast(a, a.type.with_scalar(scalar) if a.type.shape else scalar) for a in x]
     if name in UNARY:
         return [UNARY[name](t, g, y, x[0])]
     return BINARY[name](t, g, y, x[0], x[1]) if name in BINARY else TERNARY[name](t, g, y, x[0], x[1], x[2])

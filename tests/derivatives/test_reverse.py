@@ -90,3 +90,9 @@ def test_an_axis_of_extent_1_gets_a_program_of_its_own(m: fp.Module) -> None:
 def test_a_function_without_derivative_is_named(m: fp.Module) -> None:
     with pytest.raises(fp.GradientError, match="cannot differentiate plain"):
         fp.grad(m.plain)(X)
+
+
+def test_integers_beside_floats_do_not_wrap() -> None:
+    x, s = np.array([0.5, 2.0]), np.array([2, 7], np.uint8)
+    assert fp.grad(lambda x, s: fp.lerp(x, s, s))(x, s).tolist() == [-1, -6]
+    assert fp.jvp(lambda x, s: fp.lerp(x, s, s), (x, s), (np.ones(2), None)).d.tolist() == [-1, -6]
