@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.derivatives.calls import differential
+from fusepy.derivatives.expanded import Expanded
 from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
 from fusepy.derivatives.folds import reduced
 from fusepy.derivatives.rules import WHOLE, gradients_of, no_gradient
@@ -43,6 +44,7 @@ class Reverse:
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
         self.constants = {n.results[0]: n for n in builder.nodes if n.op.name == "const"}
         self.gradients = Gradients(self.terms, oracle)
+        self.expanded: Expanded | None = None
         for node, maps, _ in self.settled:
             self.extents.add(node, maps)
 
@@ -59,8 +61,16 @@ class Reverse:
         self.back(seeds, wrt, whole)
         return [self.gradients.finished(value) for value in wrt]
 
-    def back(self, seeds: Sequence[Seed], wrt: Sequence[Value], whole: Sequence[Value] = ()) -> None:
-        """Adds to `gradients` those of `wrt`; see `run`."""
+    def back(
+        self, seeds: Sequence[Seed], wrt: Sequence[Value], whole: Sequence[Value] = (), expanded: Sequence[Value] = ()
+    ) -> None:
+        """Adds to `gradients` those of `wrt`; see `run`.
+
+        Args:
+            expanded: those of `wrt` whose gradients are kept over the grid of the results, and not summed.
+        """
+        if expanded:
+            self.expanded = Expanded(self.terms, expanded, [value for value, _, _ in seeds])
         for value, given, dims in seeds:
             self.gradients.seed(value, given, dims)
         needed = {*wrt, *whole}
@@ -104,7 +114,9 @@ class Reverse:
         parts = gradients_of(visit)
         for i in wanted:
             part = parts[i]
-            if part is not None:
+            if part is not None and self.expanded is not None and node.operands[i] in self.expanded:
+                self.expanded.add(node.operands[i], operands[i], part, operands, grid)
+            elif part is not None:
                 self.hand_down(node.operands[i], operands[i], part, grid)
 
     def adjoint(self, body: Graph, name: str, wrt: Sequence[Value], seeds: Sequence[int]) -> Graph:

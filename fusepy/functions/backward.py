@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fusepy.arguments.mapped import Mapped, unmapped
+from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import is_nested, leaves_of, naming
 from fusepy.backend.marshals.registry import device_of
-from fusepy.errors import ArgumentError, GradientError, GraphError, TraceError
-from fusepy.functions.gradient_request import CallGradients, GradientRequest, path_of
+from fusepy.errors import GradientError, GraphError, TraceError
+from fusepy.functions.accumulators import checked
+from fusepy.functions.gradient_request import CallGradients, GradientRequest
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import Config, Tracer
-from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import OUT, Param
 from fusepy.location import user_line
-from fusepy.pytree import NOTHING, Structure
+from fusepy.pytree import Structure, several
 from fusepy.trace.gradients import added
 from fusepy.trace.inputs import argument
 from fusepy.trace.recording import Recording
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
-from fusepy.trace.writeback import part_of
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
@@ -39,6 +38,8 @@ class BackwardTracer:
         self.__name__ = f"{function.__name__}.bwds"
         self.function = function
         self.request = request
+        self.accumulators: Mapping[str, str] = {}
+        self.owners: list[list[Any]] = []  # the arguments that get new tensors as gradients
 
     @property
     def device(self) -> Device | None:
@@ -67,13 +68,45 @@ class BackwardTracer:
                 expected="a Tensor with gradients among the arguments",
                 hint="attach one before the call, x = x.with_grads(); what is computed is added to x.grad",
             )
-        wanted = tuple(map(tuple, found.wanted.values()))
+        paths = {k: found.paths[leaves[0]] for k, leaves in found.wanted.items()}
+        kinds = found.kinds(self.__name__, {k: self.accumulators.get(path) for k, path in paths.items()})
+        fresh = [k for k, kind in kinds.items() if kind == "push" or (kind is not None and found.written[k].size != 1)]
         asked = GradientRequest(
-            static, tuple(params), len(args), found.results, tuple(found.read), wanted, frozenset(found.replaced)
+            static,
+            tuple(params),
+            len(args),
+            found.results,
+            tuple(found.read),
+            tuple(map(tuple, found.wanted.values())),
+            frozenset(found.replaced),
+            tuple(kinds.values()),
+            frozenset(i for i, k in enumerate(kinds) if k in fresh),
         )
-        written = {f"{found.paths[leaves[0]]}.grad": found.written[k] for k, leaves in found.wanted.items()}
+        written = {f"{path}.grad": found.written[k] for k, path in paths.items() if k not in fresh}
         read = {f"{path}.grad_in": grad for path, grad in found.read.items()}
-        return BackwardTracer(tracer, asked), asked, args, {**kwargs, **read, **written}, None
+        made = BackwardTracer(tracer, asked)
+        made.owners = [found.owners[k] for k in fresh]
+        return made, asked, args, {**kwargs, **read, **written}, None
+
+    @property
+    def deliver(self) -> Callable[[Any], None] | None:
+        """Attaches the gradients that are new tensors."""
+        return self._attach if self.owners else None
+
+    def _attach(self, made: Any) -> None:
+        for owners, grad in zip(self.owners, [made] if len(self.owners) == 1 else made):
+            for owner in owners:
+                given, collected = owner.grads
+                owner.attach(grad if given is collected else given, grad)
+
+    def accumulating(self, kinds: Mapping[str, Any]) -> BackwardTracer:
+        """Returns a tracer that accumulates gradients over the grid of a call, by names such as ``x.grad``."""
+        for name in kinds:
+            base = name.removesuffix(".grad").partition(".")[0]
+            checked(self.__name__, {f"{base}.grad": kinds[name]}, [f"{n}.grad" for n in self.parameter_names()])
+        made = BackwardTracer(self.function)
+        made.accumulators = {**self.accumulators, **{name.removesuffix(".grad"): kind for name, kind in kinds.items()}}
+        return made
 
     def record(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Recording:
         """Traces the function, and then the gradients of its arguments."""
@@ -98,65 +131,22 @@ class BackwardTracer:
             grads = [argument(trace, name, unmapped(v)) for name, v in zip(names[count:], values[count:])]
             start = len(trace.builder.nodes)
             results = function.results(trace, [p for _, p in asked.params], passed, asked.positional, config)
-            ends = self._ends(trace, results, leaves, config, dict(zip(asked.seeds, zip(grads, values[count:]))))
-            to = [
-                (None if k in asked.replaced else grad, [trace.builder.inputs[i] for i in group])
-                for k, (grad, group) in enumerate(zip(grads[len(asked.seeds) :], asked.wanted))
-            ]
+            ends = asked.ends(trace, self.__name__, results, leaves, config, dict(zip(asked.seeds, zip(grads, values[count:]))))
+            written = iter(grads[len(asked.seeds) :])
+            to = [asked.target(trace, i, None if i in asked.fresh else next(written)) for i in range(len(asked.wanted))]
             graph = trace.finish(added(trace, start, ends, to, self.__name__))
-        outs = list(range(len(every) - len(to), len(every)))
+        places = iter(range(first + len(asked.seeds), len(every)))
         return Recording(
             graph,
             trace,
             [leaf for _, leaf in every],
             [*inputs, *range(first, len(every))],
-            NOTHING,
-            outs,
-            [False] * len(outs),
+            several(len(asked.fresh)),
+            [None if i in asked.fresh else next(places) for i in range(len(to))],
+            [i in asked.fresh for i in range(len(to))],
             [path for path, _ in every],
             any(map(is_nested, values)),
         )
-
-    def _ends(
-        self,
-        trace: Trace,
-        results: Sequence[tuple[Traced, int | None]],
-        leaves: Sequence[Sequence[tuple[str, Any]]],
-        config: Config,
-        given: Mapping[str, tuple[Any, Any]],
-    ) -> list[tuple[Traced, Any, ArgMap]]:
-        """Returns the results, those in nested arguments leaf by leaf, with their gradients and the mappings of these.
-
-        Args:
-            given: the gradients by the paths of the results: traced, and as they were passed.
-
-        Raises:
-            ArgumentError: if ``_result=`` has another number of results.
-        """
-        asked = self.request
-        assert asked is not None, "a call binds its gradients"
-        count = sum(place is None for _, place in results)
-        if asked.results not in (0, count):
-            raise ArgumentError(
-                f"{self.__name__}: {asked.results} results are given, there are {count}",
-                place=user_line(),
-                hint="pass all that the call returned, in the same order, or omit _result=",
-            )
-        parts: list[tuple[str, Traced, ArgMap]] = []
-        returned = iter([path_of(i, count) for i in range(count)])
-        for result, place in results:
-            if place is None:
-                parts.append((next(returned), result, UNSAID))
-                continue
-            position, param = asked.params[place]
-            for path, _ in leaves[place]:
-                part = result if path == param.name else part_of(trace, result, path)
-                parts.append((path, part, config.spec(position, param.name) or UNSAID))
-        found: list[tuple[Traced, Any, ArgMap]] = []
-        for path, part, said in parts:
-            grad, passed = given.get(path, (None, None))
-            found.append((part, grad, passed.map if isinstance(passed, Mapped) else said))
-        return found
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Raises `TraceError`: a fused function computes values, and adds to none."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from fusepy.backend.device.recorder import check_encoder
 from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.errors import ArgumentError
-from fusepy.functions import configure
+from fusepy.functions import accumulators, configure
 from fusepy.functions.backward import BackwardTracer
 from fusepy.functions.call import bound, lower, run
 from fusepy.functions.nodes import Node, Use
@@ -71,6 +71,7 @@ class DeviceFunction(Inspectable):
     call_group_shape = configure.call_group_shape
     constants = configure.constants
     type_conformances = typeconformance = configure.type_conformances
+    accumulate = accumulators.accumulate
     declare = configure.declare
     map = configure.map
     return_type = configure.return_type
@@ -97,7 +98,9 @@ class DeviceFunction(Inspectable):
             return self.tracer.call(trace, args, kwargs, self.config)
         positional = self.tracer.positional
         if positional is not None and (len(args) != positional or kwargs):
-            return run(*bound(self, args, kwargs, _result))
+            callee, args, named, _result = bound(self, args, kwargs, _result)
+            deliver, made = callee.tracer.deliver, run(callee, args, named, _result)
+            return made if deliver is None else deliver(made)
         return run(self, args, kwargs, _result)
 
     __call__._torchdynamo_inline = in_graph  # type: ignore[attr-defined]  # what TorchDynamo traces in its place
@@ -144,7 +147,7 @@ class DeviceFunction(Inspectable):
         if not self.tracer.differentiable():
             return None
         made = object.__new__(DeviceFunction)
-        made.tracer, made.config, made.setup = BackwardTracer(self.tracer), self.config, self.setup
+        made.tracer, made.config, made.setup = BackwardTracer(self.tracer), self.config.of_tensors, self.setup
         made.programs = self.programs.variant("bwds")
         made.__name__ = made.tracer.__name__
         return made

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import functools
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import is_nested, leaves_of
 from fusepy.backend.marshals.registry import gradients_of
-from fusepy.errors import ArgumentError
+from fusepy.errors import ArgumentError, GradientError
+from fusepy.functions.accumulators import accumulated
+from fusepy.functions.parts import Config
+from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import IN, OUT, Param
 from fusepy.location import user_line
 from fusepy.pytree import flatten
+from fusepy.trace.gradients import GradientTarget
+from fusepy.trace.trace import Trace
+from fusepy.trace.traced import Traced
+from fusepy.trace.writeback import part_of
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,8 @@ class GradientRequest:
         seeds: the paths of the results whose gradients are given; the others are 1.
         wanted: for each gradient that is written, the indices of the leaves whose gradients it gets. One tensor may be several.
         replaced: the gradients that are replaced, and not added to.
+        kinds: the accumulators of these gradients, or ``None``.
+        fresh: those that an accumulator gives another shape, so that they become new tensors.
     """
 
     static: Hashable
@@ -36,6 +46,55 @@ class GradientRequest:
     seeds: tuple[str, ...]
     wanted: tuple[tuple[int, ...], ...]
     replaced: frozenset[int]
+    kinds: tuple[str | None, ...] = ()
+    fresh: frozenset[int] = frozenset()
+
+    def target(self, trace: Trace, i: int, held: Traced | None) -> GradientTarget:
+        """Returns the gradient number `i` as it is computed."""
+        kind = self.kinds[i]
+        values = [trace.builder.inputs[k] for k in self.wanted[i]]
+        accumulate = None if kind is None else functools.partial(accumulated, trace, kind=kind)
+        return GradientTarget(values, None if i in self.replaced else held, accumulate)
+
+    def ends(
+        self,
+        trace: Trace,
+        name: str,
+        results: Sequence[tuple[Traced, int | None]],
+        leaves: Sequence[Sequence[tuple[str, Any]]],
+        config: Config,
+        given: Mapping[str, tuple[Any, Any]],
+    ) -> list[tuple[Traced, Any, ArgMap]]:
+        """Returns the results, those in nested arguments leaf by leaf, with their gradients and the mappings of these.
+
+        Args:
+            given: the gradients by the paths of the results: traced, and as they were passed.
+
+        Raises:
+            ArgumentError: if ``_result=`` has another number of results.
+        """
+        count = sum(place is None for _, place in results)
+        if self.results not in (0, count):
+            raise ArgumentError(
+                f"{name}: {self.results} results are given, there are {count}",
+                place=user_line(),
+                hint="pass all that the call returned, in the same order, or omit _result=",
+            )
+        parts: list[tuple[str, Traced, ArgMap]] = []
+        returned = iter([path_of(i, count) for i in range(count)])
+        for result, place in results:
+            if place is None:
+                parts.append((next(returned), result, UNSAID))
+                continue
+            position, param = self.params[place]
+            for path, _ in leaves[place]:
+                part = result if path == param.name else part_of(trace, result, path)
+                parts.append((path, part, config.spec(position, param.name) or UNSAID))
+        found: list[tuple[Traced, Any, ArgMap]] = []
+        for path, part, said in parts:
+            grad, passed = given.get(path, (None, None))
+            found.append((part, grad, passed.map if isinstance(passed, Mapped) else said))
+        return found
 
 
 class CallGradients:
@@ -45,6 +104,7 @@ class CallGradients:
         read: the gradients of results by path.
         written, wanted: the gradients of arguments, and the indices of the leaves that they belong to; by identity.
         replaced: the places of those that are replaced.
+        owners: the arguments that they belong to; by identity.
         paths: the paths of the leaves.
         results: the number of results in ``_result=``.
     """
@@ -54,6 +114,7 @@ class CallGradients:
         self.written: dict[int, Any] = {}
         self.wanted: dict[int, list[int]] = {}
         self.replaced: list[int] = []
+        self.owners: dict[int, list[Any]] = {}
         self.paths: list[str] = []
         self.results = 0
         for param, value in zip(params, values):
@@ -61,20 +122,41 @@ class CallGradients:
                 both = gradients_of(unmapped(leaf))
                 if param.direction != OUT:
                     if both is not None and both[1] is not None:
-                        self._write(both[1], param.direction != IN and both[0] is both[1])
+                        self._write(unmapped(leaf), both[1], param.direction != IN and both[0] is both[1])
                     self.paths.append(path)
                 if both is not None and param.direction != IN:
                     self._read(path, leaf, both)
         if result is not None:
             self._returned(result)
 
-    def _write(self, grad: Any, replaced: bool) -> None:
+    def _write(self, owner: Any, grad: Any, replaced: bool) -> None:
         """Adds the gradient of the next leaf."""
         if id(grad) not in self.written:
-            self.written[id(grad)], self.wanted[id(grad)] = grad, []
+            self.written[id(grad)], self.wanted[id(grad)], self.owners[id(grad)] = grad, [], []
             if replaced:
                 self.replaced.append(len(self.written) - 1)
         self.wanted[id(grad)].append(len(self.paths))
+        self.owners[id(grad)].append(owner)
+
+    def kinds(self, function: str, asked: Mapping[int, str | None]) -> dict[int, str | None]:
+        """Returns the accumulators of gradients: those that are asked for, and those of their arguments.
+
+        Raises:
+            GradientError: for a gradient of another shape than its argument, without accumulator.
+        """
+        found: dict[int, str | None] = {}
+        for k, kind in asked.items():
+            owner = self.owners[k][0]
+            found[k] = kind or getattr(owner, "accumulator", None)
+            if found[k] is None and not getattr(owner, "paired", True):
+                raise GradientError(
+                    f"{function}: the gradient of {self.paths[self.wanted[k][0]]!r} has another shape, which an accumulator made",
+                    place=user_line(),
+                    saw=list(self.written[k].shape),
+                    expected=list(owner.shape),
+                    hint="attach a new one, x = x.with_grads(); or accumulate again",
+                )
+        return found
 
     def _read(self, path: str, value: Any, both: tuple[Any, Any]) -> None:
         """Adds the gradient of a result, under the mapping of the result."""

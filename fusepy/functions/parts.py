@@ -154,6 +154,13 @@ class Tracer(Protocol):
         self, trace: Trace, params: Sequence[Param], passed: Mapping[int, Any], positional: int, config: Config
     ) -> list[tuple[Traced, int | None]]: ...
 
+    # returns a tracer of the same function that accumulates results, by name
+    def accumulating(self, kinds: Mapping[str, Any]) -> Tracer: ...
+
+    # handles what a call returned, and returns what it returns; ``None`` for nothing to do
+    @property
+    def deliver(self) -> Callable[[Any], Any] | None: ...
+
     # false for a Slang function that Slang cannot differentiate
     def differentiable(self) -> bool: ...
 

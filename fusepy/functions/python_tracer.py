@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import warnings
 from collections import Counter
@@ -17,16 +18,16 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.marshals.registry import device_of
 from fusepy.errors import ArgumentError, FusepyError, UnrollWarning, did_you_mean
+from fusepy.functions.accumulators import accumulated, checked
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import Config
-from fusepy.functions.recursion import entered
 from fusepy.ir.graph import Graph
 from fusepy.ir.oracle import Param
 from fusepy.ir.resolve.refusals import none_error
 from fusepy.location import user_line
 from fusepy.pytree import Structure, several
 from fusepy.trace.inputs import argument
-from fusepy.trace.recording import Recording
+from fusepy.trace.recording import Recording, entered
 from fusepy.trace.structs import returned
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace
@@ -38,6 +39,9 @@ LIMIT = 1000  # operations that one line of a program may record without a warni
 
 class PythonTracer:
     """A tracer of a Python function, with the values of its static arguments if they are known."""
+
+    deliver = None
+    accumulator: str | None = None  # of all results
 
     def __init__(self, function: Callable[..., Any], static: Sequence[str] = (), device: Device | None = None):
         self.__name__ = " ".join(str(getattr(function, "__name__", "fused")).split())  # a name is one line
@@ -98,9 +102,17 @@ class PythonTracer:
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Calls the function inside a trace, so that it becomes part of the trace."""
         with entered(self, self.__name__):
-            if self.values or not args:  # `bind` has put all of them under their names
-                return self._called(kwargs)
-            return self.function(*args, **kwargs)
+            found = self._called(kwargs) if self.values or not args else self.function(*args, **kwargs)
+        if self.accumulator is None:
+            return found
+        leaves, structure = flatten_values(found, self.__name__)
+        return structure.fill([self._output(trace, leaf) for leaf in leaves])
+
+    def accumulating(self, kinds: Mapping[str, Any]) -> PythonTracer:
+        """Returns a tracer of the same function that accumulates its results: ``result="sum"``."""
+        made = copy.copy(self)
+        made.accumulator = checked(self.__name__, kinds, ["result"]).get("result", self.accumulator)
+        return made
 
     def record(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Recording:
         """Traces the function for arguments like these."""
@@ -127,8 +139,7 @@ class PythonTracer:
         return Recording(graph, trace, flat(order), positions, structure, nested=any(map(is_nested, order)))
 
     def parameters(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[int, Param]]:
-        names = kwargs if kwargs else self.params  # after `bind`, all are by position or all by name
-        return [self.params[name] for name in names]
+        return [self.params[name] for name in kwargs or self.params]  # after `bind`, all are by position or all by name
 
     def takes(self, count: int) -> bool:
         return count <= len(self.params)
@@ -137,19 +148,20 @@ class PythonTracer:
         self, trace: Trace, params: Sequence[Param], passed: Mapping[int, Any], positional: int, config: Config
     ) -> list[tuple[Traced, int | None]]:
         """Calls the Python function with traced arguments, and returns the leaves of what it returns."""
-        outputs, _ = self._traced(trace, {params[i].name: value for i, value in passed.items()})
-        return [(output, None) for output in outputs]
+        return [(output, None) for output in self._traced(trace, {params[i].name: v for i, v in passed.items()})[0]]
 
     def differentiable(self) -> bool:
-        """Returns true: the operations that it records decide."""
-        return True
+        return True  # operations decide
 
     def _traced(self, trace: Trace, passed: Mapping[str, Any]) -> tuple[list[Traced], Structure]:
         """Calls the Python function with traced arguments, and returns the leaves of its result with their structure."""
         with entered(self, self.__name__):
             result = self._called(passed)
             found, structure = flatten_values(result, self.__name__, lambda v: id(v) in trace.named)
-            return [Traced(trace, returned(trace, v, self.__name__), None) for v in found], structure
+            return [self._output(trace, leaf) for leaf in found], structure
+
+    def _output(self, trace: Trace, leaf: Any) -> Traced:
+        return accumulated(trace, Traced(trace, returned(trace, leaf, self.__name__), None), self.accumulator)
 
     def _called(self, passed: Mapping[str, Any]) -> Any:
         named = {**passed, **self.values}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,13 +11,14 @@ from fusepy.arguments.nested import is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import GraphError
+from fusepy.functions.accumulators import accumulated, checked
 from fusepy.functions.nodes import Use, wrong_count
 from fusepy.functions.options import constants_of
 from fusepy.functions.parts import Config
 from fusepy.functions.slots import directions_of, is_differentiable, slots_of
 from fusepy.inspect.resolution import call_answer
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.oracle import INOUT, OUT, Param, Signature
+from fusepy.ir.oracle import IN, INOUT, OUT, Param, Signature
 from fusepy.pytree import Structure, several
 from fusepy.trace.arity import result_counts
 from fusepy.trace.inputs import argument
@@ -46,6 +48,8 @@ class SlangTracer:
     """A tracer of a Slang function or constructor."""
 
     positional: int | None = None
+    deliver = None
+    accumulators: Mapping[str, str] = {}
 
     def __init__(self, device: Device, loaded: Loaded, name: str):
         self.__name__ = name
@@ -63,7 +67,23 @@ class SlangTracer:
         alias = self.module_in(trace)
         if config.specs or config.named_specs:
             args, kwargs = self._with_specs(args, kwargs, config)
-        return trace.call(alias, self.__name__, args, kwargs, strict=config.strict)
+        found = trace.call(alias, self.__name__, args, kwargs, strict=config.strict)
+        if not self.accumulators or found is None:
+            return found
+        results: tuple[Traced, ...] = (found,) if isinstance(found, Traced) else found
+        names = [name for name, _ in call_answer(trace.builder.nodes, trace.oracle).results]
+        made = tuple([self._accumulated(trace, r, name) for r, name in zip(results, names)])
+        return made[0] if isinstance(found, Traced) else made
+
+    def accumulating(self, kinds: Mapping[str, Any]) -> SlangTracer:
+        """Returns a tracer of the same function that accumulates results, by the names of parameters; else ``result``."""
+        outputs = [p.name for s in self.declared() for p in s.params if p.direction != IN]
+        made = copy.copy(self)
+        made.accumulators = {**self.accumulators, **checked(self.__name__, kinds, [*outputs, "result"])}
+        return made
+
+    def _accumulated(self, trace: Trace, result: Traced, name: str) -> Traced:
+        return accumulated(trace, result, self.accumulators.get("result" if name == "return" else name))
 
     def _with_specs(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> tuple[list[Any], dict[str, Any]]:
         """Applies the specs of `declare` to arguments."""
@@ -130,14 +150,14 @@ class SlangTracer:
         named = {params[i].name: t for i, t in passed.items() if i >= positional}
         found = trace.call(alias, self.__name__, given, named, inherit=False, dirs=dirs, strict=config.strict)
         results: list[Traced] = [] if found is None else [found] if isinstance(found, Traced) else list(found)
-        if all(p.direction not in (OUT, INOUT) for p in params):
+        if not self.accumulators and all(p.direction not in (OUT, INOUT) for p in params):
             return [(r, None) for r in results]
         answer = call_answer(trace.builder.nodes, trace.oracle)
         # arguments are matched to parameters by position or name: Slang may have chosen another overload than `params`
         outputs = any(p.direction == OUT for p in params[:positional])
         names = [p.name for p in answer.params if p.direction != OUT or outputs]
         places = {names[i] if i < min(positional, len(names)) else p.name: i for i, p in enumerate(params)}
-        return [(r, places.get(name)) for (name, _), r in zip(answer.results, results)]
+        return [(self._accumulated(trace, r, name), places.get(name)) for (name, _), r in zip(answer.results, results)]
 
     def _trace(self) -> tuple[Trace, str]:
         """Makes a trace, and returns it with the name of the module in it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -11,6 +12,7 @@ import numpy as np
 from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.device.device import Device
+from fusepy.backend.execute.destinations import ONE_FOR_ALL
 from fusepy.backend.execute.texture_results import Into, Target, into
 from fusepy.backend.marshals.registry import host_array
 from fusepy.backend.marshals.result_kinds import container_named, destination, dimensions, in_grid_order
@@ -130,6 +132,8 @@ class Destinations:
                 expected=f"{dtype}{list(shape)}",
                 hint="give it an element per thread, or pass a list or number, which are not written to"
                 if "." in name
+                else ONE_FOR_ALL
+                if target.size == math.prod(element.shape) != math.prod(shape)
                 else "make it with np.empty(shape, dtype), or omit it",
             )
         if target.size and any(n > 1 and not s for n, s in zip(target.shape, target.strides)):

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.backend.marshals.generators import Grid
-from fusepy.backend.marshals.registry import kind_of_value
-from fusepy.backend.memory.structs import ArgumentView
 from fusepy.derivatives.calls import differential
-from fusepy.derivatives.extents import Axis
 from fusepy.derivatives.forward import Forward
 from fusepy.derivatives.reverse import Reverse
 from fusepy.derivatives.sums import is_number
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
-from fusepy.ir.ops import OPS
 from fusepy.location import user_line
-from fusepy.trace.inputs import add_input
-from fusepy.trace.open_trace import OpenTrace
+from fusepy.trace.inputs import STRUCTS, TraceShapes
 from fusepy.trace.structs import returned
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
-
-STRUCTS = "pass the structs themselves: a tensor with dtype=m.Name, or a dict of the fields"
 
 
 def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Sequence[Any], what: str) -> list[Any]:
@@ -58,14 +48,28 @@ def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Se
     ]
 
 
+@dataclass(frozen=True)
+class GradientTarget:
+    """A gradient that is computed.
+
+    Attributes:
+        values: the inputs whose gradients it is the sum of.
+        held: a gradient that is added.
+        accumulate: makes what is added of the gradient over the grid of the results; by default that is summed.
+    """
+
+    values: Sequence[Value]
+    held: Traced | None = None
+    accumulate: Callable[[Traced], Traced] | None = None
+
+
 def added(
-    trace: Trace, start: int, seeds: Sequence[tuple[Traced, Any, ArgMap]], to: Sequence[tuple[Any, Sequence[Value]]], what: str
+    trace: Trace, start: int, seeds: Sequence[tuple[Traced, Any, ArgMap]], to: Sequence[GradientTarget], what: str
 ) -> list[Traced]:
     """Records gradients that are added to others.
 
     Args:
         seeds: values, each with its gradient and the mapping of that; ``None`` is 1 for each component.
-        to: gradients, ``None`` for 0, each with the inputs whose gradients are added to it.
 
     Raises:
         GradientError: if none of the values can have a gradient, or an operation has none.
@@ -81,17 +85,23 @@ def added(
             expected="a result of floats",
             hint="differentiate a function whose result depends on its arguments as half, float or double",
         )
-    wrt = [v for _, values in to for v in values]
+    wrt = [v for target in to for v in target.values]
     reverse = _reverse(trace, start, loc, wrt)
-    reverse.back(ends, wrt)
-    found: list[Traced] = []
-    for held, values in to:
-        total = None if held is None else trace.lift(held)
-        for value in values:
-            total = reverse.gradients.finished(value, total)
-        assert total is not None, "a gradient is that of a value"
-        found.append(Traced(trace, total, loc))
-    return found
+    reverse.back(ends, wrt, expanded=[v for target in to if target.accumulate is not None for v in target.values])
+    return [_target(trace, reverse, target, loc) for target in to]
+
+
+def _target(trace: Trace, reverse: Reverse, target: GradientTarget, loc: str | None) -> Traced:
+    total = target.held
+    for value in target.values:
+        expanded = None if target.accumulate is None or reverse.expanded is None else reverse.expanded.of(value)
+        if target.accumulate is None or expanded is None:
+            total = Traced(trace, reverse.gradients.finished(value, None if total is None else trace.lift(total)), loc)
+            continue
+        part = target.accumulate(Traced(trace, expanded, loc))
+        total = part if total is None else trace.record("add", [total, part])
+    assert total is not None, "a gradient is that of a value"
+    return total
 
 
 def tangents(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Sequence[Any], what: str) -> list[Any]:
@@ -161,94 +171,3 @@ def _leaves(trace: Trace, leaves: Sequence[Any], what: str) -> list[Value | None
             hint="convert it before the call, e.g. x.astype(np.float32); or choose others with argnums",
         )
     return found
-
-
-@dataclass(frozen=True)
-class ExtentView(ArgumentView):
-    """The product of some extents of an argument, as a number. Every call computes it of its own argument.
-
-    Attributes:
-        view: the conversion of the argument to structs, whose extents are meant; ``None`` for the argument itself.
-    """
-
-    axes: tuple[int, ...]
-    view: ArgumentView | None = None
-
-    def of(self, value: Any) -> float:
-        extents = _extents_of(value if self.view is None else self.view.of(value))
-        return float(math.prod(extents[a] for a in self.axes))
-
-
-@functools.lru_cache(maxsize=16)
-def _coordinates(extent: int) -> Grid:
-    return Grid((extent,), (0,), (1,))
-
-
-def _extents_of(value: Any) -> tuple[int, ...]:
-    return tuple(kind_of_value(value).extents(value))
-
-
-class TraceShapes:
-    """The extents of the arguments and captured values of a trace.
-
-    The trace notes which extents were asked for: its program runs for arguments with the same answers only.
-    """
-
-    def __init__(self, trace: OpenTrace):
-        self.trace = trace
-
-    def is_unit(self, axis: Axis) -> bool:
-        extents, place, view = self._source(axis.input)
-        unit = axis.axis < len(extents) and extents[axis.axis] == 1
-        if unit and view is not None:
-            raise GradientError(
-                f"argument {axis.input.name!r} is read as structs, along an axis of extent 1",
-                place=user_line(),
-                hint=STRUCTS,
-            )
-        if place is not None and view is None:
-            self.trace.units[place, axis.axis] = unit
-        return unit
-
-    def count(self, axes: Sequence[Axis]) -> Value:
-        """Returns the product of extents: an input whose number is computed from the arguments of each call."""
-        trace, known = self.trace, 1.0
-        of: dict[tuple[int, ArgumentView | None], list[int]] = {}
-        for axis in axes:
-            extents, place, view = self._source(axis.input)
-            if place is None:
-                known *= extents[axis.axis]
-            else:
-                of.setdefault((place, view), []).append(axis.axis)
-        made = [self._number(ExtentView(place, tuple(found), view)) for (place, view), found in of.items()]
-        if known != 1.0 or not made:
-            made += trace.builder.add(OPS["const"], [], attrs={"type": "float", "value": known})
-        while len(made) > 1:
-            made += trace.builder.add(OPS["mul"], [made.pop(), made.pop()])
-        return made[0]
-
-    def numbers(self, extent: int) -> Value:
-        """Returns the coordinates of a grid of this extent: an input that needs no memory."""
-        trace = self.trace
-        return trace.capture(_coordinates(extent), "component")
-
-    def _number(self, view: ExtentView) -> Value:
-        trace = self.trace
-        for place, known in enumerate(trace.captures):
-            if isinstance(known, ExtentView) and known == view:
-                return trace.builder.inputs[len(trace.builder.inputs) - len(trace.captures) + place]
-        made = add_input(trace, "count", 2.0)
-        trace.captures.append(view)
-        return made
-
-    def _source(self, value: Value) -> tuple[tuple[int, ...], int | None, ArgumentView | None]:
-        """Returns the extents of an input; its place if it is an argument, or a view of one; and the view."""
-        trace = self.trace
-        if value in trace.given:
-            place, given = trace.given[value]
-            return _extents_of(given), place, None
-        captured = trace.captures[trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)]
-        if not isinstance(captured, ArgumentView):
-            return _extents_of(captured), None, None
-        given = next(given for place, given in trace.given.values() if place == captured.place)
-        return _extents_of(captured.of(given)), captured.place, captured

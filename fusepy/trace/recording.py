@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from fusepy.errors import TraceRecursionError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph
+from fusepy.location import user_line
 from fusepy.pytree import Structure
 from fusepy.trace.trace import Trace
 
+_tracing: ContextVar[tuple[Any, ...]] = ContextVar("fusepy_tracing", default=())  # the functions that are being traced
 NOTHING_SAID: Mapping[int, ArgMap] = MappingProxyType({})
 
 
@@ -44,3 +49,26 @@ class Recording:
     said: Mapping[int, ArgMap] = field(default_factory=lambda: NOTHING_SAID)
     grads: Sequence[int] = ()
     classes: Sequence[str] = ()
+
+
+@contextmanager
+def entered(function: Any, name: str) -> Generator[None, None, None]:
+    """Marks a fused function as being traced, so that it cannot trace itself.
+
+    Raises:
+        TraceRecursionError: shows the cycle.
+    """
+    stack = _tracing.get()
+    if function in stack:
+        cycle = " -> ".join([*(f.__name__ for f in stack[stack.index(function) :]), name])
+        raise TraceRecursionError(
+            f"{name} calls itself while it is traced",
+            place=user_line(),
+            saw=cycle,
+            hint="write the recursion in Slang, or as a loop",
+        )
+    token = _tracing.set((*stack, function))
+    try:
+        yield
+    finally:
+        _tracing.reset(token)

@@ -240,3 +240,74 @@ def test_misuse_is_named(m: fp.Module, call: Callable[..., Any], error: type[Exc
         call(m, x)
     m.poly.bwds(1.0, x)
     assert x.grad.tolist() == [2, 4]
+
+
+KINDS = {
+    "sum": np.sum,
+    "max": np.max,
+    "min": np.min,
+    "mean": np.mean,
+    "first": lambda v, axis: v[0],
+    "push": lambda v, axis: v,
+}
+
+
+@pytest.mark.req("B13", "B14")
+def test_results_are_accumulated(device: fp.Device) -> None:
+    source = (
+        "void scale(float3 v, out float3 result) { result = v * 10; } [Differentiable] float twice(float x) { return 2 * x; }"
+    )
+    m = fp.Module.load_from_source(device, "accumulated", source)
+    v = np.float32([[1, 2, 3], [9, 5, 6], [7, 8, 0]])
+    result = np.zeros(3, np.float32)
+    m.scale.accumulate(result="sum")(np.float32([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), result)
+    assert result.tolist() == [120, 150, 180]
+    for kind, of in KINDS.items():
+        wanted = of(10 * v, axis=0)
+        np.testing.assert_allclose(m.scale.accumulate({"result": kind})(v), wanted, rtol=1e-6)
+        np.testing.assert_allclose(fp.fuse(lambda v: m.scale.accumulate(result=kind)(v) + 1)(v), wanted + 1, rtol=1e-6)  # noqa: B023
+        np.testing.assert_allclose(
+            fp.fuse(lambda v: 10 * v).accumulate(result=kind)(v[:, 0]), of(10 * v[:, 0], axis=0), rtol=1e-6
+        )
+    # the gradient of a sum is the same for all
+    x, s = leaf(1, 2, 3), m.twice.accumulate(result="sum")
+    assert float(s(x)) == 12
+    s.bwds(x, _result=fp.differentiable(0.0).with_grads(grad_in=fp.Tensor.full(device, (), 5.0)))
+    assert x.grad.tolist() == [10, 10, 10]
+    for small in (np.zeros(3, np.float32), fp.Tensor.zeros(device, (), "float3")):
+        with pytest.raises(fp.ShapeError, match=r"accumulate\(result="):
+            m.scale(v, small)
+    assert m.scale(v).tolist() == (10 * v).tolist()
+
+
+@pytest.mark.req("B13", "B15", "B20")
+def test_gradients_are_accumulated_over_the_grid(m: fp.Module) -> None:
+    each = 2 * 3 * np.float32([1, 5, 2])
+    for kind, of in KINDS.items():
+        x = leaf(1, 5, 2)
+        backward = m.poly.bwds.accumulate({"x.grad": kind})
+        backward(3.0, x)
+        np.testing.assert_allclose(x.grad.to_numpy(), of(each, axis=0), rtol=1e-6)
+        backward(3.0, x)  # is added, as always; `push` keeps the gradients of this call
+        np.testing.assert_allclose(x.grad.to_numpy(), of(each, axis=0) * (1 if kind == "push" else 2), rtol=1e-6)
+        a = fp.differentiable(3.0)
+        a.accumulator = kind
+        m.poly.bwds(a, x.detach())
+        np.testing.assert_allclose(a.grad.to_numpy(), of(np.float32([1, 25, 4]), axis=0), rtol=1e-6)
+    # along both axes, and where the gradient is the same everywhere
+    a, x = leaf(1, 2), leaf([1], [2], [3])
+    x.accumulator = "push"
+    fp.fuse(lambda a, x: a * x + x).bwds(a, x)
+    assert (a.grad.tolist(), x.grad.tolist()) == ([6, 6], [[2, 3]] * 3)
+    y = fp.differentiable(1.0)
+    y.accumulator = "push"
+    fp.fuse(lambda x, y: x + y).bwds(tensor(0, 0), y)
+    assert y.grad.tolist() == [1, 1]
+    with pytest.raises(fp.GradientError, match="no value for each point"):
+        fp.fuse(lambda x, y: fp.sum(x * y)).bwds(tensor(0, 0), y)
+    with pytest.raises(fp.ArgumentError, match="there is no accumulator 'mode'"):
+        y.accumulator = "mode"
+    with pytest.raises(fp.ArgumentError, match=r"there is no result 'z\.grad'"):
+        m.poly.bwds.accumulate({"z.grad": "sum"})
+    with pytest.raises(fp.ArgumentError, match="there is no accumulator 'som'"):
+        m.poly.accumulate(result="som")

@@ -141,6 +141,7 @@ ELSEWHERE: dict[str, str] = {
     "trace/bodies.py": "language/test_loops.py",
     "trace/carries.py": "language/test_loops.py",
     "trace/gradients.py": "language/test_gradients.py",
+    "trace/inputs.py": "language/test_gradients.py",
     "trace/setup.py": "functions/test_configured.py",
     "trace/standin.py": "ir/resolve/test_on_a_device.py",
     "trace/struct_choice.py": "arguments/test_nested.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.overlap import shares
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError
+
+# the advice for a destination that is one value for several calls
+ONE_FOR_ALL = "f.accumulate(result='sum') adds the values of all calls up, also with max, min, mean, first; or give one for each"
 
 
 class Given:
@@ -76,7 +80,9 @@ class Given:
                 f"{self._name}: {self._targets[j]} does not fit the result",
                 saw=f"{given.dtype}{list(given.shape)}",
                 expected=f"{self._elements[j].type}{list(shape)}",
-                hint="make it with Tensor.empty(device, shape, dtype), or omit it",
+                hint=ONE_FOR_ALL
+                if given.size == 1 != math.prod(shape)
+                else "make it with Tensor.empty(device, shape, dtype), or omit it",
             )
         if given.size and 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
             raise ShapeError(

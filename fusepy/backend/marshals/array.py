@@ -34,7 +34,7 @@ class TensorMarshal:
 
     def describe(self, value: Tensor) -> Description:
         scalar = value.dtype.kind is Kind.SCALAR
-        container = "Tensor" if value.grads is None else "Pair"
+        container = "Pair" if value.paired else "Tensor"
         return Description(
             value.dtype, telling(value.shape) if scalar else (None,) * value.ndim, container, origin=value.element.origin
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.views import View
+from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.argmap import check_rank
 from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
 from fusepy.ir.types import Type
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from fusepy.backend.memory.foreign_block import Foreign
 
 Self = TypeVar("Self", bound="Storage")
+ACCUMULATORS = ("sum", "push", "first", "max", "min", "mean")
 
 
 class Storage:
@@ -34,8 +36,8 @@ class Storage:
 
     # every call reads `key` and `linear`, so they are computed once; `pending` belongs to `LazyTensor`
     __slots__ = (
-        "__weakref__", "address", "block", "device", "element", "grads", "high", "key", "linear", "low", "origin", "pending",
-        "shape", "size", "strides",
+        "__weakref__", "_accumulator", "address", "block", "device", "element", "grads", "high", "key", "linear", "low", "origin",
+        "pending", "shape", "size", "strides",
     )  # fmt: skip
     plain: ClassVar[Any]  # the class of views and copies
 
@@ -106,6 +108,22 @@ class Storage:
         """The number of elements between the lowest address and the first element; not 0 if an axis runs backwards."""
         return (self.address - self.low) // self.element.nbytes
 
+    @property
+    def paired(self) -> bool:
+        """True if it has gradients of its shape. An accumulator may have made another one."""
+        return self.grads is not None and all(g is None or g.shape == self.shape for g in self.grads)
+
+    @property
+    def accumulator(self) -> str | None:
+        """The accumulator of its gradient, such as ``"sum"``; see `Function.accumulate`."""
+        return getattr(self, "_accumulator", None)
+
+    @accumulator.setter
+    def accumulator(self, kind: str | None) -> None:
+        if kind not in (None, *ACCUMULATORS):
+            raise ArgumentError(f"there is no accumulator {kind!r}", hint=did_you_mean(str(kind), ACCUMULATORS))
+        self._accumulator = kind
+
     def viewed(self: Self, element: Element, shape: tuple[int, ...], strides: tuple[int, ...], start: int = 0) -> Self:
         """Returns a view of the same memory, `start` bytes further on, without checks and gradients. Internal."""
         made = self.plain(self.device, element, shape, block=self.block, offset=self.origin + start, strides=strides)
@@ -117,7 +135,7 @@ class Storage:
         check_rank(len(shape), "the view")
         made = self.viewed(self.element, shape, strides, start * self.element.nbytes)
         if self.grads is not None:
-            made.attach(*(None if g is None else g.seen(view, argument) for g in self.grads))
+            made.attach(*(g.seen(view, argument) if g is not None and g.shape == self.shape else None for g in self.grads))
         return made
 
     def alike(self: Self, element: Element) -> Self:
@@ -131,7 +149,8 @@ class Storage:
     def attach(self, grad_in: Any, grad_out: Any) -> None:
         """Sets the gradients of a new view, without checks. Internal."""
         self.grads = (grad_in, grad_out)
-        self.key = self.element.key(("pair", telling(self.shape)), self.device)
+        plain = telling(self.shape) if self.element.scalar else len(self.shape)
+        self.key = self.element.key(("pair", telling(self.shape)) if self.paired else plain, self.device)
         # one index serves both halves of a pair
         self.linear = self.linear and all(g is None or g.linear for g in self.grads)
 

@@ -38,6 +38,11 @@ def pulled(function: Any, x: Any, result: Any = None) -> Any:
     return x.grad.to_numpy()
 
 
+def largest(function: Any, x: Any) -> Any:
+    function.bwds.accumulate({"x.grad": "max"})(x)
+    return x.grad.to_numpy()
+
+
 def graph_of(node: Any) -> Any:
     graph = fp.Graph(inputs=["x"])
     graph.set_outputs(node(*graph.get_inputs()))
@@ -205,6 +210,30 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.jvp(fp.grad(m.squared), (A,), (A,)),
         "or pass its result as an argument",
         lambda m: fp.jvp(lambda x, slope: x * slope, (A, fp.grad(m.squared)(A)), (np.ones_like(A), None)).d,
+        SQUARES,
+    ),
+    "one value for the results of several calls": (
+        lambda m: m.add(A, 1.0, _result=np.zeros((), F32)),
+        "f.accumulate(result='sum') adds the values of all calls up",
+        lambda m: m.add.accumulate(result="sum")(A, 1.0, _result=np.zeros((), F32)),
+        np.float32(9),
+    ),
+    "an accumulator of structs": (
+        lambda m: fp.fuse(lambda a: m.V(a)).accumulate(result="sum")(A),
+        "accumulate numbers or vectors: write a Slang function that returns the field",
+        lambda m: fp.fuse(lambda a: m.V(a).a).accumulate(result="sum")(A),
+        np.float32(6),
+    ),
+    "an accumulator of a gradient behind a reduction": (
+        lambda m: fp.fuse(total).bwds.accumulate({"x.grad": "max"})(leaf()),
+        "accumulate the gradients of a Slang function, or of a fused function without reductions",
+        lambda m: largest(m.squared, leaf()),
+        np.float32(6),
+    ),
+    "a gradient that an accumulator has made": (
+        lambda m: [f(x) for x in [leaf()] for f in (m.squared.bwds.accumulate({"x.grad": "max"}), m.squared.bwds)],
+        "attach a new one, x = x.with_grads()",
+        lambda m: pulled(m.squared, leaf().with_grads()),
         SQUARES,
     ),
 }
