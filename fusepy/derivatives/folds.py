@@ -57,7 +57,7 @@ def reduce_rule(t: Terms, node: Node, g: Term, y: Term, x: Term, count: Count) -
     if kind == "sum":
         return g
     if kind == "mean":
-        return g / count(axes)
+        return t.cast(t.wide(g) / count(axes), g.type)
     if kind in ("max", "min"):  # shared by the elements that are the extreme
         mine = x.equals(y)
         return t.where(mine, g / reduced(t, "sum", t.where(mine, t.cast(t.number(1.0), y.type), 0.0), axes), 0.0)

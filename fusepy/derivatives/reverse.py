@@ -187,7 +187,7 @@ class Reverse:
             part = reduced(t, "sum", part, [*along_part, *dropped])
         absent = [d for d in summed if d not in along_part]
         if absent:  # it is the same at all points along these dimensions
-            part = part * self.count(grid, absent)
+            part = t.cast(t.wide(part) * self.count(grid, absent), part.type)
         part = t.fit(part, want) if want.is_numeric else part
         self.gradients.add(value, Term(t, part.value, tuple(own[d] for d in part.dims), part.wants))
 

@@ -144,7 +144,9 @@ class Gradients:
             return along(t, term, whole).value
         if missing:
             attrs: dict[str, Attr] = {"axes": tuple(f"d{a}" for a in missing)}
-            return t.builder.add(OPS["expand"], [term.value], [ArgMap(term.dims)], attrs, t.loc)[0]
+            (made,) = t.builder.add(OPS["expand"], [term.value], [ArgMap(term.dims)], attrs, t.loc)
+            t.extents.add(t.builder.nodes[-1], [ArgMap(term.dims)])
+            return made
         return term.value
 
     def _is_stored(self, value: Value) -> bool:

@@ -11,7 +11,7 @@ from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import shaped
 from fusepy.ir.oracle import member_types
-from fusepy.ir.types import FLOAT, Kind, Type
+from fusepy.ir.types import FLOAT, HALF, Kind, Type
 from fusepy.ir.value import is_spread
 
 
@@ -157,6 +157,10 @@ class Terms:
     def cast(self, term: Term, type: Type) -> Term:
         """Returns the term in another type: another scalar, or a scalar in each component."""
         return term if term.type is type and not term.value.weak else self.op("cast", term, type=type.name)
+
+    def wide(self, term: Term) -> Term:
+        """Returns a term of halfs as one of floats: a half holds no number of elements above 65504."""
+        return self.cast(term, term.type.with_scalar(FLOAT)) if term.type.scalar is HALF else term
 
     def exact(self, term: Term, type: Type) -> Term:
         """Returns a gradient in exactly the type of what it belongs to."""

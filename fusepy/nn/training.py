@@ -14,7 +14,7 @@ from fusepy.backend.sources.libraries import FOLDER
 from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.fused import FusedFunction
 from fusepy.inspect.explain import Explanation
-from fusepy.ir.types import FLOAT
+from fusepy.ir.types import FLOAT, HALF
 from fusepy.language.gradients import value_and_grad
 from fusepy.location import user_line
 from fusepy.modules.module import Module
@@ -34,7 +34,12 @@ def _library(device: Device) -> Module:
 
 
 def _zeros(like: Tensor) -> Tensor:
-    return Tensor.zeros(like.device, like.shape, like.dtype)
+    return Tensor.zeros(like.device, like.shape, _wide(like.dtype))
+
+
+def _wide(type: Any) -> Any:
+    """Returns the type in which a parameter is updated: a half has no 1e-8, and no square of a small gradient."""
+    return type.with_scalar(FLOAT) if type.scalar is HALF else type
 
 
 def _with_names(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
@@ -60,7 +65,6 @@ class TrainingStep:
         self.count = 0
         self.state: list[list[Tensor]] = []
         self._programs: dict[tuple[Structure, int], FusedFunction] = {}
-        self._loss: Tensor | None = None
 
     def __call__(self, parameters: Any, *batch: Any) -> Tensor:
         """Takes one step: changes `parameters` in place.
@@ -70,29 +74,33 @@ class TrainingStep:
             batch: its other arguments.
 
         Returns:
-            the loss before the step, a tensor on the device; ``float(loss)`` waits for it. The next step writes to it.
+            the loss before the step, a tensor on the device; ``float(loss)`` waits for it.
 
         Raises:
             ArgumentError: for parameters that are no tensors, or not those of the step before.
             GradientError: if the loss has no gradient.
         """
-        program, args, results = self._call(parameters, batch)
+        numbers = self.optimiser.numbers(self.count + 1)
+        program, args, written = self._call(parameters, batch, len(numbers))
+        loss = Tensor.empty(written[0].device, (), "float")  # of this step: a list of losses holds different ones
+        program(*args, *numbers, *batch, _result=(loss, *written))
         self.count += 1
-        program(*args, *self.optimiser.numbers(self.count), *batch, _result=results)
-        return results[0]
+        return loss
 
     def explain(self, parameters: Any, *batch: Any) -> Explanation:
         """Tells the kernels of a step, and the reasons for them, without running it."""
-        program, args, _ = self._call(parameters, batch)
-        return program.explain(*args, *self.optimiser.numbers(self.count + 1), *batch)
+        numbers = self.optimiser.numbers(self.count + 1)
+        program, args, _ = self._call(parameters, batch, len(numbers))
+        return program.explain(*args, *numbers, *batch)
 
     def source(self, parameters: Any, *batch: Any) -> str:
         """Returns the Slang of the kernels of a step."""
-        program, args, _ = self._call(parameters, batch)
-        return program.source(*args, *self.optimiser.numbers(self.count + 1), *batch)
+        numbers = self.optimiser.numbers(self.count + 1)
+        program, args, _ = self._call(parameters, batch, len(numbers))
+        return program.source(*args, *numbers, *batch)
 
-    def _call(self, parameters: Any, batch: Sequence[Any]) -> tuple[FusedFunction, list[Any], tuple[Tensor, ...]]:
-        """Returns the program, its arguments before the numbers, and the tensors that it writes to."""
+    def _call(self, parameters: Any, batch: Sequence[Any], numbers: int) -> tuple[FusedFunction, list[Any], list[Tensor]]:
+        """Returns the program, its arguments before the numbers, and the tensors that it writes behind the loss."""
         leaves, structure = flatten(parameters)
         for leaf, tensor in zip(leaves, flatten(tensors_of(parameters))[0]):
             if leaf is not tensor:
@@ -120,18 +128,15 @@ class TrainingStep:
             )
         program = self._programs.get((structure, len(batch)))
         if program is None:
-            program = self._programs[structure, len(batch)] = self._program(structure, leaves[0].device, len(batch))
-        if self._loss is None:
-            self._loss = Tensor.empty(leaves[0].device, (), "float")
+            program = self._programs[structure, len(batch)] = self._program(structure, leaves[0].device, len(batch), numbers)
         kept = [tensor for tensors in self.state for tensor in tensors]
         written = [t for leaf, tensors in zip(leaves, self.state) for t in (leaf, *tensors)]
-        return program, [*leaves, *kept], (self._loss, *written)
+        return program, [*leaves, *kept], written
 
-    def _program(self, structure: Structure, device: Device, batch: int) -> FusedFunction:
+    def _program(self, structure: Structure, device: Device, batch: int, numbers: int) -> FusedFunction:
         """Returns the fused function of parameters, kept values, numbers and batch that gives the loss and all that is new."""
         both, optimiser = value_and_grad(self.loss), self.optimiser
         count, each = structure.leaves, len(optimiser.kept)
-        numbers = len(optimiser.numbers(1))
         names = [path.strip(".") for path in structure.paths("p")]
         names += [f"{name}_{kept}" for name in names for kept in optimiser.kept]
         names += [f"number_{i}" for i in range(numbers)] + [f"batch_{i}" for i in range(batch)]
@@ -152,9 +157,9 @@ class TrainingStep:
             made: list[Any] = [loss._fusepy_cast(FLOAT)]
             for i, (leaf, gradient) in enumerate(zip(leaves, flatten(gradients)[0])):
                 mine = kept[i * each : (i + 1) * each]
-                args = [v._fusepy_cast(leaf.type) for v in (leaf, gradient, *mine)]
-                new = update(*args, *values)
-                made += new if each else [new]
+                args = [v._fusepy_cast(_wide(leaf.type)) for v in (leaf, gradient, *mine)]
+                new, *others = update(*args, *values) if each else [update(*args, *values)]
+                made += [new._fusepy_cast(leaf.type), *others]
             return tuple(made)
 
         return FusedFunction(_with_names(step, names))

@@ -43,6 +43,10 @@ CASES: dict[str, Callable[[Any], Case]] = {
     "call": lambda m: (lambda c, k: m.curve(c, k), (RNG.random((4, 3)), np.array(0.7))),
     "call with out": lambda m: (lambda a, c: m.two(a, c)[0] * m.two(a, c)[1], (LINE, X)),
     "struct": lambda m: (lambda o, d, s: m.along({"o": o, "d": d, "id": 2}, s), (RNG.random((4, 3)), RNG.random((4, 3)), LINE)),
+    "a vector for each row": lambda m: (
+        lambda c, k: m.curve(c, 0.7) * fp.vcast(k, "double3"),
+        (RNG.random((4, 2, 3)), RNG.random((4, 1, 3))),
+    ),
     "array": lambda m: (lambda w, x: m.four(w, x), (LINE, X)),
     "loop": lambda m: (lambda x: fp.fori_loop(0, 5, lambda i, c: fp.sin(c * x) + c, 1.0 + 0 * x), (X,)),
     "bounded loop": lambda m: (
@@ -85,6 +89,12 @@ def test_an_axis_of_extent_1_gets_a_program_of_its_own(m: fp.Module) -> None:
         y = np.ones(shape)
         want = X.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True)
         np.testing.assert_allclose(gradient(X, y), want)
+
+
+def test_halfs_of_more_elements_than_a_half_can_count(device: fp.Device) -> None:
+    x = np.full(100_000, 2, np.float16)
+    np.testing.assert_allclose(fp.grad(lambda x: fp.mean(x * x))(x)[:2], 4e-5, rtol=1e-2)
+    np.testing.assert_allclose(fp.grad(lambda k, x: fp.mean(k * k * x))(np.float16(1), x), 4, rtol=1e-2)
 
 
 def test_a_function_without_derivative_is_named(m: fp.Module) -> None:

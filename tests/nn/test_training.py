@@ -85,6 +85,25 @@ def test_vectors_halfs_and_doubles_are_trained_in_their_types(device: fp.Device)
         np.testing.assert_allclose(found.to_numpy(), target, atol=0.3, err_msg=name)
 
 
+def test_halfs_are_updated_as_floats() -> None:
+    params = fp.nn.parameters({"used": np.float16(1), "small": np.float16(1), "unused": np.ones(3, np.float16)})
+    step = fp.training_step(lambda p: p["used"] + 1e-4 * p["small"], fp.nn.Adam(lr=0.25))
+    step(params)
+    found = {name: tensor.to_numpy().tolist() for name, tensor in params.items()}
+    assert found == {"used": 0.75, "small": 0.75, "unused": [1.0, 1.0, 1.0]}
+
+
+def test_each_step_has_a_loss_of_its_own_and_asks_for_the_rate_once() -> None:
+    asked: list[int] = []
+    params, step = fresh(), fp.training_step(loss, fp.nn.SGD(lr=lambda n: asked.append(n) or 0.3))
+    losses = [step(params, X, Y) for _ in range(3)]
+    assert asked == [1, 2, 3]
+    assert float(losses[0]) > float(losses[1]) > float(losses[2])
+    with pytest.raises(fp.ShapeError):
+        step(params, X, Y[:3])
+    assert step.count == 3
+
+
 def test_parameters_are_saved_and_loaded_by_name(tmp_path: Path) -> None:
     params = fp.nn.parameters({"layers": [{"weight": X}, {"weight": Y}], "bias": 2.0})
     assert list(fp.nn.named(params)) == ["layers.0.weight", "layers.1.weight", "bias"]
