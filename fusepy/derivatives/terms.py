@@ -193,10 +193,7 @@ class Terms:
 
     def total(self, terms: Sequence[Term]) -> Term:
         """Returns the sum of at least one term."""
-        found, *others = terms
-        for other in others:
-            found = found + other
-        return found
+        return sum(terms[1:], terms[0])
 
     def construct(self, type: Type, parts: Sequence[Term | float]) -> Term:
         """Returns a vector or matrix of its components in order."""
