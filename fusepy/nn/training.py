@@ -59,12 +59,19 @@ class TrainingStep:
         state: what the optimiser keeps, a list of tensors for each parameter.
     """
 
+    __slots__ = ("_loss", "_optimiser", "_programs", "count", "state")
+
     def __init__(self, loss: Callable[..., Any], optimiser: Optimiser):
-        self.loss = loss
-        self.optimiser = optimiser
+        self._loss = loss
+        self._optimiser = optimiser
         self.count = 0
         self.state: list[list[Tensor]] = []
         self._programs: dict[tuple[Structure, int], FusedFunction] = {}
+
+    @property
+    def optimiser(self) -> Optimiser:
+        """The optimiser. A learning rate that changes is a function of the number of the step."""
+        return self._optimiser
 
     def __call__(self, parameters: Any, *batch: Any) -> Tensor:
         """Takes one step: changes `parameters` in place.
@@ -80,7 +87,7 @@ class TrainingStep:
             ArgumentError: for parameters that are no tensors, or not those of the step before.
             GradientError: if the loss has no gradient.
         """
-        numbers = self.optimiser.numbers(self.count + 1)
+        numbers = self._optimiser.numbers(self.count + 1)
         program, args, written = self._call(parameters, batch, len(numbers))
         loss = Tensor.empty(written[0].device, (), "float")  # of this step: a list of losses holds different ones
         program(*args, *numbers, *batch, _result=(loss, *written))
@@ -89,13 +96,13 @@ class TrainingStep:
 
     def explain(self, parameters: Any, *batch: Any) -> Explanation:
         """Tells the kernels of a step, and the reasons for them, without running it."""
-        numbers = self.optimiser.numbers(self.count + 1)
+        numbers = self._optimiser.numbers(self.count + 1)
         program, args, _ = self._call(parameters, batch, len(numbers))
         return program.explain(*args, *numbers, *batch)
 
     def source(self, parameters: Any, *batch: Any) -> str:
         """Returns the Slang of the kernels of a step."""
-        numbers = self.optimiser.numbers(self.count + 1)
+        numbers = self._optimiser.numbers(self.count + 1)
         program, args, _ = self._call(parameters, batch, len(numbers))
         return program.source(*args, *numbers, *batch)
 
@@ -115,8 +122,15 @@ class TrainingStep:
             raise ArgumentError(
                 "a training step without parameters", place=user_line(), hint="pass the parameters as the first argument"
             )
+        if len(set(map(id, leaves))) < len(leaves):
+            raise ArgumentError(
+                "two parameters are one tensor, and each would be changed by itself",
+                place=user_line(),
+                saw=f"{len(leaves)} parameters, {len(set(map(id, leaves)))} tensors",
+                hint="give it one name, and use that wherever the loss needs it",
+            )
         if not self.state:
-            self.state = [[_zeros(leaf) for _ in self.optimiser.kept] for leaf in leaves]
+            self.state = [[_zeros(leaf) for _ in self._optimiser.kept] for leaf in leaves]
         shapes = [kept[0].shape for kept in self.state if kept]
         if len(leaves) != len(self.state) or (shapes and shapes != [leaf.shape for leaf in leaves]):
             raise ArgumentError(
@@ -135,7 +149,7 @@ class TrainingStep:
 
     def _program(self, structure: Structure, device: Device, batch: int, numbers: int) -> FusedFunction:
         """Returns the fused function of parameters, kept values, numbers and batch that gives the loss and all that is new."""
-        both, optimiser = value_and_grad(self.loss), self.optimiser
+        both, optimiser = value_and_grad(self._loss), self._optimiser
         count, each = structure.leaves, len(optimiser.kept)
         names = [path.strip(".") for path in structure.paths("p")]
         names += [f"{name}_{kept}" for name in names for kept in optimiser.kept]
@@ -152,7 +166,7 @@ class TrainingStep:
                     "the loss of a training step is one number",
                     place=user_line(),
                     saw=f"{loss.type} over {loss.rank} axes",
-                    hint="return its mean: fp.mean(…)",
+                    hint="return fp.mean(…) of numbers; vectors become numbers by fp.dot(v, v)",
                 )
             made: list[Any] = [loss._fusepy_cast(FLOAT)]
             for i, (leaf, gradient) in enumerate(zip(leaves, flatten(gradients)[0])):

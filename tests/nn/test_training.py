@@ -138,4 +138,4 @@ def test_misuse_is_named(call: Any, error: type[Exception], words: str) -> None:
 def changed(params: Any) -> None:
     step = fp.training_step(loss, fp.nn.Adam())
     step(params, X, Y)
-    step({**params, "c": params["a"]}, X, Y)
+    step({**params, "c": fp.nn.parameters(0.0)}, X, Y)

@@ -33,6 +33,12 @@ def trained(optimiser: Any = None, of: Any = loss, params: Any = None) -> Any:
 ONE = np.array(np.mean(A * A), F32)
 
 
+def tied(named: Any, of: Any) -> Any:
+    params = named(fp.nn.parameters(0.0))
+    fp.training_step(of, fp.nn.SGD(lr=0.5))(params, A)
+    return params["a"].to_numpy()
+
+
 def without_package(call: Any) -> Any:
     with mock.patch.dict(sys.modules, {"safetensors": None, "safetensors.numpy": None}):
         return call()
@@ -102,8 +108,14 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a loss of several numbers": (
         lambda m: trained(of=lambda p, x: (p["a"] * x - x) ** 2),
-        "return its mean: fp.mean(…)",
+        "return fp.mean(…) of numbers; vectors become numbers by fp.dot(v, v)",
         lambda m: trained(of=lambda p, x: fp.mean((p["a"] * x - x) ** 2)),
+        ONE,
+    ),
+    "one tensor under two names": (
+        lambda m: tied(lambda t: {"a": t, "b": t}, lambda p, x: loss(p, x) + 0 * p["b"]),
+        "give it one name, and use that wherever the loss needs it",
+        lambda m: tied(lambda t: {"a": t}, lambda p, x: loss(p, x) + 0 * p["a"]),
         ONE,
     ),
     "a file of other parameters": (
