@@ -109,7 +109,7 @@ def gradients(results: Any, wrt: Any) -> list[Any]:
 
 
 @pytest.mark.req("P1", "G3")
-@pytest.mark.req("B20", partly="accumulators on values, batched lists into one scalar")
+@pytest.mark.req("B20")
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_take_part_in_autograd(m: Any, name: str) -> None:
     by_fusepy, by_torch = CALLS[name]

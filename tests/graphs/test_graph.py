@@ -272,7 +272,7 @@ def test_a_graph_is_compiled_once(m: Any) -> None:
 # ---- nesting --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("G3", partly="gradients and torch of graphs")
+@pytest.mark.req("G3")
 def test_g3_a_graph_is_called_and_is_a_node(m: Any) -> None:
     seed = graph_of(m)
     inner = fp.Graph(inputs=["x"], name="inner")
@@ -310,7 +310,7 @@ def test_a_configured_graph_as_a_node_brings_its_configuration(m: Any) -> None:
 
 
 @pytest.mark.req("G6")
-@pytest.mark.req("G3", partly="gradients and torch of graphs")
+@pytest.mark.req("G3")
 def test_g3_a_library_of_nodes(m: Any) -> None:
     nodes = fp.NodeLibrary.from_module(m)
     assert {"split", "blend", "half_of"} <= set(nodes)

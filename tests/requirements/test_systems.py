@@ -138,6 +138,6 @@ sys.meta_path.insert(0, Block())
 """
 
 
-@pytest.mark.req("P3", partly="torch() of a function")
+@pytest.mark.req("P3")
 def test_p3_nothing_needs_torch(tmp_path: Path) -> None:
     assert json.loads(run(BLOCKED + PROGRAM, FUSEPY_CACHE_DIR=str(tmp_path))) == [2, 0, 2]

@@ -202,7 +202,7 @@ def test_v12_the_fused_example(m: Any) -> None:
     assert tone_map_sample.explain(uv).kernels == from_components.explain(uv[:, 0], uv[:, 1]).kernels == 1
 
 
-@pytest.mark.req("V13", partly="differentiated")
+@pytest.mark.req("V13")
 def test_v13_a_fused_function_is_a_function(m: Any) -> None:
     def body(uv: Any) -> Any:
         return m.tonemap(m.sample_texture(uv), 1, 0.5)
