@@ -60,7 +60,8 @@ def reduce_rule(t: Terms, node: Node, g: Term, y: Term, x: Term, count: Count) -
         return t.cast(t.wide(g) / count(axes), g.type)
     if kind in ("max", "min"):  # shared by the elements that are the extreme
         mine = x.equals(y)
-        return t.where(mine, g / reduced(t, "sum", t.where(mine, t.cast(t.number(1.0), y.type), 0.0), axes), 0.0)
+        ties = reduced(t, "sum", t.where(mine, t.cast(t.number(1.0), y.type), 0.0), axes)
+        return t.where(mine, g, 0.0) / ties  # of NaN there are none, and 0 / 0 says so
     if kind == "prod":
         zero = x.equals(0)
         one = t.cast(t.number(1.0), y.type)

@@ -91,7 +91,7 @@ def _differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, w
         of = [bound.arguments[name] for name in chosen]
         bound.arguments.update((name, floats(tree, what)) for name, tree in zip(chosen, of))
         result = function(*bound.args, **bound.kwargs)
-        value = result[0] if has_aux else result
+        value = _first(result, what) if has_aux else result
         found = gradients(trace, start, [(one_result(value, what), None)], of, what)
         made = tuple(found) if several else found[0]
         if with_value:
@@ -168,6 +168,23 @@ def has_gradient(value: Any) -> bool:
     inner = unmapped(value)
     type = inner.type if isinstance(inner, Traced) else kind_of_value(inner).describe(inner).type
     return type.scalar is None or type.is_float
+
+
+def _first(result: Any, what: str) -> Any:
+    """Returns the first of the loss and further values.
+
+    Raises:
+        GradientError: unless there are two.
+    """
+    if isinstance(result, (tuple, list)) and len(cast("Sequence[Any]", result)) == 2:
+        return cast("Sequence[Any]", result)[0]
+    raise GradientError(
+        f"{what}() with has_aux of a function that gives no pair",
+        place=user_line(),
+        saw=type(cast("object", result)).__name__,
+        expected="(loss, others)",
+        hint="return (loss, others), or leave out has_aux=True",
+    )
 
 
 def one_result(value: Any, what: str) -> Any:

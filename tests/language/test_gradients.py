@@ -116,6 +116,11 @@ def test_numbers_that_are_used_as_vectors_get_a_gradient_of_numbers(device: fp.D
     np.testing.assert_allclose(moved, image - 0.1 * want, rtol=1e-5)
 
 
+def test_the_gradient_of_an_extreme_that_is_nan_is_nan() -> None:
+    assert np.isnan(fp.grad(lambda x: fp.max(x))(np.float32([1, np.nan, 3]))).all()
+    assert fp.grad(lambda x: fp.max(x))(np.float32([1, 3, 3])).tolist() == [0, 0.5, 0.5]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

@@ -62,6 +62,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(lambda x: (total(x), x), has_aux=True)(A)[0],
         SQUARES,
     ),
+    "a loss alone, with has_aux": (
+        lambda m: fp.grad(total, has_aux=True)(A),
+        "return (loss, others), or leave out has_aux=True",
+        lambda m: fp.grad(total)(A),
+        SQUARES,
+    ),
     "integers": (
         lambda m: fp.grad(lambda x: fp.sum(x * 1.0))(A.astype(np.int32)),
         "convert it before the call, e.g. x.astype(np.float32)",
