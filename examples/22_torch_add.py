@@ -5,13 +5,14 @@ python examples/22_torch_add.py
 
 import sys
 
+import numpy as np
+
 import fusepy as fp
 
 try:
     import torch
 except ImportError:
-    print("this example needs torch: pip install torch")
-    sys.exit(0)
+    sys.exit("this example needs torch: pip install torch")
 
 m = fp.Module.load_from_source(fp.default_device(), "torch_add", "[Differentiable] float add(float a, float b) { return a + b; }")
 Add = m.add.torch()
@@ -19,7 +20,9 @@ Add = m.add.torch()
 a = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 result = Add(a, 10)
 result.sum().backward()
-print("a + 10 =", result.tolist(), "with the gradient", a.grad.tolist())
+print("a + 10 =", result.tolist())
+print("gradient:", a.grad.tolist())
+assert np.array_equal(a.grad.numpy(), np.ones(3))
 
 
 @fp.fuse

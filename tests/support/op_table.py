@@ -170,4 +170,5 @@ APART = {
     "slang.call": "test_kinds_table.test_there_and_back",
 }
 # no operations of programs: what fusion makes of them, and a note of which extents a generator follows
-EXEMPT = ("region", "along")
+GRADIENTS = ("vjp", "jvp", "loop_vjp", "add_gradients", "field_gradient", "zero_gradient", "gradient_array")
+EXEMPT = ("region", "along", *GRADIENTS)  # those of gradients are tested with these, see tests/derivatives

@@ -14,8 +14,11 @@ def given_exponents(graph: Graph) -> Iterator[tuple[Value, Type]]:
     yield from _within(graph, {v: v for v in graph.inputs if v.arrival.plain and not v.rank})
 
 
-def _within(graph: Graph, given: Mapping[Value, Value]) -> Iterator[tuple[Value, Type]]:
+def _within(graph: Graph, inputs: Mapping[Value, Value]) -> Iterator[tuple[Value, Type]]:
+    given = dict(inputs)
     for node in graph.nodes:
+        if node.op.name == "cast" and node.operands[0] in given:  # such as that of a vcast to the type that the number has
+            given[node.results[0]] = given[node.operands[0]]
         if node.op.name == "pow" and node.operands[1] in given and not node.results[0].type.is_float:
             yield given[node.operands[1]], node.results[0].type
         if isinstance(node.op, Control):
