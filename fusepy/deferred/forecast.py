@@ -14,7 +14,7 @@ from fusepy.ir.graph import Graph
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.strides import telling
-from fusepy.ir.types import Kind
+from fusepy.ir.types import AS_ONE
 from fusepy.program.program import Program
 
 SHAPES = 256
@@ -123,6 +123,6 @@ def _in_memory(graph: Graph, positions: Sequence[int]) -> list[int]:
     for node in graph.nodes:
         for value, map in zip(node.operands, node.maps):
             kind = None if map.type is None else map.type.kind
-            if value in place and (kind in (Kind.POINTER, Kind.RESOURCE, Kind.WHOLE) or filled_axes(value, map.type)):
+            if value in place and (kind in AS_ONE or filled_axes(value, map.type)):
                 found.append(place[value])
     return found

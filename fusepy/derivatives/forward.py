@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fusepy.derivatives.calls import differential, jvp
 from fusepy.derivatives.extents import Axis, Extents, max_rank
 from fusepy.derivatives.folds import along
-from fusepy.derivatives.rules import WHOLE, no_gradient
+from fusepy.derivatives.rules import no_gradient
 from fusepy.derivatives.sums import is_number
 from fusepy.derivatives.tangents import tangent_of
 from fusepy.derivatives.terms import Term, Terms, spread
@@ -16,7 +16,7 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import FLOAT
+from fusepy.ir.types import AS_ONE, FLOAT
 from fusepy.passes.resolve_maps import settle
 
 
@@ -72,7 +72,7 @@ class Forward:
         assert type is not None, "the caller checks that there is a tangent"
         fills = not given.type.shape and type.is_numeric and given.rank == value.rank + len(type.shape) != value.rank
         term = t.loaded(Term(t, given, tuple(range(value.rank)), type if fills else None))
-        return (t.cast(term, type) if type.is_numeric else term).value
+        return t.exact(term, type).value
 
     def finished(self, value: Value) -> Value | None:
         """Returns the tangent of a value: zeros if nothing that it depends on has one."""
@@ -124,7 +124,7 @@ class Forward:
         tangent = self.tangents.get(value)
         if tangent is None:
             return None
-        if x.type.kind in WHOLE:
+        if x.type.kind in AS_ONE:
             raise no_gradient(node, f"{x.type} is read whole")
         type = differential(x.type, self.oracle) if x.wants is not None else None
         if x.wants is not None and type is None:

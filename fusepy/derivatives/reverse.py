@@ -13,7 +13,7 @@ from fusepy.derivatives.calls import differential
 from fusepy.derivatives.expanded import Expanded
 from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
 from fusepy.derivatives.folds import reduced
-from fusepy.derivatives.rules import WHOLE, gradients_of, no_gradient
+from fusepy.derivatives.rules import gradients_of, no_gradient
 from fusepy.derivatives.sums import Gradients, Seed, is_number
 from fusepy.derivatives.terms import Term, Terms, spread
 from fusepy.derivatives.visit import Visit
@@ -23,7 +23,7 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import Kind
+from fusepy.ir.types import AS_ONE, Kind
 from fusepy.ir.whole import gathers, scattered
 from fusepy.passes.effects import arrays_written
 from fusepy.passes.resolve_maps import settle
@@ -146,7 +146,7 @@ class Reverse:
 
     def has_gradient(self, value: Value, map: ArgMap) -> bool:
         """True if a value can have a gradient where it is loaded by `map`."""
-        type = map.type if map.type is not None and map.type.kind not in WHOLE else value.type
+        type = map.type if map.type is not None and map.type.kind not in AS_ONE else value.type
         if type.kind is Kind.WHOLE:  # inside a body
             return gathers(type)
         found = is_number(value) or differential(type, self.oracle) is not None

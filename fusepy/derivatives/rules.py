@@ -13,10 +13,8 @@ from fusepy.derivatives.terms import Term
 from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
 from fusepy.ir.graph import Node
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.ir.whole import gathers
-
-WHOLE = (Kind.WHOLE, Kind.RESOURCE, Kind.POINTER)
 
 
 def gradients_of(v: Visit) -> Sequence[Term | None]:
@@ -27,7 +25,7 @@ def gradients_of(v: Visit) -> Sequence[Term | None]:
     """
     name = v.node.op.name
     if name == "slang.call" or v.node.bodies:
-        whole = [i for i in v.wanted if v.operands[i].type.kind in WHOLE and not gathers(v.operands[i].type)]
+        whole = [i for i in v.wanted if v.operands[i].type.kind in AS_ONE and not gathers(v.operands[i].type)]
         if whole:
             raise read_whole(v.node, v.operands[whole[0]].type)
         if name == "slang.call":

@@ -62,7 +62,7 @@ class Gradients:
         axes = tuple(range(value.rank if fills else given.rank)) if dims is None else dims
         self._check_axes(value, given, axes)
         term = t.loaded(Term(t, given, axes, value.type if fills else None))
-        self.add(value, t.cast(term, value.type) if value.type.is_numeric else term)
+        self.add(value, t.exact(term, value.type))
 
     def _check_axes(self, value: Value, given: Value, axes: Sequence[int]) -> None:
         """Raises `GradientError` unless the gradient of a result has its axes: others would be broadcast, and summed."""

@@ -193,6 +193,7 @@ _part._dynamo_marked_constant = True  # type: ignore[attr-defined]
 def _define() -> None:
     """Defines the operator ``fusepy::call``."""
     torch = need_torch()
+    from torch import library
 
     def run(tensors: Any, floats: Any, name: str) -> Any:
         return PLANNED[name].run(tensors, floats)
@@ -211,10 +212,9 @@ def _define() -> None:
         seeds = tuple(j for j, g in enumerate(gradients) if g is not None)
         given = [*ctx.saved_tensors, *(gradients[j] for j in seeds)]
         made = iter(torch.ops.fusepy.call(given, ctx.floats, PLANNED[ctx.name].pullback(seeds, needed)))
-        # torch takes an empty list for one of tensors
-        return [next(made) if need else None for need in needed], None if ctx.floats else [], None
+        return [next(made) if need else None for need in needed], None if ctx.floats else [], None  # [] counts as tensors
 
     schema = "(Tensor[] tensors, float[] floats, str name) -> Tensor[]"
-    operator = torch.library.custom_op("fusepy::call", run, mutates_args=(), schema=schema)
+    operator = library.custom_op("fusepy::call", run, mutates_args=(), schema=schema)
     operator.register_fake(shapes)
     operator.register_autograd(back, setup_context=keep)

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from fusepy.errors import ShapeError
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import AS_ONE, Type
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class ArgMap:
             >>> print(ArgMap((1, 0)).under(ArgMap(None, Type.parse("float"))))
             vmap(d1,d0) vcast(float)
         """
-        whole = said.type is not None and said.type.kind in (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)
+        whole = said.type is not None and said.type.kind in AS_ONE
         dims = self.dims if said.dims is None and not whole else said.dims
         return ArgMap(dims, self.type if said.type is None else said.type)
 

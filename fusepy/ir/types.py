@@ -28,6 +28,7 @@ class Kind(Enum):
     RESOURCE = "resource"  # a texture, buffer, sampler or acceleration structure, see `ir.resources`
 
 
+AS_ONE = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)  # types that take an array as one value; none has a derivative
 # name -> NumPy dtype of one element, in the order of promotion; the device stores bool as four bytes
 SCALARS: dict[str, np.dtype] = {
     "bool": np.dtype(np.bool_),

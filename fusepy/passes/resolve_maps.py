@@ -19,7 +19,7 @@ from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, THIS, Oracle, number_type
 from fusepy.ir.ranges import check_range
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.passes.base import Pass
 
 
@@ -65,9 +65,6 @@ def _wanted(node: Node, i: int, map: ArgMap, oracle: Oracle) -> Type | None:
 def _binds(node: Node) -> bool:
     """True if the types of the operands are fixed, by Slang's answer or by the inputs of a body."""
     return isinstance(node.op, (SlangCall, Struct, Control))
-
-
-_IN_MEMORY = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)
 
 
 def _narrows(node: Node, i: int) -> bool:
@@ -133,7 +130,7 @@ class _Resolver:
                 if (value.weak or default) and value.name is not None:
                     scalar = _wanted(node, i, map, self.oracle) if not default or _narrows(node, i) else None
                     wanted.setdefault(value, set()).add(scalar or value.type)
-                    whole = map.type if map.type is not None and map.type.kind in _IN_MEMORY else None
+                    whole = map.type if map.type is not None and map.type.kind in AS_ONE else None
                     if whole is not None and whole.element is not None and whole.element.scalar is not None:
                         _check_seen(value, seen.setdefault(value, whole.element.scalar), whole.element.scalar, node)
         if not self.body:

@@ -16,12 +16,10 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import Op
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import AS_ONE, Type
 from fusepy.trace.maps import check_axes
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
-
-_WHOLE = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)
 
 
 class Use(NamedTuple):
@@ -103,7 +101,7 @@ class BodyBuilder(Builder):
                 type = None if scalar is None else value.type.with_scalar(scalar)
             elif type is not None:
                 weak = False
-            dims = () if type is not None and type.kind in _WHOLE else map.dims
+            dims = () if type is not None and type.kind in AS_ONE else map.dims
             found.append(Use(value, ArgMap(dims, type if type is not value.type else None), weak and op.name != "cast"))
         return found
 

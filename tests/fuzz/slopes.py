@@ -122,15 +122,20 @@ def check(runner: Runner, program: Program, forward: bool = False) -> tuple[str,
     return one(runner, program, 0.01) if finding is not None and finding.kind == "gradient" else (outcome, finding)
 
 
-def _check_tangents(runner: Runner, program: Program, jitter: float) -> tuple[str, Finding | None]:
-    fp = runner.fp
+def _slopes(program: Program, jitter: float) -> Slopes | None:
+    """The slopes of a program; ``None`` if it is refused, or says nothing of gradients."""
     try:
         slopes = Slopes(program, jitter)
     except Refused:
+        return None
+    return slopes if slopes.program.results and slopes.telling else None
+
+
+def _check_tangents(runner: Runner, program: Program, jitter: float) -> tuple[str, Finding | None]:
+    fp, slopes = runner.fp, _slopes(program, jitter)
+    if slopes is None:
         return "skipped", None
     program = slopes.program
-    if not program.results or not slopes.telling:
-        return "skipped", None
     chosen = {i: slopes.inputs[i].v.shape for i, a in enumerate(program.args) if is_float(a.scalar)}
     directions = {i: slopes.rng.choice([-1.0, 1.0], shape) for i, shape in chosen.items()}
     want = slopes.slope(directions) if directions else None
@@ -167,14 +172,10 @@ def closeness(slopes: Slopes) -> float:
 
 
 def _check(runner: Runner, program: Program, jitter: float) -> tuple[str, Finding | None]:
-    fp = runner.fp
-    try:
-        slopes = Slopes(program, jitter)
-    except Refused:
+    fp, slopes = runner.fp, _slopes(program, jitter)
+    if slopes is None:
         return "skipped", None
     program = slopes.program
-    if not program.results or not slopes.telling:
-        return "skipped", None
     try:
         arguments = [passed(arg, array, runner.module) for arg, array in zip(program.args, slopes.arrays)]
         weights = [np.asarray(w, SCALARS[slopes.values[p].scalar]) for w, p in zip(slopes.weights, program.results)]

@@ -9,9 +9,7 @@ from fusepy.backend.emit.shims import Shims
 from fusepy.backend.sources.source import line_directive
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import Control, block
-from fusepy.ir.types import Kind
-
-_PASSED = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)  # types without derivatives, to which no_diff does not apply
+from fusepy.ir.types import AS_ONE, Kind
 
 
 class Statements:
@@ -86,7 +84,8 @@ class Statements:
         if self._plain:
             names = {v: f"a{i}" for i, v in enumerate(body.inputs)}
         params = [("" if i in wrt else "no_diff ") + declare(v.type, names[v]) for i, v in enumerate(body.inputs)]
-        params = [p if v.type.kind not in _PASSED else declare(v.type, names[v]) for v, p in zip(body.inputs, params)]
+        # to types without derivatives no_diff does not apply
+        params = [p if v.type.kind not in AS_ONE else declare(v.type, names[v]) for v, p in zip(body.inputs, params)]
         outputs = [body.outputs[j] for j in seeds]
         inner = Statements(names, self._shims, self._plain, name)
         lines = inner.nodes(body)

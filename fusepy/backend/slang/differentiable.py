@@ -11,10 +11,8 @@ from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.graph import declare
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import IN, CallTypes
-from fusepy.ir.types import Kind
+from fusepy.ir.types import AS_ONE, Kind
 from fusepy.ir.whole import gathers, library, spelled
-
-_PASSED = (Kind.POINTER, Kind.WHOLE, Kind.RESOURCE)  # types without derivatives, to which no_diff does not apply
 
 
 def refusal(compiler: Compiler, source: ModuleSource, imports: Sequence[str], call: CallTypes) -> str | None:
@@ -31,7 +29,8 @@ def differentiable(imports: Sequence[str], call: CallTypes) -> str:
     passed = [f"a{i}" for i in range(len(call.params))]
     taken: list[str] = []
     for name, (direction, type, wanted) in zip(passed, call.params):
-        constant = "" if wanted or direction != IN or type.kind in _PASSED else "no_diff "
+        # to types without derivatives no_diff does not apply
+        constant = "" if wanted or direction != IN or type.kind in AS_ONE else "no_diff "
         shown = f"{spelled(type)} {name}" if type.kind is Kind.WHOLE else declare(type, name)
         taken.append(("" if direction == IN else f"{direction} ") + constant + shown)
     called = f"{call.function}({', '.join(passed)})"

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.errors import VerifyError
-from fusepy.ir.graph import Node, Op, Value, declare
-from fusepy.ir.ops.base import computed
-from fusepy.ir.ops.control import Control, Run, Writer, grid_rank, loaded
-from fusepy.ir.ops.vjp import numbers, words
-from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import Kind, Type
-from fusepy.ir.value import Array
+from fusepy.ir.graph import Node, declare
+from fusepy.ir.ops.control import Writer
+from fusepy.ir.ops.vjp import Product, numbers, words
+from fusepy.ir.types import Kind
 
 
-class Jvp(Control):
+class Jvp(Product):
     """The Jacobian-vector product of the body ``primal``: the tangents of its outputs ``of``.
 
     The operands are the inputs of the body, then one tangent for each input in ``wrt``. The results have the types in ``types``.
@@ -23,25 +19,12 @@ class Jvp(Control):
     """
 
     name = "jvp"
-    bodies = ("primal",)
     needs = {"wrt": (tuple,), "flat": (tuple,), "of": (tuple,), "types": (tuple,)}
 
-    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        rank = grid_rank(node)
-        return [computed(node, Type.parse(name), rank=rank) for name in words(node, "types")]
-
-    def verify(self, node: Node) -> str | None:
-        wrong = Op.verify(self, node)
-        if wrong is not None:
-            return wrong
-        if [body.name for body in node.bodies] != list(self.bodies):
-            return "jvp has the body primal"
-        body, types, wrt, of = node.bodies[0], loaded(node), numbers(node, "wrt"), numbers(node, "of")
-        if len(types) != len(body.inputs) + len(wrt):
-            return f"{len(types)} operands for {len(body.inputs)} inputs and {len(wrt)} tangents"
-        wrong_input = [v for v, type in zip(body.inputs, types) if v.type is not type]
-        if wrong_input:
-            return f"body @primal: input %{wrong_input[0].name} is not what is loaded for it"
+    def verify_places(self, node: Node) -> str | None:
+        body, count, wrt, of = node.bodies[0], len(node.operands), numbers(node, "wrt"), numbers(node, "of")
+        if count != len(body.inputs) + len(wrt):
+            return f"{count} operands for {len(body.inputs)} inputs and {len(wrt)} tangents"
         if not wrt or max(wrt) >= len(body.inputs) or not of or max(of) >= len(body.outputs):
             return "wrt names inputs of the body, and of its outputs; at least one of each"
         return None if len(words(node, "types")) == len(of) else "types has one type for each output in of"
@@ -68,9 +51,6 @@ class Jvp(Control):
             lines += [f"{type} {pair};" for type, pair in zip(types, pairs)]
             lines.append(f"fwd_diff({function})({', '.join([*passed, *pairs])});")
         return [*lines, *(f"{declare(v.type, name)} = {pair}.d;" for v, name, pair in zip(node.results, results, pairs))]
-
-    def meaning(self, node: Node, args: Sequence[Array], grid: tuple[int, ...], run: Run) -> list[Array]:
-        raise VerifyError("a jvp has no meaning in NumPy", hint="compare with differences of the function that it is made from")
 
 
 JVP = Jvp()

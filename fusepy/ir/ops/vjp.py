@@ -14,7 +14,37 @@ from fusepy.ir.value import Array
 from fusepy.ir.whole import has_gradients
 
 
-class Vjp(Control):
+class Product(Control):
+    """The base of ``vjp`` and ``jvp``: products with the derivative of the body ``primal``; ``types`` are of the results."""
+
+    bodies = ("primal",)
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        rank = grid_rank(node)
+        return [computed(node, Type.parse(name), rank=rank) for name in words(node, "types")]
+
+    def verify(self, node: Node) -> str | None:
+        wrong = Op.verify(self, node)
+        if wrong is not None:
+            return wrong
+        if [body.name for body in node.bodies] != list(self.bodies):
+            return f"{self.name} has the body primal"
+        wrong = self.verify_places(node)
+        if wrong is not None:
+            return wrong
+        differ = [v for v, type in zip(node.bodies[0].inputs, loaded(node)) if v.type is not type]
+        return f"body @primal: input %{differ[0].name} is not what is loaded for it" if differ else None
+
+    def verify_places(self, node: Node) -> str | None:
+        """Returns an error in the numbers of operands and results, or in those of inputs and outputs; or ``None``."""
+        raise NotImplementedError
+
+    def meaning(self, node: Node, args: Sequence[Array], grid: tuple[int, ...], run: Run) -> list[Array]:
+        what = f"a {self.name} has no meaning in NumPy"
+        raise VerifyError(what, hint="compare with differences of the function that it is made from")
+
+
+class Vjp(Product):
     """The vector-Jacobian product of the body ``primal``: the gradients of some of its inputs.
 
     The operands are the inputs of the body, then one gradient for each output in ``seeds``. The results are the gradients of the
@@ -26,26 +56,13 @@ class Vjp(Control):
     """
 
     name = "vjp"
-    bodies = ("primal",)
     needs = {"wrt": (tuple,), "seeds": (tuple,), "types": (tuple,)}
 
-    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        rank = grid_rank(node)
-        return [computed(node, Type.parse(name), rank=rank) for name in words(node, "types")]
-
-    def verify(self, node: Node) -> str | None:
-        wrong = Op.verify(self, node)
-        if wrong is not None:
-            return wrong
-        if [body.name for body in node.bodies] != list(self.bodies):
-            return "vjp has the body primal"
-        body, types, wrt, seeds = node.bodies[0], loaded(node), numbers(node, "wrt"), numbers(node, "seeds")
+    def verify_places(self, node: Node) -> str | None:
+        body, count, wrt, seeds = node.bodies[0], len(node.operands), numbers(node, "wrt"), numbers(node, "seeds")
         whole = arrays(node)
-        if len(types) != len(body.inputs) + len(seeds) + len(whole):
-            return f"{len(types)} operands for {len(body.inputs)} inputs, {len(seeds)} gradients and {len(whole)} arrays"
-        wrong_input = [v for v, type in zip(body.inputs, types) if v.type is not type]
-        if wrong_input:
-            return f"body @primal: input %{wrong_input[0].name} is not what is loaded for it"
+        if count != len(body.inputs) + len(seeds) + len(whole):
+            return f"{count} operands for {len(body.inputs)} inputs, {len(seeds)} gradients and {len(whole)} arrays"
         if not (wrt or whole) or max((*wrt, *whole)) >= len(body.inputs) or not seeds or max(seeds) >= len(body.outputs):
             return "wrt and arrays name inputs of the body, and seeds its outputs; at least one of each"
         return None if len(words(node, "types")) == len(wrt) else "types has one type for each input in wrt"
@@ -70,9 +87,6 @@ class Vjp(Control):
             lines.append(f"DifferentialPair<{type}> {passed[i]} = diffPair({args[i]});")
         lines.append(f"bwd_diff({function})({', '.join(passed)});")
         return [*lines, *(f"{declare(v.type, name)} = {passed[i]}.d;" for v, name, i in zip(node.results, results, wrt))]
-
-    def meaning(self, node: Node, args: Sequence[Array], grid: tuple[int, ...], run: Run) -> list[Array]:
-        raise VerifyError("a vjp has no meaning in NumPy", hint="compare with differences of the function that it is made from")
 
 
 class GradientArray(Op):

@@ -12,18 +12,16 @@ from collections.abc import Iterable
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.folds import axes_of
-from fusepy.ir.types import Kind
+from fusepy.ir.types import AS_ONE
 from fusepy.ir.value import is_spread
 from fusepy.passes.effects import is_pure, may_share, writes_array, written_arrays
 from fusepy.passes.partition.folding import Folding, Leaves
 from fusepy.passes.partition.order import WriteOrder
 
-WHOLE = (Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)
-
 
 def reads_whole(map: ArgMap, value: Value) -> bool:
     """True if user code gets the whole array, not one element."""
-    return (map.type or value.type).kind in WHOLE
+    return (map.type or value.type).kind in AS_ONE
 
 
 class Levels:
