@@ -102,7 +102,7 @@ def normalize(a: Val) -> Val:
     found = divide(a, _wide(root(dot(a, a)), a.comp))
     with np.errstate(all="ignore"):
         e = found.e + 8 * UNIT[found.scalar] * np.abs(found.v).astype(np.float64)
-    return make(found.scalar, found.comp, found.v, e)
+    return make(found.scalar, found.comp, found.v, e, found.weak)
 
 
 def cross(a: Val, b: Val) -> Val:
@@ -134,8 +134,7 @@ def matmul(a: Val, b: Val) -> Val:
         for column in columns:
             cells.append(_total(multiply(row, column)))
     comp = a.comp[:-1] + b.comp[1:]
-    (found,) = construct({"scalar": scalar, "comp": comp}, *cells)
-    return strong(found)
+    return construct({"scalar": scalar, "comp": comp}, *cells)[0]
 
 
 def _column(x: Val, c: int) -> Val:

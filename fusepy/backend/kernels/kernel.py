@@ -19,7 +19,7 @@ from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 from fusepy.backend.kernels.globals import Bindings, Bound, bound_globals, check_set, reads_of_calls
 from fusepy.backend.kernels.resources import Resources
 from fusepy.backend.slang.compiler import Program
-from fusepy.backend.slang.diagnostics import clean, unbuilt
+from fusepy.backend.slang.diagnostics import advice, clean, unbuilt
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
@@ -82,9 +82,7 @@ class Kernel:
             words = clean(str(error).partition("RHI messages:\n")[2].partition("\n/project/")[0])
             if "error[E" in words:  # errors that Slang finds only here: a static_assert of user code, a missing capability
                 # Slang shows the text of an assertion only if it has the source of the module
-                indices = "'_indices'" in words
-                hint = "a tensor takes one index per axis: t[y, x], or t[int2(x, y)]" if indices else "mend the Slang source"
-                raise CompileError(f"Slang cannot compile kernel {program.name}\n{words}", hint=hint) from error
+                raise CompileError(f"Slang cannot compile kernel {program.name}\n{words}", hint=advice(words, ())) from error
             what, hint = unbuilt("\n".join((source.text, *texts_of(sources))), str(error))
             raise CompileError(f"{what} kernel {program.name}", saw=error, hint=hint) from error
         self._device, self.fields = device, source.fields

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -24,7 +25,8 @@ class Operator(Componentwise):
 
     Args:
         symbol: Python's spelling, for messages.
-        slang: the Slang expression over ``{0}`` and ``{1}``, and their type ``{t}``; ``slang_int`` if integers need another.
+        slang: the Slang expression over ``{0}`` and ``{1}``, and their type ``{t}``; ``slang_int`` if integers need another, with
+            ``{d}`` for a divisor.
         numpy: the NumPy function with the same meaning.
         domain: ``"number"``, ``"float"`` (integers become float), ``"integer"`` or ``"bool"``.
         compares: True if the result is bool.
@@ -104,7 +106,8 @@ class Operator(Componentwise):
         if scalar is BOOL and self.name == "invert":
             return f"!{converted[0]}"  # on CUDA a bool is promoted to an int, whose complement is never zero
         converted = [convert(c, w, shaped(at, w.shape)) for c, w in zip(converted, want)]
-        text = (self.slang if scalar.is_float else self.slang_int).format(*converted, t=shaped(at, shape))
+        divisor = _divisor(converted[-1])
+        text = (self.slang if scalar.is_float else self.slang_int).format(*converted, d=divisor, t=shaped(at, shape))
         return text if self.compares else convert(text, shaped(at, shape), type)
 
 
@@ -152,8 +155,20 @@ def _of_itself(name: str, type: Type, value: int, divides: bool) -> str:
 # Slang truncates: if the remainder and the divisor differ in sign, floor is one less. Adding the divisor to every remainder
 # and taking the remainder again would be shorter, but overflows. The remainder is written out, since SPIR-V's is undefined for
 # negative operands (an H100 and lavapipe differ).
-_REST = "({0} - {0} / {1} * {1})"
+_REST = "({0} - {0} / {d} * {1})"
 _SIGNS = f"({_REST} != 0) & (({_REST} ^ {{1}}) < 0)"
+
+_LITERAL = re.compile(r"(\w+\()?-?\d")
+
+
+def _divisor(text: str) -> str:
+    """Returns the divisor of integers as Slang accepts it.
+
+    Slang 2026.12 takes the variables of a loop before their first step as if they never changed, and refuses a division by one that
+    is 0 then. It does not look into `max`, which drivers remove.
+    """
+    return text if _LITERAL.match(text) else f"max({text}, {text})"
+
 
 OPERATORS: list[Op] = [
     Operator("add", "+", "{0} + {1}", np.add),
@@ -165,7 +180,7 @@ OPERATORS: list[Op] = [
         "//",
         "floor({0} / {1})",
         np.floor_divide,
-        slang_int=f"{{0}} / {{1}} - {{t}}({_SIGNS})",
+        slang_int=f"{{0}} / {{d}} - {{t}}({_SIGNS})",
     ),
     Operator(
         "mod",

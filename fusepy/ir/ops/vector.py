@@ -49,7 +49,8 @@ class VectorFunction(Op):
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         type = self.operand_type(node)
-        return [computed(node, type if self.keeps else type.scalar or FLOAT)]
+        weak = all(v.weak for v in node.operands)
+        return [computed(node, type if self.keeps else type.scalar or FLOAT, weak)]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         type = self.operand_type(node)
@@ -104,7 +105,8 @@ class MatMul(Op):
             )
         scalar = INT if scalar is BOOL else scalar  # as for + and *
         shape = a.shape[:-1] + b.shape[1:]
-        return [computed(node, Type.matrix(scalar, *shape) if len(shape) == 2 else Type.vector(scalar, shape[0]))]
+        type = Type.matrix(scalar, *shape) if len(shape) == 2 else Type.vector(scalar, shape[0])
+        return [computed(node, type, all(v.weak for v in node.operands))]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         a, b = (v.type for v in node.operands)

@@ -167,6 +167,8 @@ def rays_hit(m: Any) -> Any:
     return s(m).hit.set(world=built[0])(fp.vcast(F32([[0.2, 0.2, 0], [9, 9, 0]]), "float3"))
 
 
+STEP = np.arange(5, dtype=np.int32)
+STEPS = "int f(int x) { int c = 0; for (int i = 0; i < 3; i++) c = i + i; return x / $; }"
 NARROW = np.arange(12, dtype=np.int16).reshape(3, 2, 2)
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     # components
@@ -185,9 +187,15 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     # sources and kernels
     "an assertion of the user's": (
         lambda m: s(m).three(1.0),
-        "mend the Slang source",
+        "mend the Slang source and load it again",
         lambda m: s(m).four(1.0),
         1,
+    ),
+    "a divisor that is 0 before the first step of a loop": (
+        lambda m: load("hint_steps", STEPS.replace("$", "c")).f(STEP),
+        "if this divisor is 0 only before the first step of a loop, Slang is mistaken: divide by max(d, d) in its place",
+        lambda m: load("hint_steps", STEPS.replace("$", "max(c, c)")).f(STEP),
+        STEP // 4,
     ),
     "a name of a file that no system takes": (
         long_name,
