@@ -164,7 +164,7 @@ _LITERAL = re.compile(r"(\w+\()?-?\d")
 def _divisor(text: str) -> str:
     """Returns the divisor of integers as Slang accepts it.
 
-    Slang 2026.12 takes the variables of a loop before their first step as if they never changed, and refuses a division by one that
+    Slang 2026.12 takes the variables of a loop as if they kept their first value, and refuses a division by one that
     is 0 then. It does not look into `max`, which drivers remove.
     """
     return text if _LITERAL.match(text) else f"max({text}, {text})"
