@@ -57,7 +57,7 @@ from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.ir.types import Type
 from fusepy.language.batchable import Batchable, is_batchable_like
 from fusepy.language.check_grads import check_grads
-from fusepy.language.differentiable import differentiable, is_differentiable_like
+from fusepy.language.differentiable import differentiable, is_differentiable_like, stop_gradient
 from fusepy.language.forward import diffpair, jvp
 from fusepy.language.generators import call_id, grid, linspace, rand_float, thread_id, wang_hash
 from fusepy.language.gradients import grad, value_and_grad, vjp
@@ -250,6 +250,7 @@ __all__ = [
     "sqrt",
     "stats",
     "step",
+    "stop_gradient",
     "struct",
     "sum",
     "tan",

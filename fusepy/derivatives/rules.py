@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.derivatives.calls import vjp
 from fusepy.derivatives.control import branch, loop
-from fusepy.derivatives.elementwise import FORMULAS, STEPS, gradients, power
+from fusepy.derivatives.elementwise import FLAT, FORMULAS, gradients, power
 from fusepy.derivatives.folds import reduce_rule, scan_rule
 from fusepy.derivatives.parts import RULES
 from fusepy.derivatives.terms import Term
@@ -44,7 +44,7 @@ def _of_operation(v: Visit, name: str, x: Sequence[Term]) -> Sequence[Term | Non
     """Returns the gradients of the operands of an operation without bodies; ``None`` if it has no rule."""
     t, y, g = v.terms, v.results[0], v.gradients[0]
     assert g is not None
-    if name in STEPS or (name in FORMULAS and not y.type.is_float):
+    if name in FLAT or (name in FORMULAS and not y.type.is_float):
         return [None] * len(x)
     if name in FORMULAS:
         return gradients(t, name, g, y, x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from fusepy.derivatives.elementwise import FORMULAS, STEPS, gradients, power
+from fusepy.derivatives.elementwise import FLAT, FORMULAS, gradients, power
 from fusepy.derivatives.folds import along, reduce_rule, reduced, scanned
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
@@ -28,7 +28,7 @@ def tangent_of(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx:
         GradientError: if the operation has none.
     """
     name = node.op.name
-    if name in STEPS:
+    if name in FLAT:
         return None
     if name in FORMULAS:
         return t.total([gradients(t, name, d, y, x)[i] for i, d in enumerate(dx) if d is not None])

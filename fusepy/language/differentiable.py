@@ -1,4 +1,4 @@
-"""`differentiable` and `is_differentiable_like`: values with a gradient of their own, for ``f.bwds``."""
+"""`differentiable` and `stop_gradient`: values with a gradient of their own, for ``f.bwds``, and values without any."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.marshals.registry import host_array, kind_of_class
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
 from fusepy.location import user_line
+from fusepy.pytree import flatten
+from fusepy.trace.trace import current_trace
+from fusepy.trace.traced import Traced
 
 
 def differentiable(value: Any, needs_grad: bool = True) -> Any:
@@ -48,6 +52,29 @@ def differentiable(value: Any, needs_grad: bool = True) -> Any:
             hint="pass its numbers: Tensor.from_numpy(device, array).with_grads()",
         )
     return made.with_grads() if needs_grad else made
+
+
+def stop_gradient(value: Any) -> Any:
+    """Returns `value` unchanged, as a constant of every derivative: nothing that it was computed from gets a gradient through it.
+
+    Args:
+        value: a value of a fused function, a tensor or array, or tuples, lists, dicts and dataclasses of these. Outside of a
+            fused function, tensors come back without their gradient, as by ``detach()``, and share their memory.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.grad(lambda x: fp.sum(x * fp.stop_gradient(x)))([1.0, 3.0])
+        [1.0, 3.0]
+    """
+    trace = current_trace()
+    leaves, structure = flatten(value, lambda v: isinstance(v, Mapped))
+    return structure.fill([_constant(trace, leaf) for leaf in leaves])
+
+
+def _constant(trace: Any, leaf: Any) -> Any:
+    if isinstance(unmapped(leaf), Traced):
+        return trace.record("stop_gradient", [leaf])
+    return leaf.detach() if hasattr(leaf, "detach") else leaf
 
 
 def is_differentiable_like(value: Any) -> bool:

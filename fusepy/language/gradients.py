@@ -45,7 +45,8 @@ def grad(function: Callable[..., Any], argnums: int | str | Sequence[int | str] 
         or what was broadcast, gets the sum over all elements.
 
     Raises:
-        GradientError: when called, if an operation has no gradient, or Slang cannot differentiate a function; names it.
+        GradientError: when called, if an operation has no gradient, or Slang cannot differentiate a function; names it. Also if
+            the result cannot depend on an argument: nothing reads it, or integers or ``fp.stop_gradient`` cut it off.
         ArgumentError: for a parameter that `function` does not have.
 
     Example:
@@ -56,7 +57,7 @@ def grad(function: Callable[..., Any], argnums: int | str | Sequence[int | str] 
         >>> fp.grad(loss)(3.0, [1.0, 2.0])
         30.0
     """
-    return _differentiated(function, argnums, has_aux, with_value=False)
+    return differentiated(function, argnums, has_aux, False, "grad")
 
 
 def value_and_grad(
@@ -69,11 +70,11 @@ def value_and_grad(
         >>> fp.value_and_grad(lambda x: fp.sum(x * x * x))([1.0, 2.0])
         (9.0, [3.0, 12.0])
     """
-    return _differentiated(function, argnums, has_aux, with_value=True)
+    return differentiated(function, argnums, has_aux, True, "value_and_grad")
 
 
-def _differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, with_value: bool) -> FusedFunction:
-    what = "value_and_grad" if with_value else "grad"
+def differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, with_value: bool, what: str) -> FusedFunction:
+    """Returns the function that computes a gradient, and the result before it if `with_value`; messages call it `what`."""
     if not callable(function):
         raise ArgumentError(f"{what}() takes a function", saw=repr(function)[:60], hint=f"write fp.{what}(f)(x)")
     signature = signature_of(function)
@@ -92,7 +93,7 @@ def _differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, w
         bound.arguments.update((name, floats(tree, what)) for name, tree in zip(chosen, of))
         result = function(*bound.args, **bound.kwargs)
         value = _first(result, what) if has_aux else result
-        found = gradients(trace, start, [(one_result(value, what), None)], of, what)
+        found = gradients(trace, start, [(one_result(value, what), None)], of, what, chosen)
         made = tuple(found) if several else found[0]
         if with_value:
             return result, made

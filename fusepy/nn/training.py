@@ -15,7 +15,7 @@ from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.fused import FusedFunction
 from fusepy.inspect.explain import Explanation
 from fusepy.ir.types import FLOAT, HALF
-from fusepy.language.gradients import value_and_grad
+from fusepy.language.gradients import differentiated
 from fusepy.location import user_line
 from fusepy.modules.module import Module
 from fusepy.nn.optimisers import Optimiser
@@ -85,7 +85,7 @@ class TrainingStep:
 
         Raises:
             ArgumentError: for parameters that are no tensors, or not those of the step before.
-            GradientError: if the loss has no gradient.
+            GradientError: if the loss has no gradient, or cannot depend on the parameters.
         """
         numbers = self._optimiser.numbers(self.count + 1)
         program, args, written = self._call(parameters, batch, len(numbers))
@@ -149,7 +149,7 @@ class TrainingStep:
 
     def _program(self, structure: Structure, device: Device, batch: int, numbers: int) -> FusedFunction:
         """Returns the fused function of parameters, kept values, numbers and batch that gives the loss and all that is new."""
-        both, optimiser = value_and_grad(self._loss), self._optimiser
+        both, optimiser = differentiated(self._loss, 0, False, True, "training_step"), self._optimiser
         count, each = structure.leaves, len(optimiser.kept)
         names = [path.strip(".") for path in structure.paths("p")]
         names += [f"{name}_{kept}" for name in names for kept in optimiser.kept]

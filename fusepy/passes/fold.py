@@ -19,7 +19,7 @@ from fusepy.ir.types import Kind
 from fusepy.passes.base import Pass
 from fusepy.passes.rewrite import can_replace_result, substitute, with_bodies
 
-EXACT = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "ne", "bitand", "bitor", "bitxor", "cast", "select"}
+EXACT = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "ne", "bitand", "bitor", "bitxor", "cast", "select", "stop_gradient"}
 NEUTRAL = {"mul": 1, "div": 1, "sub": 0}  # the right operand with which the result is the left one
 
 
@@ -70,6 +70,8 @@ def _neutral(node: Node, known: dict[Value, Node]) -> Value | None:
         dropped = node.operands[2 if kept is node.operands[1] else 1]
         if dropped.rank:  # it may be longer along an axis where `kept` has extent 1
             return None
+    elif node.op.name == "stop_gradient":
+        kept = node.operands[0]
     elif node.op.name in NEUTRAL and node.operands[1] in known:
         if known[node.operands[1]].attrs["value"] != NEUTRAL[node.op.name]:
             return None

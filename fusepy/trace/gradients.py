@@ -8,6 +8,7 @@ from typing import Any
 
 from fusepy.derivatives.calls import differential
 from fusepy.derivatives.forward import Forward
+from fusepy.derivatives.paths import UNREAD, connected, cut
 from fusepy.derivatives.reverse import Reverse
 from fusepy.derivatives.sums import is_number
 from fusepy.errors import GradientError
@@ -21,12 +22,15 @@ from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 
 
-def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Sequence[Any], what: str) -> list[Any]:
+def gradients(
+    trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Sequence[Any], what: str, names: Sequence[str] = ()
+) -> list[Any]:
     """Records the gradients of values with respect to others, by the nodes that were recorded from `start` on.
 
     Args:
         seeds: values, each with its gradient; ``None`` is 1 for each component.
         of: traced values, or containers of such.
+        names: the user's names of these, if values that the result does not depend on are errors.
 
     Returns:
         for each of `of` its gradient, in containers of the same structure.
@@ -41,6 +45,10 @@ def gradients(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Se
     ends = [(returned(trace, v, what), None if g is None else trace.lift(g), None) for v, g in seeds]
     reverse = _reverse(trace, start, loc, values)
     made = iter(reverse.run(ends, values))
+    for name, found, (_, structure) in zip(names, wrt, trees):
+        _check_paths(reverse, [v for v, _, _ in ends], found, structure.paths(name), what, trace.derived > start)
+    for outer in trace.chain:
+        outer.derived = len(outer.builder.nodes)
     trace.grouped.update(reverse.gradients.grouped)
     return [
         structure.fill([None if v is None else Traced(trace, next(made), loc) for v in found])
@@ -151,6 +159,32 @@ def _check_structs(trace: Trace, start: int, values: Sequence[Value]) -> None:
         if value in values and structs in read:
             what = f"argument {value.name!r} holds numbers and is read as {type}"
             raise GradientError(what, place=user_line(), saw=value.type, expected=type, hint=STRUCTS)
+
+
+def _check_paths(
+    reverse: Reverse, ends: Sequence[Value], found: Sequence[Value | None], paths: Sequence[str], what: str, derived: bool
+) -> None:
+    """Raises `GradientError` if the results cannot depend on an argument.
+
+    Of a container, some parts may be unused, or stopped on purpose.
+
+    Args:
+        paths: the user's names of the values.
+        derived: the function takes gradients itself. Those of what is linear do not depend on it.
+    """
+    steps = [(node, maps) for node, maps, _ in reverse.settled]
+    kept = connected(steps, ends)
+    lost = [(path, cut(steps, v, ends)) for path, v in zip(paths, found) if v is not None and v not in kept]
+    if len(lost) < sum(v is not None for v in found):
+        lost = [(path, (node, why)) for path, (node, why) in lost if node is not None and node.op.name != "stop_gradient"]
+    elif derived and all(node is None and why != UNREAD for _, (node, why) in lost):
+        return
+    for path, (_, why) in lost:
+        raise GradientError(
+            f"{what}(): the gradient of {path} is zero by construction: {why}",
+            place=user_line(),
+            hint="compute the result from it by floats, without fp.stop_gradient; or leave it out of what is differentiated",
+        )
 
 
 def _leaves(trace: Trace, leaves: Sequence[Any], what: str) -> list[Value | None]:

@@ -75,6 +75,7 @@ class Trace:
         self.units: dict[tuple[int, int], bool] = {}  # for axes of inputs whose extent matters: whether it is 1
         self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`
         self._captured: dict[int, Value] = {}
+        self.derived = -1  # the number of nodes behind the last gradient
         self.chain: tuple[Trace, ...] = (self,)
         self.active = True
 

@@ -277,4 +277,20 @@ class Along(Op):
         return args[0]
 
 
-STRUCTURE_OPS: list[Op] = [Along(), Const(), Cast(), Construct(), Member(), Index(), Select()]
+class StopGradient(Op):
+    """The operand, as a constant of every derivative."""
+
+    name = "stop_gradient"
+    arity = 1
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        return [computed(node, node.operands[0].type, node.operands[0].weak)]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        return [args[0]]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        return args[0]
+
+
+STRUCTURE_OPS: list[Op] = [Along(), Const(), Cast(), Construct(), Member(), Index(), Select(), StopGradient()]

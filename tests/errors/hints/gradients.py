@@ -68,6 +68,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(total)(A),
         SQUARES,
     ),
+    "a loss that cannot depend on its argument": (
+        lambda m: fp.grad(lambda x: total(fp.vcast(x, "int") * 1.0))(A),
+        "compute the result from it by floats, without fp.stop_gradient",
+        lambda m: fp.grad(total)(A),
+        SQUARES,
+    ),
     "integers": (
         lambda m: fp.grad(lambda x: fp.sum(x * 1.0))(A.astype(np.int32)),
         "convert it before the call, e.g. x.astype(np.float32)",
