@@ -138,7 +138,9 @@ class _Resolver:
         inputs = [self.input(v) for v in self.graph.inputs]
         for node, maps, attrs in settled:
             self.node(node, maps, attrs)
-        resolved = self.graph.replace(inputs=inputs, nodes=self.nodes, outputs=[self.new[v] for v in self.graph.outputs])
+        # a number that is returned keeps its own type, whatever its other uses have it stored as
+        outputs = [self.narrowed(v, v.type) if v in self.types else self.new[v] for v in self.graph.outputs]
+        resolved = self.graph.replace(inputs=inputs, nodes=self.nodes, outputs=outputs)
         return self.graph if resolved == self.graph else resolved
 
     def input(self, value: Value) -> Value:
