@@ -22,7 +22,10 @@ CUT = {
     "an integer": (lambda x, y: fp.sum(fp.vcast(x, "int") * y), "'cast' at test_paths.py:.* makes an int of it"),
     "a comparison": (lambda x, y: fp.sum(fp.where(x > 1, y, 0.0)), "'>' at test_paths.py:.* makes a bool of it"),
     "an index": (lambda x, y: fp.argmax(x * 2) * fp.sum(y), "'argmax' at .* makes an int of it"),
-    "stopped": (lambda x, y: fp.sum(fp.stop_gradient(x * x) * y), "fp.stop_gradient\\(\\) at test_paths.py:.* makes it a constant"),
+    "stopped": (
+        lambda x, y: fp.sum(fp.stop_gradient(x * x) * y),
+        r"fp.stop_gradient\(\) at test_paths.py:.* makes it a constant",
+    ),
     "a branch": (
         lambda x, y: fp.sum(fp.cond(y > 1, lambda: y * fp.vcast(x, "int"), lambda: y)),
         "'cond' at .* takes it for integers only",
