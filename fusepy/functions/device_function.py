@@ -14,7 +14,7 @@ from fusepy.functions.call import bound, lower, run
 from fusepy.functions.nodes import Node, Use
 from fusepy.functions.parts import DEFAULT, Config, ProgramTable, Tracer
 from fusepy.functions.python_tracer import PythonTracer
-from fusepy.functions.torch_graph import in_graph
+from fusepy.functions.torch_graph import in_graph, plan_in_graph
 from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
 from fusepy.pytree import Structure
@@ -104,6 +104,7 @@ class DeviceFunction(Inspectable):
         return run(self, args, kwargs, _result)
 
     __call__._torchdynamo_inline = in_graph  # type: ignore[attr-defined]  # what TorchDynamo traces in its place
+    _plan_in_graph = plan_in_graph
     _run = run
 
     def _traced(self, function: Callable[..., Any]) -> DeviceFunction:

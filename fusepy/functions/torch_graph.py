@@ -37,7 +37,8 @@ def in_graph(self: Any, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
     floats: list[float] | None = None if getattr(self.tracer, "static", None) else []
     by_place = [_split(value, tensors, floats) for value in args]
     named = {name: _split(value, tensors, floats) for name, value in kwargs.items()}
-    name = _plan(self, by_place, named, _result)
+    # a method, since torch before 2.13 passes no objects to functions that it runs; id() has torch guard which one is called
+    name = self._plan_in_graph(id(self), by_place, named, _result)
     results = torch.ops.fusepy.call(tensors, floats or [], name)
     return _filled(name, 0, results)
 
@@ -169,12 +170,11 @@ def held(call: GraphCall) -> str:
     return name
 
 
-def _plan(callee: AnyFunction, args: Sequence[Any], named: Mapping[str, Any], result: Any) -> str:
+def plan_in_graph(callee: AnyFunction, _id: int, args: Sequence[Any], named: Mapping[str, Any], result: Any) -> str:
     """Holds a call, and returns its name in `PLANNED`."""
     _define()
     if result is not None:
-        what = f"{callee.__name__}: _result= in a graph of torch.compile"
-        raise ArgumentError(what, place=user_line(), hint="use what the call returns")
+        raise ArgumentError(f"{callee.__name__}: _result= in torch.compile", place=user_line(), hint="use what the call returns")
     return held(GraphCall(callee, args, named))
 
 
@@ -185,8 +185,8 @@ def _part(name: str, at: int, what: str, i: int) -> Any:
 
 
 # TorchDynamo runs these, and takes what they return as constants
-_plan._dynamo_marked_constant = True  # type: ignore[attr-defined]
-_part._dynamo_marked_constant = True  # type: ignore[attr-defined]
+plan_in_graph._dynamo_marked_constant = _part._dynamo_marked_constant = True  # type: ignore[attr-defined]
+plan_in_graph.__name__ = "_plan_in_graph"  # the method's name
 
 
 @cache

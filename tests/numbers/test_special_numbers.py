@@ -40,6 +40,8 @@ def test_special_numbers_are_those_of_ieee(device: Any, name: str) -> None:
 
 def test_the_rounding_of_a_sum_can_be_computed(device: Any) -> None:
     """Compensated sums: lavapipe simplified `(a + b) - a` to `b`."""
+    if device.target.kind not in ("software", "cuda"):
+        pytest.skip("NVIDIA's Vulkan driver simplifies it, and Slang writes no NoContraction for `precise` (docs/reliability.md)")
     source = "float lost(float a, float b) { float s = a + b; float t = s - a; return (a - (s - t)) + (b - t); }"
     m = fp.Module.load_from_source(device, "compensated", source)
     a, b = np.float32([1e8, 1, 3e7, -1e8]), np.float32([1, 1e-8, 0.3, 3])

@@ -14,6 +14,7 @@ import slangpy as spy
 
 from fusepy.backend.kernels.parameters import slot_of
 from fusepy.backend.kernels.slots import Binding, PlainSlot, Slot, Staged
+from fusepy.backend.slang.diagnostics import unsized
 from fusepy.backend.sources.reachable import reachable, reached_from, texts_of
 from fusepy.errors import ArgumentError, UnsupportedArgumentError
 
@@ -188,11 +189,7 @@ def _check_global(name: str, layout: spy.TypeLayoutReflection) -> None:
             hint=f"declare it as a struct that implements {interface}, or pass it as an argument",
         )
     if kind == _K.array and not 0 < layout.type.element_count < 1 << 31:
-        raise UnsupportedArgumentError(
-            f"the global {name!r} holds an array without a size",
-            saw=layout.type.full_name,
-            hint="declare it with a size, such as [4], or as a StructuredBuffer",
-        )
+        raise unsized(name, layout.type.full_name)
     for part in inner:
         _check_global(name, part)
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from fusepy.errors import CompileError, FusepyError, UnsupportedArgumentError
+
 _NOISE = re.compile(
     r"^(?:Failed to load slang module .* from source|.*error\[E39999\].*|.*E40003.*|--'|abort compilation.*)\n?", re.M
 )
 
 
 _NARROW_MATRIX = re.compile(r"\bmatrix\s*<\s*u?int(?:8|16|64)_t\b|\bu?int(?:8|16|64)_t[1-4]x[1-4]\b")
+
+
+_UNSIZED_GLOBAL = re.compile(r"\b(\w+)\s*\[\s*\]\s*;")
 
 
 def clean(words: str) -> str:
@@ -31,6 +36,27 @@ def advice(words: str, searched: Sequence[object]) -> str:
     if "error[E30002]" in words:  # Slang 2026.12 evaluates a loop's variables before their first step as if they never changed
         return "if this divisor is 0 only before the first step of a loop, Slang is mistaken: divide by max(d, d) in its place"
     return "mend the Slang source and load it again"
+
+
+def unsized(name: str, type: str | None = None) -> UnsupportedArgumentError:
+    """Returns the error for a global that is an array without a size."""
+    return UnsupportedArgumentError(
+        f"the global {name!r} holds an array without a size",
+        saw=type,
+        hint="declare it with a size, such as [4], or as a StructuredBuffer",
+    )
+
+
+def unlinked(module: str, text: str, words: str) -> FusepyError:
+    """Returns the error for a module that Slang compiles and the driver does not link, from its texts.
+
+    NVIDIA's Vulkan driver refuses arrays of resources without a size here; others end the process later.
+    """
+    found = _UNSIZED_GLOBAL.search(text)
+    if found:
+        return unsized(found[1])
+    what, hint = unbuilt(text, words)
+    return CompileError(f"{what} the globals of module {module}", saw=words, hint=hint)
 
 
 def unbuilt(text: str, words: str) -> tuple[str, str]:

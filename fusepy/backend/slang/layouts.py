@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.slang.diagnostics import unlinked
 from fusepy.backend.slang.reflection import ENUM, found, kind_of, type_name
+from fusepy.backend.sources.reachable import texts_of
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import BOOL, Type, pair_of
 
@@ -78,9 +82,17 @@ def _member(owner: Type, position: int, field: spy.VariableLayoutReflection, lay
     return variable.name, type_name(variable.type, layout)
 
 
-def globals_of(program: spy.ShaderProgram) -> dict[str, bool]:
-    """Returns the globals of a linked program, each with true if a kernel can write to it."""
-    parameters = program.layout.parameters
+def globals_of(source: ModuleSource, link: Callable[[ModuleSource], spy.ShaderProgram]) -> dict[str, bool]:
+    """Returns the globals of a module, each with true if a kernel can write to it. `link` makes a program of the module.
+
+    Raises:
+        UnsupportedArgumentError: if the driver refuses a global array without a size.
+        CompileError: if it refuses the globals for another reason, with its words.
+    """
+    try:
+        parameters = link(source).layout.parameters
+    except RuntimeError as error:
+        raise unlinked(source.alias, "\n".join(texts_of([source])), str(error)) from error
     listed = [parameters[i] for i in range(len(parameters))]
     return {p.name: _can_write(p.type_layout) for p in listed}
 

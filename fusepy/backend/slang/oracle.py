@@ -137,7 +137,8 @@ class SlangOracle:
 
     def globals(self, module: str) -> dict[str, bool]:
         """Returns the globals of a module and of all its imports, each with true if a kernel can write to it."""
-        return self._facts[module].get("globals", "", lambda: globals_of(self._compiler.linked(self._sources[module])))
+        ask = partial(globals_of, self._sources[module], self._compiler.linked)
+        return self._facts[module].get("globals", "", ask)
 
     def writes(self, module: str, function: str) -> bool:
         """True if a function can reach a writable global, according to the text of its modules."""

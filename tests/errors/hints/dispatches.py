@@ -98,7 +98,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         7 * np.arange(3, dtype=F32),
     ),
     "more groups than a device has": (
-        lambda m: entry(m).fill.dispatch(1 << 31, tensor(X), 3),
+        lambda m: entry(m).fill.dispatch(1 << 40, tensor(X), 3),
         "dispatch over two or three dimensions, or in parts",
         lambda m: filled_by(m, lambda f, t: f.dispatch((3, 1), t, 3)),
         7 * np.arange(3, dtype=F32),
