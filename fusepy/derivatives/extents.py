@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops.folds import axes_of
+from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.value import is_spread
 
 
@@ -66,11 +66,9 @@ class Extents:
 
     def add(self, node: Node, maps: Sequence[ArgMap]) -> None:
         """Notes the extents of the results of a node with these resolved maps."""
-        rank = node.grid_rank if node.op.spreads and node.results and node.op.name != "reduce" else max_rank(maps)
-        grid = self.grid(node.operands, maps, rank)
-        if node.op.name == "reduce":
-            folded = axes_of(node, "axes")
-            grid = tuple(extent for d, extent in enumerate(grid) if d not in folded)
+        folded = folded_axes(node)
+        rank = node.grid_rank if node.op.spreads and node.results and not folded else max_rank(maps)
+        grid = tuple(extent for d, extent in enumerate(self.grid(node.operands, maps, rank)) if d not in folded)
         for result in node.results:
             self._known[result] = grid[: result.rank]
 

@@ -24,6 +24,23 @@ def reduced(t: Terms, kind: str, term: Term, dims: Sequence[int]) -> Term:
     return _folding(t, "reduce", term, frame, {"kind": kind, "axes": axes}, [d for d in frame if d not in dims])
 
 
+def contracted(t: Terms, a: Term, b: Term, dims: Sequence[int], order: Sequence[int] = ()) -> Term:
+    """Returns the product of two terms, summed along dimensions that both run along.
+
+    Args:
+        order: dimensions in the order in which the axes of the result should run along them.
+    """
+    if not dims:
+        return a * b
+    places = {d: i for i, d in enumerate(order)}
+    left = sorted({*a.dims, *b.dims} - {*dims}, key=lambda d: places.get(d, len(places) + d))
+    frame = [*left, *dims]
+    own = {d: i for i, d in enumerate(frame)}
+    placed = [Term(t, x.value, tuple(own[d] for d in x.dims)) for x in (t.loaded(a), t.loaded(b))]
+    made = t.node("contract", placed, {"axes": tuple(f"d{own[d]}" for d in dims)})[0]
+    return Term(t, made.value, tuple(left))
+
+
 def scanned(t: Terms, kind: str, term: Term, dim: int, exclusive: bool) -> Term:
     """Returns a scan of a term along a dimension that it runs along."""
     frame = sorted(term.dims)

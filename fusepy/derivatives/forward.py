@@ -14,7 +14,7 @@ from fusepy.derivatives.terms import Term, Terms, spread
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
-from fusepy.ir.ops.folds import axes_of
+from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import AS_ONE, FLOAT
 from fusepy.passes.resolve_maps import settle
@@ -96,7 +96,7 @@ class Forward:
             return
         t = self.terms
         rank = max(max_rank(maps), node.grid_rank)
-        folded = axes_of(node, "axes") if node.op.name == "reduce" else ()
+        folded = folded_axes(node)
         frame = [d for d in range(rank) if d not in folded]
         operands = [spread(t, v, m) for v, m in zip(node.operands, maps)]
         dx = [self.operand(node, v, x) for v, x in zip(node.operands, operands)]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fusepy.derivatives.calls import differential
 from fusepy.derivatives.expanded import Expanded
 from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
-from fusepy.derivatives.folds import reduced
+from fusepy.derivatives.folds import contracted, reduced
 from fusepy.derivatives.rules import gradients_of, no_gradient
 from fusepy.derivatives.sums import Gradients, Seed, is_number
 from fusepy.derivatives.terms import Term, Terms, spread
@@ -21,7 +21,7 @@ from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
-from fusepy.ir.ops.folds import axes_of
+from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import AS_ONE, Kind
 from fusepy.ir.whole import gathers, scattered
@@ -113,11 +113,11 @@ class Reverse:
         visit = Visit(t, node, named, operands, results, given, wanted, count, self.constants, array, self.adjoint, self.oracle)
         parts = gradients_of(visit)
         for i in wanted:
-            part = parts[i]
+            part, times = parts[i], t.loaded(operands[1 - i]) if node.op.name == "contract" else None
             if part is not None and self.expanded is not None and node.operands[i] in self.expanded:
-                self.expanded.add(node.operands[i], operands[i], part, operands, grid)
+                self.expanded.add(node.operands[i], operands[i], part if times is None else part * times, operands, grid)
             elif part is not None:
-                self.hand_down(node.operands[i], operands[i], part, grid)
+                self.hand_down(node.operands[i], operands[i], part, grid, times)
 
     def adjoint(self, body: Graph, name: str, wrt: Sequence[Value], seeds: Sequence[int]) -> Graph:
         """Returns the gradient of a body as a body.
@@ -171,13 +171,20 @@ class Reverse:
             return self.terms.number(1.0)
         return Term(self.terms, self.extents.shapes.count(axes), ())
 
-    def hand_down(self, value: Value, operand: Term, part: Term, grid: Sequence[Axis | None]) -> None:
-        """Adds the gradient of an operand, given over the grid of a node, to that of the value."""
+    def hand_down(self, value: Value, operand: Term, part: Term, grid: Sequence[Axis | None], times: Term | None = None) -> None:
+        """Adds the gradient of an operand, given over the grid of a node, to that of the value.
+
+        Args:
+            times: a factor of the gradient; the sum of the products is then one of matrices.
+        """
         t = self.terms
         own = {d: a for a, d in enumerate(operand.dims)}
         axes = self.extents.of(value)
         units = [d for d, a in own.items() if a < len(axes) and axes[a] is None]
         summed = [d for d, extent in enumerate(grid) if extent is not None and (d not in own or d in units)]
+        if times is not None:
+            both = [d for d in summed if t.runs_along(part, d) and t.runs_along(times, d)]
+            part, summed = contracted(t, part, times, both, operand.dims), [d for d in summed if d not in both]
         along_part = [d for d in summed if t.runs_along(part, d)]
         dropped = [d for d in part.dims if d not in own]
         want = part.type.scalar or part.type if is_number(value) else operand.type
@@ -194,7 +201,5 @@ class Reverse:
 
 def _result_dims(node: Node, rank: int) -> tuple[int, ...]:
     """Returns the dimension of the grid for each axis of the results."""
-    if node.op.name == "reduce":
-        folded = axes_of(node, "axes")
-        return tuple(d for d in range(rank) if d not in folded)
-    return tuple(range(rank))
+    folded = folded_axes(node)
+    return tuple(d for d in range(rank) if d not in folded)

@@ -12,6 +12,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes, shaped
+from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle, member_types
 from fusepy.ir.types import BOOL, FLOAT, Kind, Type
 from fusepy.ir.whole import scattered
@@ -151,7 +152,7 @@ class Gradients:
 
     def _is_stored(self, value: Value) -> bool:
         """True for the result of a reduction, of which there are views with more axes."""
-        return any(value in node.results for node in self.terms.builder.nodes if node.op.name == "reduce")
+        return any(value in node.results for node in self.terms.builder.nodes if folded_axes(node))
 
     def _added(self, value: Value, term: Term, held: Value, rank: int) -> Value:
         t, type = self.terms, term.type

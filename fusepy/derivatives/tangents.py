@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fusepy.derivatives.elementwise import FLAT, FORMULAS, gradients, power
-from fusepy.derivatives.folds import along, reduce_rule, reduced, scanned
+from fusepy.derivatives.folds import along, contracted, reduce_rule, reduced, scanned
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
 from fusepy.ir.graph import Node
@@ -77,6 +77,11 @@ def _product(name: str) -> Rule:
     return rule
 
 
+def _contract(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tangents) -> Term:
+    axes, pairs = axes_of(node, "axes"), ((dx[0], x[1]), (x[0], dx[1]))
+    return t.total([contracted(t, a, b, axes) for a, b in pairs if a is not None and b is not None])
+
+
 def _normalize(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tangents) -> Term:
     d = some(dx)
     return (d - y * t.op("dot", y, d)) / t.op("length", x[0])
@@ -129,6 +134,7 @@ RULES: dict[str, Rule] = {
     "dot": _product("dot"),
     "cross": _product("cross"),
     "matmul": _product("matmul"),
+    "contract": _contract,
     "length": lambda t, node, y, want, x, dx: t.op("dot", x[0] / y, some(dx)),
     "normalize": _normalize,
     "reflect": _reflect,

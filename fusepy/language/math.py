@@ -30,6 +30,7 @@ __all__ = [
     "log",
     "log2",
     "log10",
+    "matmul",
     "maximum",
     "minimum",
     "normalize",
@@ -148,8 +149,31 @@ def smoothstep(low: Any, high: Any, x: Any) -> Any:
 
 
 def dot(a: Any, b: Any) -> Any:
-    """Returns the scalar product of two vectors of one length."""
+    """Returns the scalar product of two vectors of one length; of arrays of one or two axes `matmul`, as in NumPy."""
     return _apply("dot", "a b", a, b)
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """Returns the product of matrices ``a @ b``, with the meaning of `numpy.matmul`.
+
+    Floats are summed at least as accurately as in blocks; integers wrap. Bools count as integers, as for ``+`` and ``*``.
+
+    Args:
+        a: an array of shape ``(…, m, k)``, or ``(k,)`` for a row; ``fp.vmap(a, (1, 0))`` is the transposed matrix.
+        b: an array of shape ``(…, k, n)``, or ``(k,)`` for a column. Axes before the last two broadcast.
+
+    Returns:
+        an array of shape ``(…, m, n)``, without the axis of an operand that has only one.
+
+    Raises:
+        ShapeError: if the extents that are summed differ, or an operand is a single number.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 10.0])
+        [21.0, 43.0]
+    """
+    return _apply("matmul", "a b", a, b)
 
 
 def cross(a: Any, b: Any) -> Any:

@@ -13,6 +13,7 @@ from fusepy.ir.graph import Graph
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.verify import verify
 from fusepy.passes.base import Pass
+from fusepy.passes.contractions import Contractions
 from fusepy.passes.cse import Cse
 from fusepy.passes.dce import Dce
 from fusepy.passes.fold import FoldConstants
@@ -21,7 +22,7 @@ from fusepy.passes.resolve_maps import ResolveMaps
 from fusepy.passes.uniforms import UniformArguments
 from fusepy.passes.views import SinkViews
 
-REWRITES: tuple[Pass, ...] = (ResolveMaps(), FoldConstants(), Cse(), UniformArguments(), SinkViews(), Dce())
+REWRITES: tuple[Pass, ...] = (ResolveMaps(), FoldConstants(), Cse(), UniformArguments(), SinkViews(), Contractions(), Dce())
 PIPELINE: tuple[Pass, ...] = (*REWRITES, FuseChains())
 SEPARATED: tuple[Pass, ...] = (*REWRITES, FuseChains(separate=True))
 

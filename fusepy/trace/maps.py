@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import ArgMap
@@ -11,7 +12,9 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.resolve.hints import components_hint, is_scalar_array
 from fusepy.ir.resolve.offers import describe
+from fusepy.ir.types import Kind
 from fusepy.ir.value import is_spread
+from fusepy.trace.buffers import check_elements
 from fusepy.trace.open_trace import OpenTrace
 
 
@@ -94,3 +97,62 @@ def check_axes(op: str, value: Value, map: ArgMap, loc: str | None) -> None:
             saw=f"{describe(value)} under {map}",
             hint="name one grid dimension per leading axis, and none for those that a vcast takes as components",
         )
+
+
+def array_product(trace: OpenTrace, op: str, operands: Sequence[Any], loc: str | None) -> Value | None:
+    """Records ``a @ b`` or ``dot(a, b)`` of two arrays of numbers.
+
+    ``None`` if one has matrices or vectors as elements, for two single numbers, and for `dot` of more than two axes.
+
+    Raises:
+        ShapeError: for generators, for one single number, and for a vmap that leaves a place empty.
+    """
+    placed = [trace.operand(given, "captured", loc) for given in operands]
+    most = max(v.rank for v, _ in placed)
+    if any(v.type.kind is not Kind.SCALAR for v, _ in placed) or not most or (op == "dot" and most > 2):
+        return None
+    for value, _ in placed:
+        check_elements(op, value, loc)
+        _check_factor(op, value, loc)
+    views = [_axes(op, value, said, loc) for value, said in placed]
+    ranks = [v.rank for v, _ in placed]
+    batch, columns, rows = max(*ranks, 2) - 2, int(ranks[1] > 1), int(ranks[0] > 1)
+    last = batch + rows + columns  # the dimension that is summed
+    grid = [
+        [*range(batch + 2 - ranks[0], batch), *[batch] * rows, last],
+        [*range(batch + 2 - ranks[1], batch), last, *[batch + rows] * columns],
+    ]
+    maps = [ArgMap(tuple(dims[axis] for axis in axes)) for dims, axes in zip(grid, views)]
+    (result,) = trace.builder.add(OPS["contract"], [v for v, _ in placed], maps, {"axes": (f"d{last}",)}, loc)
+    return result
+
+
+def _check_factor(op: str, value: Value, loc: str | None) -> None:
+    """Raises `ShapeError` for an operand without axes."""
+    if is_spread(value):
+        raise ShapeError(
+            f"{op}: {describe(value)} has no extents of its own", place=loc, hint="add it to an array first, or use fp.grid"
+        )
+    if not value.rank:
+        raise ShapeError(
+            f"{op}: {describe(value)} is a single number", place=loc, expected="at least one axis", hint="write * for numbers"
+        )
+
+
+def _axes(op: str, value: Value, said: ArgMap, loc: str | None) -> Sequence[int]:
+    """Returns the place of each axis of a value in the array that its vmap makes of it.
+
+    Raises:
+        ShapeError: if vmap leaves a place empty.
+    """
+    if said.dims is None:
+        return range(value.rank)
+    if sorted(said.dims) != list(range(value.rank)):
+        raise ShapeError(
+            f"{op}: vmap does not say where each axis of the array is",
+            place=loc,
+            saw=f"{describe(value)} under {said}",
+            expected=f"each of the places 0 to {value.rank - 1} once",
+            hint="fp.vmap(x, (1, 0)) is the transposed matrix",
+        )
+    return said.dims

@@ -27,7 +27,7 @@ from fusepy.symbolic import TRACING, Symbolic, misplaced
 from fusepy.trace.buffers import check_elements, elements_of
 from fusepy.trace.calls import record_call
 from fusepy.trace.inputs import add_input
-from fusepy.trace.maps import check_axes, common_map
+from fusepy.trace.maps import array_product, check_axes, common_map
 from fusepy.trace.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
 from fusepy.trace.structs import as_struct_input
 from fusepy.trace.traced import Traced
@@ -188,6 +188,9 @@ class Trace:
     def record(self, op: str, operands: Sequence[Any], attrs: Mapping[str, Attr] | None = None) -> Traced:
         """Records an operation with one result."""
         loc = user_line()
+        product = array_product(self, op, operands, loc) if op in ("matmul", "dot") else None
+        if product is not None:
+            return Traced(self, product, loc)
         values, said = self.operands(operands, loc)
         for value in values:
             check_elements(op, value, loc)

@@ -284,7 +284,7 @@ def test_row_4_fused(lib: Any) -> None:
         return fp.vcast(a, "float3") + fp.vcast(b, "float4")
 
     misuse(lambda: mixed(ramp(5, 3), ramp(5, 4)), fp.TraceError, TypeError, "float3", "float4", "operator +")
-    misuse(lambda: fp.fuse(lambda x: fp.dot(x, x))(ramp(4)), fp.TraceError, TypeError, "dot()", "float")
+    misuse(lambda: fp.fuse(lambda x: fp.dot(x, x))(ramp(2, 2, 4)), fp.TraceError, TypeError, "dot()", "float")
 
 
 def test_row_4_silent_conversions_are_refused(lib: Any) -> None:

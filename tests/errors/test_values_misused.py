@@ -59,7 +59,7 @@ NEVER: list[Callable[[Any], Any]] = [
     lambda a: "%d" % a, lambda a: f"{a:.2f}", lambda a: [1, 2, 3][a], lambda a: [1, 2, 3][:a], lambda a: "ab" * a,
     lambda a: math.pow(a, 2), lambda a: math.hypot(a, a), lambda a: pow(a, 2, 3), lambda a: 1.0 in a, lambda a: enumerate(a),
     lambda a: zip(a, a), lambda a: next(a), lambda a: a(1), lambda a: open(a), lambda a: a + "x", lambda a: "x" + a, lambda a: a + None,
-    lambda a: a == "x", lambda a: a + {}, lambda a: a + 1j, lambda a: a @ a, lambda a: a[1:], lambda a: a[None], lambda a: a["x"],
+    lambda a: a == "x", lambda a: a + {}, lambda a: a + 1j, lambda a: a[1:], lambda a: a[None], lambda a: a["x"],
     lambda a: a[[0, 1]], lambda a: a[1.5], lambda a: a[a > 0], lambda a: np.array([a, a]), lambda a: np.asarray(a), lambda a: np.zeros(a),
     lambda a: np.float32(a), lambda a: np.dot(a, a), lambda a: np.linalg.norm(a), lambda a: np.clip(a, 0, 1), lambda a: np.mean(a),
     lambda a: np.zeros_like(a), lambda a: np.isnan(a), lambda a: np.arange(5)[a], lambda a: np.full(3, a), lambda a: np.shape(a),

@@ -82,6 +82,20 @@ def test_products(device: Any, name: str) -> None:
 
 @pytest.mark.req("C5")
 @pytest.mark.parametrize("name", NAMES)
+def test_products_of_arrays(device: Any, name: str) -> None:
+    a, b = values(name, 2, 5, 11, top=100), values(name, 11, 9, top=100)
+    found = fp.matmul(fp.Tensor.from_numpy(device, a), fp.Tensor.from_numpy(device, b)).to_numpy()
+    result = np.dtype(np.int32) if name == "bool" else KINDS[name]
+    wide = np.float64 if result.kind == "f" else result
+    assert found.dtype == result
+    if result.kind == "f":
+        near(found, a.astype(wide) @ b.astype(wide), "matmul")
+    else:
+        np.testing.assert_array_equal(found, a.astype(wide) @ b.astype(wide))  # wraps
+
+
+@pytest.mark.req("C5")
+@pytest.mark.parametrize("name", NAMES)
 def test_components(device: Any, name: str) -> None:
     """Built, taken apart by name, by number and by a computed number, and chosen between."""
     vector, matrix = f"vector<{name},4>", f"matrix<{name},2,3>"

@@ -165,6 +165,7 @@ APART = {
     "const": "test_structure_table.test_numbers_of_the_program",
     **dict.fromkeys(("cond", "fori_loop", "while_loop"), "test_structure_table.test_control_flow"),
     "reduce": "test_fold_table.test_every_fold_of_every_scalar",
+    "contract": "test_structure_table.test_products_of_arrays",
     "scan": "test_fold_table.test_every_scan_of_every_scalar",
     "expand": "test_fold_table.test_every_scan_of_every_scalar",
     "slang.call": "test_kinds_table.test_there_and_back",

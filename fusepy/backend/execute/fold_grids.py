@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from fusepy.backend.emit.operand import Operand
 from fusepy.errors import ShapeError
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.region import folds_of, output_feeds
 
 Shapes = Sequence[tuple[int, ...]]
 
@@ -57,3 +59,20 @@ def stretched_results(
                 hint="compute the results in calls of their own",
             )
     return None
+
+
+def epilogue_feeds(region: Node) -> list[frozenset[int]]:
+    """Returns, for each result of a region that folds, the operands that it is computed from."""
+    assert region.body is not None
+    first = output_feeds(region)
+    if len(region.bodies) == 1:
+        return first
+    plain = len(first) - len(folds_of(region))
+    then = region.bodies[1]
+    folded = len(first) - plain
+    feeds: dict[Value, frozenset[int]] = dict(zip(then.inputs, first[plain:]))
+    feeds.update((v, frozenset([len(region.body.inputs) + i])) for i, v in enumerate(then.inputs[folded:]))
+    for node in then.nodes:
+        found = frozenset(i for v in node.operands for i in feeds[v])
+        feeds.update(dict.fromkeys(node.results, found))
+    return [*first[:plain], *(feeds[v] for v in then.outputs)]

@@ -14,18 +14,19 @@ from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.matrices import check_matrices
 from fusepy.backend.emit.operand import Operand, Variant, addressing
-from fusepy.backend.execute.fold_grids import different_extents, stretched_results
+from fusepy.backend.execute.fold_grids import different_extents, epilogue_feeds, stretched_results
 from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
+from fusepy.backend.execute.product_extents import check_product
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.errors import ShapeError
-from fusepy.ir.graph import Node, Value
+from fusepy.ir.graph import Node
 from fusepy.ir.ops.folds import check_count
-from fusepy.ir.ops.region import folds_of, output_feeds, spec_of
+from fusepy.ir.ops.region import factor_feeds, folds_of, output_feeds, spec_of
 from fusepy.ir.strides import is_contiguous
 
 ALIGNMENT = 256  # of the arrays of partials in one block
@@ -45,7 +46,9 @@ class FoldRecipe(Recipe):
 class ReducePlan(Plan):
     """The compiled form of a region that folds; see `Plan`."""
 
-    __slots__ = ("_contiguous", "_copies", "_kept", "_members", "_over", "_own", "_placed", "_plain", "_scans")
+    __slots__ = (
+        "_contiguous", "_copies", "_factors", "_kept", "_members", "_over", "_own", "_placed", "_plain", "_scans", "_strict",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -55,7 +58,9 @@ class ReducePlan(Plan):
         elements: Sequence[Element],
         targets: Sequence[str] = (),
     ):
-        super().__init__(replace(context, tile=()), region, positions, elements, targets)
+        self._strict, self._factors = context.strict, factor_feeds(region)
+        strict = context.strict and self._factors is None  # matrices differ in shape; `check_product` compares their axes
+        super().__init__(replace(context, tile=(), strict=strict), region, positions, elements, targets)
         self.linear = False
         assert region.body is not None
         spec = spec_of(region)
@@ -76,20 +81,7 @@ class ReducePlan(Plan):
         return [*first, *epilogue_operands(self.region, first, self.device.target.kind == "cuda")]
 
     def _fed(self) -> list[frozenset[int]]:
-        region = self.region
-        assert region.body is not None
-        first = output_feeds(region)
-        if len(region.bodies) == 1:
-            return first
-        plain = len(first) - len(folds_of(region))
-        then = region.bodies[1]
-        folded = len(first) - plain
-        feeds: dict[Value, frozenset[int]] = dict(zip(then.inputs, first[plain:]))
-        feeds.update((v, frozenset([len(region.body.inputs) + i])) for i, v in enumerate(then.inputs[folded:]))
-        for node in then.nodes:
-            found = frozenset(i for v in node.operands for i in feeds[v])
-            feeds.update(dict.fromkeys(node.results, found))
-        return [*first[:plain], *(feeds[v] for v in then.outputs)]
+        return epilogue_feeds(self.region)
 
     def _may_be_linear(self) -> bool:
         """True if contiguous arguments of one shape can be indexed without coordinates, if the body itself needs none."""
@@ -115,9 +107,11 @@ class ReducePlan(Plan):
 
     def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> Recipe:
         first = len(self.region.bodies[0].inputs)
-        if self.context.strict and any(o.dims for o in self.operands[first:]):
+        if self._strict and any(o.dims for o in self.operands[first:]):
             what = f"{self.name}: an array beside what is reduced"
             return Recipe.without_grid(ShapeError(what, hint="strict broadcasting compares the small grid alone"))
+        if self._factors is not None:
+            check_product(self.name, self.operands, self._factors, self._over, shapes, self._strict)
         plain = super()._made(shapes, strides)
         grid = plain.grid
         error = different_extents(self.name, self.operands, self._own, self._over, grid, shapes)

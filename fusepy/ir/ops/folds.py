@@ -15,7 +15,7 @@ from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, FLOAT, INT, UINT, Kind, Type
 from fusepy.ir.value import Array
 
-FOLDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "call")
+FOLDS = ("sum", "dot", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "call")
 SCANS = ("sum", "prod", "max", "min", "call")
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -24,6 +24,8 @@ Functions = Mapping[str, Callable[..., Any]]
 @dataclass(frozen=True)
 class Fold:
     """One way to combine elements: a kind, or ``"call"`` for a Slang function of two elements, with its identity.
+
+    ``"dot"`` is the sum of products in their own type: what becomes of a ``contract``.
 
     With `scans` the result has one value per element: all elements up to it, without itself if `exclusive`.
     """
@@ -106,7 +108,7 @@ class Fold:
 
 
 _NUMPY: dict[str, Callable[..., Array]] = {
-    "sum": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min,
+    "sum": np.sum, "dot": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min,
     "any": np.any, "all": np.all, "argmax": np.argmax, "argmin": np.argmin,
 }  # fmt: skip
 _ACCUMULATE: dict[str, Callable[..., Array]] = {
@@ -199,7 +201,7 @@ def check_count(kind: str, count: int, outputs: int, name: str = "", place: str 
 
 def _wide(kind: str, array: Array, want: Type) -> Array:
     """Converts elements to the type in which a device sums and multiplies."""
-    if kind not in ("sum", "mean", "prod"):
+    if kind not in ("sum", "dot", "mean", "prod"):
         return array
     return array.astype(np.float64 if want.is_float else want.dtype)
 

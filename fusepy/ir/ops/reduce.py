@@ -1,17 +1,23 @@
-"""``reduce`` and ``scan``: many elements combined into one; ``expand``: new axes of extent 1, such as those of ``keepdims``."""
+"""``reduce`` and ``scan``: many elements combined into one; ``expand``: new axes of extent 1, such as those of ``keepdims``;
+``contract``: sums of products of two arrays, such as products of matrices.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.errors import NoMatchError, VerifyError
+import numpy as np
+
+from fusepy.errors import NoMatchError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Op, Value, grid_rank
 from fusepy.ir.ops.folds import Fold, Functions, axes_of, folded, scanned
+from fusepy.ir.ops.promotion import promote
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.resolve.hints import components_hint, is_scalar_array
+from fusepy.ir.resolve.offers import describe
 from fusepy.ir.resolve.resolve import resolve_call
-from fusepy.ir.types import Type
+from fusepy.ir.types import BOOL, INT, Kind, Type
 from fusepy.ir.value import Array
 
 
@@ -77,7 +83,7 @@ class _Folding(Op):
 
     def verify(self, node: Node) -> str | None:
         wrong = super().verify(node) or Fold.of_node(node, self.scans).wrong()
-        return wrong or _wrong_axes(node, "axis" if self.scans else "axes", grid_rank(node))
+        return wrong or wrong_axes(node, "axis" if self.scans else "axes", grid_rank(node))
 
 
 class Reduce(_Folding):
@@ -127,13 +133,53 @@ class Expand(Op):
 
     def verify(self, node: Node) -> str | None:
         rank = node.operands[0].rank + len(axes_of(node, "axes")) if node.operands else 0
-        wrong = super().verify(node) or _wrong_axes(node, "axes", rank)
+        wrong = super().verify(node) or wrong_axes(node, "axes", rank)
         if wrong is None and (node.maps[0].dims is None or set(node.maps[0].dims) & set(axes_of(node, "axes"))):
             return "the operand does not say along which dimensions it runs, or runs along one that is new"
         return wrong
 
 
-def _wrong_axes(node: Node, key: str, rank: int) -> str | None:
+class Contract(Op):
+    """The sum along the dimensions ``axes`` of its grid of the products of two operands; the others are left, in order.
+
+    The maps say along which dimensions each operand runs; both run along those of ``axes``, where their extents are equal: an
+    extent of 1 is not stretched. Integers wrap; sums of halfs are computed as floats.
+    """
+
+    name = "contract"
+    arity = 2
+    spreads = False
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        scalar = promote([(v.type, v.weak) for v in node.operands])
+        if scalar is None or any(v.type.kind is not Kind.SCALAR for v in node.operands):
+            raise VerifyError("contract takes arrays of numbers", place=node.loc, saw=", ".join(map(describe, node.operands)))
+        scalar = INT if scalar is BOOL else scalar  # as for + and *
+        left = grid_rank(node) - len(axes_of(node, "axes"))
+        return [Value(scalar, (None,) * left)]
+
+    def wanted(self, node: Node, i: int) -> Type | None:
+        return node.results[0].type
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        type, axes = node.results[0].type, axes_of(node, "axes")
+        a, b = args
+        wrong = [(a.shape[d], b.shape[d]) for d in axes if a.shape[d] != b.shape[d]]
+        if wrong:
+            raise ShapeError(f"extents {wrong[0]} along a summed axis", place=node.loc, hint="check the shapes")
+        with np.errstate(all="ignore"):
+            wide = np.float64 if type.is_float else type.dtype
+            return [np.asarray(np.sum(a.astype(wide) * b.astype(wide), axis=axes)).astype(type.dtype)]
+
+    def verify(self, node: Node) -> str | None:
+        wrong = super().verify(node) or wrong_axes(node, "axes", grid_rank(node))
+        if wrong is not None:
+            return wrong
+        missing = [i for i, m in enumerate(node.maps) if m.dims is None or not set(axes_of(node, "axes")) <= set(m.dims)]
+        return f"operand {missing[0]} does not run along all dimensions that are summed" if missing else None
+
+
+def wrong_axes(node: Node, key: str, rank: int) -> str | None:
     """Returns an error in the dimensions of a grid of `rank`, or ``None``: at least one, in order, each once."""
     try:
         axes = axes_of(node, key)
@@ -144,4 +190,9 @@ def _wrong_axes(node: Node, key: str, rank: int) -> str | None:
     return None
 
 
-REDUCE_OPS: list[Op] = [Reduce(), Scan(), Expand()]
+def folded_axes(node: Node) -> tuple[int, ...]:
+    """Returns the dimensions of the grid of a ``reduce`` or ``contract`` that its result lacks; empty for every other node."""
+    return axes_of(node, "axes") if node.op.name in ("reduce", "contract") else ()
+
+
+REDUCE_OPS: list[Op] = [Reduce(), Scan(), Expand(), Contract()]

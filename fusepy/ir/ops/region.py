@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fusepy.errors import VerifyError
-from fusepy.ir.graph import Node, Op, Value
+from fusepy.ir.graph import Graph, Node, Op, Value
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Kind, Type
@@ -192,8 +192,24 @@ def result_types(node: Node) -> list[Type]:
 def output_feeds(region: Node) -> list[frozenset[int]]:
     """Returns, for each output of a region's first body, the operands that it is computed from."""
     assert region.body is not None
-    sources: dict[Value, frozenset[int]] = {v: frozenset([i]) for i, v in enumerate(region.body.inputs)}
-    for node in region.body.nodes:
+    sources = _sources(region.body)
+    return [sources[v] for v in region.body.outputs]
+
+
+def factor_feeds(region: Node) -> tuple[frozenset[int], frozenset[int]] | None:
+    """Returns the operands that each factor of a product of matrices is computed from; ``None`` for other regions."""
+    body = region.body
+    if body is None or [fold.kind for fold in spec_of(region).folds] != ["dot"]:
+        return None
+    sources = _sources(body)
+    a, b = next(node.operands for node in body.nodes if body.outputs[-1] in node.results)
+    return sources[a], sources[b]
+
+
+def _sources(body: Graph) -> dict[Value, frozenset[int]]:
+    """Returns, for each value of a body, the inputs that it is computed from."""
+    sources: dict[Value, frozenset[int]] = {v: frozenset([i]) for i, v in enumerate(body.inputs)}
+    for node in body.nodes:
         feeds = frozenset(i for v in node.operands for i in sources[v])
         sources.update(dict.fromkeys(node.results, feeds))
-    return [sources[v] for v in region.body.outputs]
+    return sources

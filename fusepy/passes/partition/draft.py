@@ -102,7 +102,9 @@ class Draft:
         return next((p for p in self.parts if p.level == level and self._shares_grid(p.folding, value, leaves)), None)
 
     def _shares_grid(self, folding: Folding | None, value: Value, leaves: Leaves) -> bool:
-        return folding is not None and value.rank == folding.rank and self.levels.share_grid(folding.leaves, leaves)
+        if folding is None or folding.product:
+            return False
+        return value.rank == folding.rank and self.levels.share_grid(folding.leaves, leaves)
 
     # ---- what a part computes -----------------------------------------------------------------------------------
 

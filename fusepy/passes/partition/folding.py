@@ -24,6 +24,11 @@ class Folding:
         return self.nodes[0].op.name == "scan"
 
     @property
+    def product(self) -> bool:
+        """True for a product of matrices, whose kernel reads each element many times and computes nothing else over its grid."""
+        return self.nodes[0].attrs.get("kind") == "dot"
+
+    @property
     def small_rank(self) -> int:
         """The rank of the small grid, which is left after the reductions."""
         return self.rank - (0 if self.scans else len(self.over))

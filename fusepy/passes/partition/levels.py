@@ -136,7 +136,8 @@ class Levels:
         leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
         for folding in self.foldings:
             alike = folding.level == level and folding.over == over and folding.rank == rank
-            if alike and folding.nodes[0].op is node.op and self.share_grid(folding.leaves, leaves):
+            apart = folding.product or node.attrs.get("kind") == "dot"
+            if alike and not apart and folding.nodes[0].op is node.op and self.share_grid(folding.leaves, leaves):
                 break
         else:
             folding = Folding(level, over, rank, leaves)

@@ -223,7 +223,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         F32([1, 2, 3]),
     ),
     "five numbers for a vector": (
-        lambda m: fused(lambda i: fp.dot(i, i), ramp(2, 5)),
+        lambda m: fused(lambda i: fp.dot(i, i), ramp(1, 2, 5)),
         "slice or reshape it before the call",
         lambda m: fused(lambda i: fp.dot(fp.vcast(i, "float3"), fp.vcast(i, "float3")), ramp(2, 5)[:, :3]),
         (ramp(2, 5)[:, :3] ** 2).sum(1),

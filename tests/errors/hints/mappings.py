@@ -214,10 +214,40 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         2 * N,
     ),
     "numbers that are multiplied as matrices": (
-        lambda m: fused(lambda a, b: a @ b, ramp(3), ramp(3)),
+        lambda m: fused(lambda a, b: a @ b, ramp(3), 2.0),
         "write * for numbers",
-        lambda m: fused(lambda a, b: a * b, ramp(3), ramp(3)),
-        ramp(3) * ramp(3),
+        lambda m: fused(lambda a, b: a * b, ramp(3), 2.0),
+        ramp(3) * 2,
+    ),
+    "rows that are multiplied as matrices": (
+        lambda m: fused(lambda a, b: a @ b, ramp(4, 3), ramp(5, 3)),
+        "multiply by the transposed matrix, fp.vmap(b, (1, 0))",
+        lambda m: fused(lambda a, b: a @ fp.vmap(b, (1, 0)), ramp(4, 3), ramp(5, 3)),
+        ramp(4, 3) @ ramp(5, 3).T,
+    ),
+    "columns that are multiplied as matrices": (
+        lambda m: fused(lambda a, b: a @ b, ramp(4, 3), ramp(4, 5)),
+        "multiply the transposed matrix, fp.vmap(a, (1, 0)), by it",
+        lambda m: fused(lambda a, b: fp.vmap(a, (1, 0)) @ b, ramp(4, 3), ramp(4, 5)),
+        ramp(4, 3).T @ ramp(4, 5),
+    ),
+    "matrices that do not fit": (
+        lambda m: fused(lambda a, b: a @ b, ramp(4, 3), ramp(2, 5)),
+        "the left array needs as many columns as the right one has rows",
+        lambda m: fused(lambda a, b: a @ b, ramp(4, 3), ramp(3, 5)),
+        ramp(4, 3) @ ramp(3, 5),
+    ),
+    "a matrix with a gap": (
+        lambda m: fused(lambda a, b: fp.vmap(a, (0, 2)) @ b, ramp(4, 3), ramp(4, 5)),
+        "fp.vmap(x, (1, 0)) is the transposed matrix",
+        lambda m: fused(lambda a, b: fp.vmap(a, (1, 0)) @ b, ramp(4, 3), ramp(4, 5)),
+        ramp(4, 3).T @ ramp(4, 5),
+    ),
+    "one matrix for several where nothing is stretched": (
+        lambda m: fp.fuse(lambda a, b: a @ b).strict_broadcasting()(ramp(1, 4, 3), ramp(2, 3, 5)),
+        "call the function without strict broadcasting",
+        lambda m: fp.fuse(lambda a, b: a @ b)(ramp(1, 4, 3), ramp(2, 3, 5)),
+        ramp(1, 4, 3) @ ramp(2, 3, 5),
     ),
     "arrays that are multiplied as matrices": (
         lambda m: fused(lambda a, x: a @ fp.vcast(x, "float3"), ramp(2, 3, 3), ramp(2, 3)),

@@ -23,6 +23,7 @@ from fusepy.ir.ops.structure import has_select, select_apart
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
 
 Member = tuple[str, Type]
+SUMS = ("sum", "dot", "mean")
 NOWHERE = 0x7FFFFFFF  # the index for "no element"
 
 
@@ -52,8 +53,8 @@ class Accumulator:
         self.fold = fold
         self.have = have
         self.want = fold.type(have)
-        scalar = _working(fold.kind, self.want if fold.kind in ("sum", "mean", "prod") else have)
-        self.compensated = fold.kind in ("sum", "mean") and scalar.is_float
+        scalar = _working(fold.kind, self.want if fold.kind in SUMS or fold.kind == "prod" else have)
+        self.compensated = fold.kind in SUMS and scalar.is_float
         self.places = fold.kind in ("argmax", "argmin")
         self.ordered = fold.kind in ("max", "min", "argmax", "argmin") and scalar.is_float
         by_bits = self.ordered or (fold.kind in ("any", "all") and have.scalar is not None and have.scalar.is_float)
@@ -92,7 +93,7 @@ class Accumulator:
             return f"{type}({', '.join(numbers)})"
         if kind in ("any", "all"):
             return f"{type}({int(kind == 'all')}u)"
-        if kind in ("sum", "mean", "prod"):
+        if kind in SUMS or kind == "prod":
             return f"{type}({int(kind == 'prod')})"
         if self.ordered:
             return order_identity(type, kind[-3:])
@@ -136,7 +137,7 @@ class Accumulator:
         kind = self.fold.kind
         if kind == "call":
             return [f"fz_join_{self.j}({mine}, {value}, {mine});"]
-        if kind in ("sum", "mean", "prod"):
+        if kind in SUMS or kind == "prod":
             return [f"{mine} {'*' if kind == 'prod' else '+'}= {value};"]
         if kind in ("any", "all"):
             return [f"{mine} {'|' if kind == 'any' else '&'}= {value};"]
