@@ -188,8 +188,7 @@ class Trace:
     def record(self, op: str, operands: Sequence[Any], attrs: Mapping[str, Attr] | None = None) -> Traced:
         """Records an operation with one result."""
         loc = user_line()
-        product = array_product(self, op, operands, loc) if op in ("matmul", "dot") else None
-        if product is not None:
+        if op in ("matmul", "dot") and (product := array_product(self, op, operands, loc)) is not None:
             return Traced(self, product, loc)
         values, said = self.operands(operands, loc)
         for value in values:
