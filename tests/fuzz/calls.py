@@ -11,7 +11,7 @@ import numpy as np
 from tests.fuzz.components import construct, dot, matmul, part
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, add, multiply, subtract, where
 from tests.fuzz.reductions import chain, reduce, summed
-from tests.fuzz.values import UNIT, WIDE, Refused, Val, make, number, special, strong
+from tests.fuzz.values import UNIT, WIDE, Refused, Val, is_float, make, number, special, strong
 
 
 def _constant(*numbers: float) -> Val:
@@ -84,6 +84,62 @@ def _moved(r: Val, k: Val) -> Val:
     return _ray(add(at, k), t)
 
 
+def _drifted(r: Val, k: Val) -> Val:
+    at, t = _fields(r)
+    return _ray(multiply(at, k), add(t, k))
+
+
+def _gone(r: Val, k: Val) -> Val:
+    at, t = _fields(r)
+    return _ray(add(at, multiply(k, t)), multiply(t, k))
+
+
+def _through(r: Val, x: Val) -> Val:
+    at, t = _fields(r)
+    return add(multiply(part(at, 0), x), t)
+
+
+def _height(r: Val, x: Val) -> Val:
+    t = _fields(r)[1]
+    return add(multiply(t, x), t)
+
+
+def _reach(r: Val, k: Val) -> Val:
+    at, t = _fields(r)
+    return add(multiply(at, k), multiply(at, t))
+
+
+def _split(r: Val) -> tuple[Val, Val]:
+    at, t = _fields(r)
+    return multiply(at, t), add(t, part(at, 1))
+
+
+def _picked(i: Val, t: Val) -> Val:
+    """The elements of an array that is read whole, at indices of which some are equal."""
+    if not t.v.size:
+        raise Refused("an empty array")
+    at = i.v.astype(np.int64) & 0xFFFFFFFF
+    places = tuple(at % extent for extent in t.grid)
+    e = np.broadcast_to(t.e, t.v.shape)[places]
+    return Val(t.scalar, (), t.v[places], np.where(i.e > 0, np.inf, e))
+
+
+def _first(t: Val) -> Val:
+    return Val(t.scalar, (), t.v[0], np.broadcast_to(t.e, t.v.shape)[0])
+
+
+def _cubed(x: Val) -> Val:
+    if x.comp or x.weak or not is_float(x.scalar):
+        raise Refused("type")
+    return multiply(multiply(x, x), x)
+
+
+def _mixed(a: Val, b: Val) -> Val:
+    if len(a.comp) != 1 or a.weak or b.weak or not is_float(a.scalar) or (a.scalar, a.comp) != (b.scalar, b.comp):
+        raise Refused("type")
+    return add(multiply(a, b), a)
+
+
 def field(attrs: dict[str, Any], r: Val) -> list[Val]:
     if r.scalar != "Ray":
         raise Refused("no struct")
@@ -119,6 +175,17 @@ FUNCTIONS: dict[str, tuple[list[Any], Callable[..., Any]]] = {
     "ray": ([F3, FL], _ray),
     "along": ([RAY, FL], _along),
     "moved": ([RAY, FL], _moved),
+    "drift": ([RAY, FL], _drifted),
+    "split": ([RAY], _split),
+    "follow": ([RAY, FL], lambda r, x: multiply(_through(r, x), x)),
+    "any_curve": ([RAY, FL], lambda r, x: subtract(_height(r, x), x)),
+    "Ray.through": ([RAY, FL], _through),
+    "Ray.reach": ([RAY, FL], _reach),
+    "Ray.go": ([RAY, FL], _gone),
+    "cubed": ([None], _cubed),
+    "mixed": ([None, None], _mixed),
+    "pick1": ([FL, ("int", ()), "whole float 1"], lambda x, i, t: add(multiply(x, _picked(i, t)), _first(t))),
+    "pick2": ([("int", ()), "whole float 2"], _picked),
     "parts": ([FL], lambda x: (SEVERAL["minimum"][1](x, number(0)), SEVERAL["maximum"][1](x, number(0)))),
     "bump": ([FL, FL], lambda x, by: (x, add(x, by))),
     "exchange": ([("int", ())] * 2, lambda a, b: (b, a)),
@@ -145,6 +212,20 @@ def call(attrs: dict[str, Any], *operands: Val) -> list[Val]:
     found = f(*operands)
     made = list(found) if isinstance(found, tuple) else [found]
     return [strong(Val(x.scalar, x.comp, *_spread(x, grid))) for x in made]
+
+
+def accumulate(attrs: dict[str, Any], *operands: Val) -> list[Val]:
+    """One value of those of all calls."""
+    (x,) = call(attrs, *operands)
+    kind = attrs["kind"]
+    if not x.v.size:
+        raise Refused("no calls")
+    if kind == "push" or not x.rank:
+        return [x]
+    if kind == "first":
+        place = (0,) * x.rank
+        return [Val(x.scalar, x.comp, x.v[place], x.e[place])]
+    return [strong(reduce({"kind": kind, "axis": None}, x)[0])]
 
 
 def _spread(x: Val, grid: tuple[int, ...]) -> tuple[Any, Any]:

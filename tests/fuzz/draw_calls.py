@@ -10,6 +10,10 @@ from tests.fuzz.program import Step
 if TYPE_CHECKING:
     from tests.fuzz.generate import Draw
 
+METHODS = ("Ray.through", "Ray.reach", "Ray.go")
+ACCUMULATED = ("twice", "less", "tone", "luma", "cubed", "mixed")
+ACCUMULATORS = ("sum", "mean", "max", "min", "first", "push")
+
 
 def draw_call(d: Draw, a: int) -> Step | None:
     if d.chance(0.15):
@@ -23,7 +27,10 @@ def draw_call(d: Draw, a: int) -> Step | None:
     if d.chance(0.1):
         fits = [i for i, x in enumerate(d.values[0]) if (x.scalar, x.comp, x.rank, x.weak) == ("float", (), 2, False)]
         return Step("next", [d.one(fits)]) if fits else None
-    name = d.one(FUNCTIONS)
+    if d.chance(0.12):
+        return draw_pick(d)
+    kind = d.one(ACCUMULATORS) if d.chance(0.12) else None
+    name = d.one(FUNCTIONS if kind is None else ACCUMULATED)
     operands: list[Any] = []
     for p in FUNCTIONS[name][0]:
         if isinstance(p, str):
@@ -34,27 +41,43 @@ def draw_call(d: Draw, a: int) -> Step | None:
             ]  # fmt: skip
             found = d.one(fits) if fits else None
         else:
-            found = a if p is None else d.of(p)
+            like = d.values[0][a]
+            found = a if p is None and not operands else d.of(p or (like.scalar, like.comp))
         if found is None:
             return None
         operands.append(found)
     if all(isinstance(o, list) for o in operands):
         return None
-    gives = {"parts": 2, "bump": 2, "exchange": 2}.get(name, 1)
+    gives = {"parts": 2, "bump": 2, "exchange": 2, "split": 2}.get(name, 1)
     if name == "exchange" and operands[0] == operands[1]:
         return None
+    if kind is not None:
+        return Step("accumulate", operands, {"name": name, "kind": kind})
     return Step("call", operands, {"name": name}, gives)
+
+
+def draw_pick(d: Draw) -> Step | None:
+    """Reads of an array at indices of which some are equal: an integer that is there, or one number for all calls."""
+    rank = d.one([1, 1, 2])
+    fits = [i for i, x in enumerate(d.values[0]) if (x.scalar, x.comp, x.rank, x.weak) == ("float", (), rank, False)]
+    at = d.of(("int", ()))
+    if not fits:
+        return None
+    at = [d.one([0, 1, 5])] if at is None else at
+    return Step("call", [d.of(("float", ())), at, d.one(fits)] if rank == 1 else [at, d.one(fits)], {"name": f"pick{rank}"})
 
 
 def draw_struct(d: Draw) -> Step | None:
     a, b, test = d.of(("Ray", (4,))), d.of(("Ray", (4,))), d.of(("bool", ()))
     if a is None or b is None:
         return None
-    kind = d.one(["field", "along", "moved", "choose"])
+    kind = d.one(["field", "along", "moved", "choose", "drift", "split", "follow", "any_curve", *METHODS, *METHODS])
     if kind == "field":
         return Step("field", [a], {"name": d.one(["at", "t"])})
     if kind == "choose":
         return Step("choose", [test, a, b]) if test is not None else None
+    if kind == "split":
+        return Step("call", [a], {"name": kind}, 2)
     k = d.of(("float", ()))
     return Step("call", [a, k], {"name": kind})
 

@@ -151,7 +151,7 @@ class Draw:
             return Step(op, [a, *(self.like(a) for _ in range(count - 1))])
         if r < 0.62:
             return self.components(a, x)
-        if r < 0.80:
+        if r < 0.76:
             return self.fold(a, x)
         if r < 0.90:
             return draw_call(self, a)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tests.fuzz.calls import FUNCTIONS, call, choose, field, next_row, outer, placed
+from tests.fuzz.calls import FUNCTIONS, accumulate, call, choose, field, next_row, outer, placed
 from tests.fuzz.components import cast, construct, cross, dot, index, matmul, member, normalize, reflect, root
 from tests.fuzz.control import MEANINGS
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
@@ -29,7 +29,7 @@ def run_step(step: Step, values: Sequence[Val]) -> list[Val]:
     """
     operands = [written(*p) if isinstance(p, list) else values[p] for p in step.operands]
     op, attrs = step.op, step.attrs
-    if op not in ("field", "choose", "call") and any(x.scalar == "Ray" for x in operands):
+    if op not in ("field", "choose", "call", "accumulate") and any(x.scalar == "Ray" for x in operands):
         raise Refused("a struct")
     if op in OPERATORS:
         return [OPERATORS[op][1](*operands)]
@@ -55,6 +55,7 @@ KNOWN: dict[str, Callable[..., list[Val]]] = {
     "scan": scan,
     "fold": fold_call,
     "call": call,
+    "accumulate": accumulate,
     "next": lambda attrs, t: [next_row(t)],
     "outer": outer,
     "placed": placed,

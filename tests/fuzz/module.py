@@ -4,7 +4,21 @@ from __future__ import annotations
 
 SOURCE = """
 import fusepy;
-struct Ray : IDifferentiable { float3 at; float t; int id; };
+interface ICurve : IDifferentiable
+{
+    [Differentiable] float through(float x);
+    [Differentiable] float height(float x);
+}
+struct Ray : ICurve
+{
+    float3 at;
+    float t;
+    int id;
+    [Differentiable] float through(float x) { return at.x * x + t; }
+    [Differentiable] float height(float x) { return t * x + t; }
+    [Differentiable] float3 reach(float k) { return at * k + at * t; }
+    [Differentiable] [mutating] void go(float k) { at += k * t; t *= k; }
+};
 [Differentiable] float twice(float x) { return 2 * x; }
 [Differentiable] float less(float a, float b) { return a - b; }
 [Differentiable] float add(float a, float b) { return a + b; }
@@ -39,5 +53,13 @@ float next(int2 p, Tensor<float,2> t) { return t[min(p.y + 1, int(t.shape[0]) - 
 int count1(int x, Tensor<int,1> t) { for (int i = 0; i < int(t.shape[0]); ++i) x += t[i] * (i + 1); return x; }
 [Differentiable] Ray ray(float3 at, float t) { Ray r; r.at = at; r.t = t; r.id = 7; return r; }
 [Differentiable] float3 along(Ray r, float k) { return r.at * k + r.t; }
+[Differentiable] void drift(inout Ray r, float k) { r.at *= k; r.t += k; }
+[Differentiable] void split(Ray r, out float3 at, out float t) { at = r.at * r.t; t = r.t + r.at.y; }
+[Differentiable] float follow<C : ICurve>(C c, float x) { return c.through(x) * x; }
+[Differentiable] float any_curve(ICurve c, float x) { return c.height(x) - x; }
+[Differentiable] T cubed<T : __BuiltinFloatingPointType>(T x) { return x * x * x; }
+[Differentiable] T mixed<T : IFloat>(T a, T b) { return a * b + a; }
+[Differentiable] float pick1(float x, int i, Tensor<float,1> t) { return x * t[uint(i) % t.shape[0]] + t[0]; }
+[Differentiable] float pick2(int i, Tensor<float,2> t) { return t[uint(i) % t.shape[0], uint(i) % t.shape[1]]; }
 [Differentiable] Ray moved(Ray r, float k) { r.at += k; r.id += 1; return r; }
 """

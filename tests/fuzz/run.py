@@ -41,6 +41,11 @@ class Report:
     refusals: dict[str, str] = field(default_factory=dict)
     calls: int = 0
 
+    def add(self, other: Report) -> None:
+        self.findings += other.findings
+        self.refusals |= other.refusals
+        self.calls += other.calls
+
 
 class Runner:
     """Runs programs on one device; the functions of single steps are kept between programs."""

@@ -15,11 +15,13 @@ from typing import Any
 from tests.fuzz.inputs import CALLS, meant
 from tests.fuzz.meaning import evaluate
 from tests.fuzz.program import Program
-from tests.fuzz.run import MODES, Finding, Report, Runner
+from tests.fuzz.run import MODES, Finding, Runner
+from tests.fuzz.slopes import checked_slopes
 from tests.fuzz.text import function_text
 from tests.fuzz.values import Refused
 
 Fails = Callable[[Program], bool]
+DERIVATIVES = ("vjp", "jvp")
 
 
 def means(program: Program) -> bool:
@@ -173,7 +175,7 @@ def shrunk(program: Program, kind: str, mode: str, runner: Runner | None = None)
     modes = MODES if kind == "refused in one mode" else ("fused",) if mode == "fused" else ("fused", mode)
 
     def fails(p: Program) -> bool:
-        report: Report = runner.check(p, modes)
+        report = checked_slopes(runner, p, mode) if mode in DERIVATIVES else runner.check(p, modes)
         return any(f.kind == kind for f in report.findings)
 
     if not fails(program):
@@ -198,6 +200,9 @@ def as_test(program: Program, finding: dict[str, Any]) -> str:
     """A test to paste; the program alone may also go into ``tests/fuzz/corpus``."""
     words = "\n".join(f"# {line}" for line in str(finding["words"]).splitlines()[:12])
     args = "\n".join(f"# x{i}: {a.type} over {a.dims} as {a.passed}, {a.layout}, {a.data}" for i, a in enumerate(program.args))
+    mode = finding["mode"]
+    report = f"checked_slopes(Runner(), program, {mode!r})" if mode in DERIVATIVES else "Runner().check(program)"
+    imports = "from tests.fuzz.slopes import checked_slopes\n" if mode in DERIVATIVES else ""
     return f"""# {finding["kind"]} ({finding["mode"]}), seed {finding["seed"]}
 {words}
 # extents {program.sizes}
@@ -205,11 +210,11 @@ def as_test(program: Program, finding: dict[str, Any]) -> str:
 #
 {"".join(f"# {line}{chr(10)}" for line in function_text(program).splitlines())}from tests.fuzz.program import Program
 from tests.fuzz.run import Runner
-
+{imports}
 
 def test_finding_{finding["seed"]}() -> None:
     program = Program.loads({program.dumps()!r})
-    assert Runner().check(program).findings == []
+    assert {report}.findings == []
 """
 
 
@@ -226,7 +231,10 @@ def repeat(what: str, torch: bool) -> int:
     for i, a in enumerate(program.args):
         print(f"x{i}: {a.type} over {a.dims} as {a.passed}, {a.layout}, {a.data}")
     print(function_text(program))
-    report = Runner().check(program)
+    runner = Runner()
+    report = runner.check(program)
+    for mode in DERIVATIVES:
+        report.add(checked_slopes(runner, program, mode))
     for mode, words in report.refusals.items():
         print(f"refused ({mode}): {words}")
     for f in report.findings:

@@ -12,11 +12,13 @@ import numpy as np
 from tests.fuzz.inputs import meant, numbers, passed
 from tests.fuzz.meaning import evaluate
 from tests.fuzz.program import Arg, Program
-from tests.fuzz.run import Finding, Runner
+from tests.fuzz.run import Finding, Report, Runner
 from tests.fuzz.values import SCALARS, WIDE, Refused, Val, is_float
 
 STEP = 2.0**-17
 ELEMENTS = 5  # of each argument, beside all of them in one random direction
+# what has no gradient, and says so
+REFUSED = ("the scan", "the reduction by", "whose bounds are no Python integers", "is read whole", "cannot differentiate")
 CLOSE = {"half": 0.1, "float": 2e-3, "double": 2e-6}
 
 
@@ -122,6 +124,20 @@ def check(runner: Runner, program: Program, forward: bool = False) -> tuple[str,
     return one(runner, program, 0.01) if finding is not None and finding.kind == "gradient" else (outcome, finding)
 
 
+def checked_slopes(runner: Runner, program: Program, mode: str) -> Report:
+    """What ``vjp`` or ``jvp`` of a program has shown."""
+    report = Report()
+    outcome, finding = check(runner, program, mode == "jvp")
+    report.calls += outcome == "checked"
+    if finding is not None:
+        report.findings.append(finding)
+    if outcome.startswith("refused"):
+        report.refusals[mode] = f"GradientError: {outcome.removeprefix('refused: ')}"
+        if not any(words in outcome for words in REFUSED):
+            report.findings.append(Finding("refused gradient", mode, outcome))
+    return report
+
+
 def _slopes(program: Program, jitter: float) -> Slopes | None:
     """The slopes of a program; ``None`` if it is refused, or says nothing of gradients."""
     try:
@@ -182,6 +198,10 @@ def _check(runner: Runner, program: Program, jitter: float) -> tuple[str, Findin
         gradients = pulled(runner, program)(*arguments, *weights)
     except fp.GradientError as error:
         return f"refused: {error}", None
+    except fp.CompileError as error:
+        if "an interface value with vectors" in str(error):  # Slang cannot, and the hint says so
+            return f"refused: {error.hint}", None
+        return "checked", Finding("CompileError", "vjp", str(error))
     except Exception as error:  # noqa: BLE001  # whatever comes out is a finding
         return "checked", Finding(f"raw {type(error).__name__}", "vjp", "".join(traceback.format_exception(error)[-6:]))
     compared = 0

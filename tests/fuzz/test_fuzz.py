@@ -15,6 +15,7 @@ from tests.fuzz.meaning import run_step
 from tests.fuzz.program import Program, Step
 from tests.fuzz.run import MODES, Runner
 from tests.fuzz.shrink import cleaned, means, shrink
+from tests.fuzz.slopes import checked_slopes
 from tests.fuzz.text import function_text
 from tests.fuzz.values import Refused, Val, number
 from tests.fuzz.worker import modes_of
@@ -31,7 +32,8 @@ def test_what_was_found_before_stays_mended(runner: Runner) -> None:
     assert CORPUS
     for path in CORPUS:
         for text in json.loads(path.read_text()):
-            report = runner.check(Program.loads(json.dumps(text["program"])))
+            made = Program.loads(json.dumps(text["program"]))
+            report = checked_slopes(runner, made, text["mode"]) if "mode" in text else runner.check(made)
             assert (report.findings, report.refusals) == ([], {}), f"{path.name}: {text['name']}"
 
 

@@ -54,8 +54,12 @@ def expression(step: Step, names: list[str]) -> str:
             return f"fp.scan(m.{a['function']}, {identity!r}, {names[0]}, axis={a['axis']}, exclusive={bool(a.get('exclusive'))})"
         axis = tuple(a["axis"]) if isinstance(a["axis"], list) else a["axis"]
         return f"fp.reduce(m.{a['function']}, {identity!r}, {names[0]}, axis={axis!r}, keepdims={bool(a.get('keepdims'))})"
+    if op == "call" and "." in a["name"]:
+        return f"{names[0]}.{a['name'].split('.')[1]}({', '.join(names[1:])})"
     if op == "call":
         return f"m.{a['name']}({given})"
+    if op == "accumulate":
+        return f"m.{a['name']}.accumulate(result={a['kind']!r})({given})"
     if op == "next":
         return f"m.next(fp.grid({names[0]}), {names[0]})"
     if op == "placed":
@@ -72,10 +76,10 @@ def expression(step: Step, names: list[str]) -> str:
 def direct(step: Step) -> bool:
     """Whether the step is a call that may be made outside of a fused function, and that writes no argument."""
     if step.op == "call":
-        return step.attrs["name"] not in ("bump", "exchange")
+        return step.attrs["name"] not in ("bump", "exchange", "drift") and "." not in step.attrs["name"]
     if step.op == "placed":
         return "grid" not in step.attrs["generator"]  # that of a traced value
-    return step.op in (*UNARY, *SEVERAL, *VECTOR, "reduce", "scan", "fold", "outer")
+    return step.op in (*UNARY, *SEVERAL, *VECTOR, "reduce", "scan", "fold", "outer", "accumulate")
 
 
 def statements(step: Step, names: list[str], out: list[str]) -> list[str]:

@@ -15,7 +15,8 @@ import numpy as np
 
 from tests.fuzz.generate import program
 from tests.fuzz.program import Program
-from tests.fuzz.run import MODES, Runner
+from tests.fuzz.run import MODES, Report, Runner
+from tests.fuzz.slopes import checked_slopes
 
 
 def say(**what: Any) -> None:
@@ -26,6 +27,17 @@ def say(**what: Any) -> None:
 
 EVERY = ("fused", "replay", "again")  # the ways in which every program runs
 MORE = {0: "eager", 2: "lazy", 4: "graph", 6: "given", 8: "given"}  # and one more, by the last digit of its number
+
+
+SLOPES = {1: "vjp", 5: "vjp", 7: "jvp"}  # whose derivatives are held to differences, by the last digit as well
+
+
+def checked(runner: Runner, made: Program, seed: int) -> Report:
+    """Runs a program in the ways that its number says."""
+    report = runner.check(made, modes_of(seed))
+    if seed % 10 in SLOPES:
+        report.add(checked_slopes(runner, made, SLOPES[seed % 10]))
+    return report
 
 
 def modes_of(seed: int) -> Sequence[str]:
@@ -44,7 +56,7 @@ def serve(seeds: Sequence[int], torch: bool) -> None:
         say(start=seed)
         try:
             made = program(seed, torch)
-            report = runner.check(made, modes_of(seed))
+            report = checked(runner, made, seed)
         except Exception:  # noqa: BLE001  # what fusepy raises is in the report: this is a fault of the fuzzer
             say(broken=seed, words=traceback.format_exc())
             return

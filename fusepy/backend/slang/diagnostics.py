@@ -35,6 +35,8 @@ def advice(words: str, searched: Sequence[object]) -> str:
         return "a tensor takes one index per axis: t[y, x], or t[int2(x, y)]"
     if "error[E30002]" in words:  # Slang 2026.12 evaluates a loop's variables before their first step as if they never changed
         return "if this divisor is 0 only before the first step of a loop, Slang is mistaken: divide by max(d, d) in its place"
+    if "createSet called with non-global operands" in words:  # an assertion of Slang 2026.12 in bwd_diff
+        return "Slang cannot differentiate an interface value with vectors in it: make the parameter generic, f<T : IFace>(T x)"
     return "mend the Slang source and load it again"
 
 

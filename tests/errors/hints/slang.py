@@ -116,6 +116,12 @@ def registered(m: Any) -> Any:
     return m.where_am_i(Polar(3, 0))
 
 
+def slope_of(head: str) -> Any:
+    """The gradient of a line at 3 by its two numbers, where `height` has this head."""
+    m = load("hint_curve", CURVE.replace("$", head))
+    return fp.grad(m.height)(np.array([([2, 1],)], m.Line.dtype), 3.0)["k"][0]
+
+
 def long_name(m: Any) -> Any:
     """A module in a file whose name the system refuses."""
     load = mock.patch.object(Session, "load", lambda self, name, text: self.sgl.load_module_from_source(name, text, "x" * 5000))
@@ -175,6 +181,11 @@ def narrow_sum() -> Any:
 
 STEP = np.arange(5, dtype=np.int32)
 STEPS = "int f(int x) { int c = 0; for (int i = 0; i < 3; i++) c = i + i; return x / $; }"
+CURVE = """
+interface ICurve : IDifferentiable { [Differentiable] float at(float x); }
+struct Line : ICurve { float2 k; [Differentiable] float at(float x) { return k.x * x + k.y; } };
+[Differentiable] float height$, float x) { return c.at(x); }
+"""
 NARROW = np.arange(12, dtype=np.int16).reshape(3, 2, 2)
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     # components
@@ -208,6 +219,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "see its words above; other modules still work",
         lambda m: load("hint_short", "float f(float x) { return x; }").f(X),
         X,
+    ),
+    "the gradient of an interface value with vectors": (
+        lambda m: slope_of("(ICurve c"),
+        "Slang cannot differentiate an interface value with vectors in it: make the parameter generic, f<T : IFace>(T x)",
+        lambda m: slope_of("<C : ICurve>(C c"),
+        [3, 1],
     ),
     "a name of two libraries": (
         lambda m: imported(outer="import a; import b; public float f(float x) { return One * x; }", a=LIBRARY, b=LIBRARY),
