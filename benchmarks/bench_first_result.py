@@ -10,12 +10,13 @@ import pytest
 
 import fusepy as fp
 from benchmarks import peers as p
+from benchmarks.bench_gradients import GAINS, SHIFTS, staged
 from benchmarks.programs import CHAIN, NEIGHBOURS, SOURCE, chain_calls, numpy_blur, numpy_chain
 
 CASE = "first_result"
-PROGRAMS = ("chain", "add", "blur")
 LIBRARIES = ("fusepy", "slangpy", "slangpy hand-fused", "fusepy on slangpy's module")
 N = 1024
+LINE = "[Differentiable] float apart(float a, float b, float x) { float e = a * x + b - x * x; return e * e; }"
 
 
 def fusepy_chain(device: Any, image: Any) -> Any:
@@ -57,12 +58,42 @@ def slangpy_blur(device: Any, image: Any) -> Any:
     return module.blur(p.spy.grid(image.shape), p.slangpy_tensor(device, image, module.float), _result="numpy")
 
 
+def fusepy_gradient(device: Any, image: Any) -> Any:
+    module = fp.Module.load_from_source(device, "bench_line", LINE)
+    return [float(v) for v in fp.grad(module.apart, (0, 1))(2.0, 1.0, np.ascontiguousarray(image[:, 0]))]
+
+
+def slangpy_gradient(device: Any, image: Any) -> Any:
+    module = p.spy.Module.load_from_source(device, "bench_line", LINE)
+    ones = np.ones(N, np.float32)
+    a, b = (p.spy.Tensor.from_numpy(device, np.float32([v])).with_grads(zero=True) for v in (2.0, 1.0))
+    result = p.spy.Tensor.from_numpy(device, ones).with_grads(grad_in=p.spy.Tensor.from_numpy(device, ones))
+    module.apart.bwds(a, b, p.spy.Tensor.from_numpy(device, np.ascontiguousarray(image[:, 0])), _result=result)
+    return [v.grad_out.to_numpy().item() for v in (a, b)]
+
+
+def numpy_gradient(image: Any) -> list[float]:
+    x = image[:, 0].astype(np.float64)
+    e = 2 * x + 1 - x * x
+    return [float(np.sum(2 * e * x)), float(np.sum(2 * e))]
+
+
+def fusepy_step(device: Any, image: Any) -> Any:
+    """The first step of training of ten stages with twenty parameters; returns the loss."""
+    values = fp.nn.parameters({"gains": list(GAINS.astype(float)), "shifts": list(SHIFTS.astype(float))}, device)
+    step = fp.training_step(lambda t, c: staged(c, t["gains"], t["shifts"], fp.tanh, fp.mean), fp.nn.Adam())
+    return float(step(values, image))
+
+
 RUNS: dict[tuple[str, str], Callable[[Any, Any], Any]] = {
     ("chain", "fusepy"): fusepy_chain,
     ("chain", "slangpy"): slangpy_chain,
     ("chain", "slangpy hand-fused"): slangpy_fused_chain,
     ("add", "fusepy"): fusepy_add,
     ("add", "slangpy"): slangpy_add,
+    ("gradient", "fusepy"): fusepy_gradient,
+    ("gradient", "slangpy"): slangpy_gradient,
+    ("step", "fusepy"): fusepy_step,
     ("blur", "fusepy"): fusepy_blur,
     ("blur", "slangpy"): slangpy_blur,
     ("blur", "fusepy on slangpy's module"): slangpys_module_blur,
@@ -76,5 +107,11 @@ def bench_first(measure: Any, request: pytest.FixtureRequest, kind: str, program
     run = RUNS[program, library]
     state, block = request.config.getoption("--state"), request.config.getoption("--block")
     result = measure(f"{library} {state} {program}", block, lambda: run(device, image), rounds=1, warmup=0)
-    wanted = {"chain": numpy_chain(image, *CHAIN), "add": image[:, 0] + image[:, 1], "blur": numpy_blur(image)}[program]
+    wanted = {
+        "chain": lambda: numpy_chain(image, *CHAIN),
+        "add": lambda: image[:, 0] + image[:, 1],
+        "blur": lambda: numpy_blur(image),
+        "gradient": lambda: numpy_gradient(image),
+        "step": lambda: staged(image.astype(np.float64), GAINS, SHIFTS, np.tanh, np.mean),
+    }[program]()
     np.testing.assert_allclose(result, wanted, rtol=2e-4, atol=2e-5)

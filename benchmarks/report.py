@@ -84,6 +84,8 @@ RATIOS = [
     Ratio("first_result", "fusepy warm add", ("fusepy cold add",), COST, 0.5, "software"),
     Ratio("first_result", "fusepy warm chain", ("slangpy warm chain",), COST),
     Ratio("first_result", "fusepy warm add", ("slangpy warm add",), COST),
+    Ratio("first_result", "fusepy cold gradient", ("slangpy cold gradient",), COST, 0.15, "software"),
+    Ratio("first_result", "fusepy warm gradient", ("slangpy warm gradient",), COST),
     Ratio("call_overhead", "fusepy declared", UNVALIDATED, COST, 0.9, "software"),
     Ratio("call_overhead", "fusepy declared", UNVALIDATED, COST, 1.0, "gpu"),
     Ratio("call_overhead", "fusepy undeclared", UNVALIDATED, COST, 1.1, "software"),

@@ -41,10 +41,10 @@ wanted = evening(picture)
 look = fp.nn.parameters({"gain": np.ones(3), "lift": np.zeros(3), "contrast": 1.0, "saturation": 1.0})
 step = fp.training_step(distance, fp.nn.Adam(lr=lambda n: 0.03 if n < 150 else 0.01))
 images = [fp.Tensor.from_numpy(fp.default_device(), x) for x in (picture, wanted)]
-losses = [float(step(look, *images)) for _ in range(250)]
-print(step.explain(look, *images))
+losses = [float(step(look, *images)) for _ in photograph.bar(range(250), "training")]
+print(f"kernels of a step: {step.explain(look, *images).kernels}")
 for name, value in fp.nn.named(look).items():
-    print(f"{name}: {np.round(value.to_numpy(), 3)}")
+    print(f"{name}: {value.to_numpy().round(3)}")
 print(f"loss: {losses[0]:.5f}, after 250 steps {losses[-1]:.5f}")
 assert losses[-1] < 0.15 * losses[0]
 if len(sys.argv) > 1:

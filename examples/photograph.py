@@ -1,13 +1,16 @@
 """The cat Chelsea, photograph by Stefan van der Walt, CC0, from scikit-image: for examples that want a picture."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
 
-if not all(map(importlib.util.find_spec, ("PIL", "skimage"))):
-    raise SystemExit('this example needs Pillow and scikit-image: pip install "fusepy-slang[demo]"')
-from PIL import Image, ImageDraw
+if not all(map(importlib.util.find_spec, ("PIL", "rich", "skimage"))):
+    raise SystemExit('this example needs Pillow, rich and scikit-image: pip install "fusepy-slang[demo]"')
+from PIL import Image, ImageDraw, ImageFont
+from rich.console import Console
+from rich.progress import track
 
 
 def read():
@@ -24,21 +27,35 @@ def write(path, *pictures):
     Image.fromarray((encoded * 255 + 0.5).astype(np.uint8)).save(path)
 
 
-def plot(path, losses, size=(640, 240)):
+def bar(steps, what):
+    """The steps, with a progress bar where a terminal shows it."""
+    return track(steps, what, console=Console(stderr=True), disable=not sys.stderr.isatty())
+
+
+def plot(path, losses, size=(640, 280)):
     """A loss over the steps of training, on a logarithmic axis."""
-    image = Image.new("RGB", size, "white")
-    draw, (width, height) = ImageDraw.Draw(image), size
-    low, high = np.floor(np.log10(min(losses))), np.ceil(np.log10(max(losses)))
+    image = Image.new("RGB", (2 * size[0], 2 * size[1]), "white")  # twice as large, then made smaller, for smooth lines
+    draw, font = ImageDraw.Draw(image), ImageFont.load_default(24)
+    low, high = np.log10(min(losses)) - 0.15, np.log10(max(losses)) + 0.15
+    left, top, right, bottom = 130, 60, image.width - 50, image.height - 90
+    last = len(losses) - 1
 
     def at(step, loss):
-        part = (np.log10(loss) - low) / max(high - low, 1)
-        return 56 + (width - 72) * step / max(len(losses) - 1, 1), height - 28 - (height - 44) * part
+        return left + (right - left) * step / last, bottom - (bottom - top) * (np.log10(loss) - low) / (high - low)
 
-    for power in np.arange(low, high + 1):
-        y = at(0, 10**power)[1]
-        draw.line([(56, y), (width - 16, y)], fill="#dddddd")
-        draw.text((8, y - 6), f"1e{power:.0f}", fill="#444444")
-    for step in np.linspace(0, len(losses) - 1, 6).astype(int):
-        draw.text((at(step, losses[0])[0] - 8, height - 20), str(step), fill="#444444")
-    draw.line([at(i, loss) for i, loss in enumerate(losses)], fill="#c0392b", width=2)
-    image.save(path)
+    digits = (1, 2, 5) if high - low < 1.5 else (1,)
+    for value in (float(f"{digit}e{power}") for power in range(int(low) - 1, int(high) + 2) for digit in digits):
+        y = at(0, value)[1]
+        if not top <= y <= bottom:
+            continue
+        draw.line([(left, y), (right, y)], fill="#dddddd", width=2)
+        draw.text((left - 16, y), f"{value:g}", "#444444", font, "rm")
+    apart = next(n for n in (10, 20, 50, 100, 200, 500, 1000, 5000, 10**9) if last < 7 * n)
+    for step in range(0, last + 1, apart):
+        x = at(step, losses[0])[0]
+        draw.line([(x, bottom), (x, bottom + 10)], fill="#888888", width=2)
+        draw.text((x, bottom + 18), str(step), "#444444", font, "ma")
+    draw.text((left - 16, top - 24), "loss", "#444444", font, "rs")
+    draw.text(((left + right) / 2, image.height - 8), "step", "#444444", font, "ms")
+    draw.line([at(i, loss) for i, loss in enumerate(losses)], fill="#c0392b", width=5, joint="curve")
+    image.resize(size, Image.Resampling.LANCZOS).quantize(32).save(path, optimize=True)
