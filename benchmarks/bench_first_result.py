@@ -67,7 +67,8 @@ def slangpy_gradient(device: Any, image: Any) -> Any:
     module = p.spy.Module.load_from_source(device, "bench_line", LINE)
     ones = np.ones(N, np.float32)
     a, b = (p.spy.Tensor.from_numpy(device, np.float32([v])).with_grads(zero=True) for v in (2.0, 1.0))
-    result = p.spy.Tensor.from_numpy(device, ones).with_grads(grad_in=p.spy.Tensor.from_numpy(device, ones))
+    result = p.spy.Tensor.from_numpy(device, ones).with_grads()
+    result.grad.copy_from_numpy(ones)
     module.apart.bwds(a, b, p.spy.Tensor.from_numpy(device, np.ascontiguousarray(image[:, 0])), _result=result)
     return [v.grad_out.to_numpy().item() for v in (a, b)]
 

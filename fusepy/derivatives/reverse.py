@@ -188,6 +188,8 @@ class Reverse:
         along_part = [d for d in summed if t.runs_along(part, d)]
         dropped = [d for d in part.dims if d not in own]
         want = part.type.scalar or part.type if is_number(value) else operand.type
+        if want.is_numeric and want.shape == value.type.shape and not is_number(value):
+            want = value.type  # which `vcast` loads as another type
         if part.type.shape and want.is_numeric and not want.shape:
             part = t.components(t.loaded(part))
         if along_part or dropped:
