@@ -21,6 +21,7 @@ from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import AS_ONE, Kind
@@ -187,7 +188,9 @@ class Reverse:
             part, summed = contracted(t, part, times, both, operand.dims), [d for d in summed if d not in both]
         along_part = [d for d in summed if t.runs_along(part, d)]
         dropped = [d for d in part.dims if d not in own]
-        want = part.type.scalar or part.type if is_number(value) else operand.type
+        # a number that each component of a vector or matrix is
+        alike = not value.type.shape and operand.type.is_numeric and not filled_axes(value, operand.wants)
+        want = part.type.scalar or part.type if is_number(value) or alike else operand.type
         if want.is_numeric and want.shape == value.type.shape and not is_number(value):
             want = value.type  # which `vcast` loads as another type
         if part.type.shape and want.is_numeric and not want.shape:

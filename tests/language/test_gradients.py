@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -142,3 +144,20 @@ def test_misuse_is_named(call, error: type[Exception], words: str) -> None:  # t
     with pytest.raises(error, match=words):
         call()
     assert fp.grad(lambda x: fp.sum(x * x))(X).tolist() == [2, 4, 6]
+
+
+def test_numbers_used_as_several_types_get_one_gradient(device: fp.Device) -> None:
+    source = """
+    [Differentiable] float scaled(float a, float x) { return a * x; }
+    [Differentiable] double scaled_double(double a, double x) { return a * x; }
+    [Differentiable] float dotted(float3 a, float3 x) { return dot(a, x); }
+    """
+    m = fp.Module.load_from_source(device, "numbers_of_types", source)
+    doubles = fp.Tensor.from_numpy(device, X.astype(np.float64), dtype="double")
+    for a in (3, 3.0, np.float32(3)):
+
+        def loss(a: Any, x: Any, y: Any) -> Any:
+            return fp.sum(m.scaled(a, x)) + fp.sum(m.dotted(a, x)) + fp.vcast(fp.sum(m.scaled_double(a, y)), "float")
+
+        assert float(fp.grad(loss)(a, X, doubles)) == 18
+        assert float(fp.grad(lambda a, x: fp.sum(fp.vcast(a, "float3").x * x))(a, X)) == 6

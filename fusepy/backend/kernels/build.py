@@ -41,14 +41,18 @@ def build_kernel(
     if kernel is None:
         kernel = _from_disk(device, source, sources, key) or _from_slang(device, source, sources, key, in_users_names)
         device.kernels[key] = kernel
-    # a buffer and a tensor may have one text, but the host reads their addresses differently
+    # a buffer and a tensor, or a number and an array without axes, may have one text, and the host reads them differently
     alike = kernel.names == (source.name, source.labels) and _readers(kernel) == _readers(source)
     return kernel if alike else kernel.twin(device, source)
 
 
 def _readers(kernel: Kernel | KernelSource) -> list[object]:
-    """Returns the functions that read the resources and addresses of a kernel from its arguments."""
-    return [f.read for f in (*kernel.resources, *kernel.fields) if f.role in ("resource", "address", "pointer")]
+    """Returns what the resources and fields of a kernel are read from, and by which functions; their names stand for closures."""
+    return [(f.role, f.source, f.axis, _named(f.read)) for f in (*kernel.resources, *kernel.fields)]
+
+
+def _named(read: Callable[[Any], Any] | None) -> tuple[str, str]:
+    return getattr(read, "__module__", ""), getattr(read, "__qualname__", type(read).__name__)
 
 
 def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel | None:

@@ -112,3 +112,11 @@ def _named(name: str, m: Any) -> Callable[[Any], Any]:
 
     function.__name__ = name
     return function
+
+
+def test_a_kernel_is_shared_by_numbers_and_arrays_without_axes(m: Any) -> None:
+    x = np.float32([1, 2])
+    leaves = [np.array(3.0, np.float32), np.float64(3), np.array(3.0, np.float32), 3.0, np.float32(3), 3]
+    for leaf in leaves:  # each is another program of one kernel text
+        made = fp.fuse(lambda p, x: m.twice(p["a"]) * x)({"a": leaf}, x)
+        assert np.asarray(made).tolist() == [6, 12], type(leaf)
