@@ -113,11 +113,11 @@ class Lowering:
         return make_plan(context, region, positions, elements, names)
 
     def _split(self, plan: Plan) -> list[Plan]:
-        """Returns a plan for each result of a plan, for results whose extents share no grid."""
+        """Returns a plan for each effect and each result of a plan, for those whose extents share no grid."""
         slot = dict(zip(plan.region.operands, plan.positions))
-        results = [self._result(v) for v in plan.region.results]
+        results = iter([self._result(v) for v in plan.region.results])
         regions = split_region(plan.region)
-        return [self._plan(r, [slot[v] for v in r.operands], [j]) for r, j in zip(regions, results)]
+        return [self._plan(r, [slot[v] for v in r.operands], [next(results) for _ in r.results]) for r in regions]
 
     def _result(self, value: Value) -> int | None:
         """Returns the number of the program's result that a value is, if it is one."""

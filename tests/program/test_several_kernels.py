@@ -343,3 +343,30 @@ def test_kept_axes_stay_where_results_share_no_grid(lib: Any) -> None:
         for _ in range(2):
             for result, w in zip(function(vectors, fp.Tensor.from_numpy(device, y)), wanted, strict=True):
                 same(result, w)
+
+
+@pytest.mark.parametrize("extents", [(3,), (4,), (2, 2), (1,), ()])
+def test_what_is_written_may_have_another_grid_than_results(device: fp.Device, extents: tuple[int, ...]) -> None:
+    source = """import fusepy;
+    void put(int i, float v, float* t) { t[i] = v; }
+    float add(int i, float v, float* t) { t[i] += v; return 2 * v; }
+    """
+    m = fp.Module.load_from_source(device, "written_beside", source)
+    x, y = np.float32([1, 2, 3]), np.ones(extents, np.float32)
+
+    def put(x: Any, y: Any, log: Any, k: Any) -> Any:
+        m.put(fp.grid(x), x * k, log)
+        return y * k, x * k, fp.sum(y * k)
+
+    def add(x: Any, y: Any, log: Any, k: Any) -> Any:
+        added = m.add(fp.grid(x), x * k, log)
+        m.put(3, k, log)
+        return y * k, added, fp.sum(y * k)
+
+    for function, factor in ((put, 2), (add, 4)):
+        log = fp.Tensor.zeros(device, 4)
+        ys, xs, total = fp.fuse(function)(x, y, log, 2.0)
+        assert log.to_numpy().tolist() == [2, 4, 6, 0 if function is put else 2]
+        np.testing.assert_array_equal(np.asarray(ys), 2 * y)
+        np.testing.assert_array_equal(np.asarray(xs), factor * x)
+        assert float(total) == 2 * y.size

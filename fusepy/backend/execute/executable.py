@@ -59,7 +59,7 @@ class Executable:
         count: the number of arguments.
         steps: the regions in the order in which they run.
         outputs: for each result of the program its slot, and the axes of extent 1 that are added.
-        split: returns a plan for each result of a plan, for results whose extents share no grid.
+        split: returns a plan for each effect and each result of a plan, for those whose extents share no grid.
         separated: returns the same program with a region for each reduction, for reductions with different grids.
     """
 
@@ -267,21 +267,28 @@ class Executable:
         return tuple(partial(check_written, [o for o in p.written if o in own], own, p.positions) for p, own in found)
 
     def _recipes(self, i: int, step: Step, slots: Sequence[Layout]) -> list[tuple[Plan, Recipe, tuple[int, ...]]]:
-        """Returns the plans of a region with their grids and the slots that they fill: its own plan, or one for each result.
+        """Returns the plans of a region with their grids and the slots that they fill: its own plan, or one for each effect and result.
 
         Raises:
             ShapeError: if a result by itself has no grid.
         """
         try:
             recipe = step.plan.recipe(slots)
-            if recipe.error is None or len(step.results) < 2:
+            if recipe.error is None or not self._parts(i, step):
                 return [(step.plan, recipe, step.results)]
         except ShapeError:
-            if len(step.results) < 2:
+            if not self._parts(i, step):
                 raise
+        left = iter(step.results)
+        return [(plan, plan.recipe(slots), tuple(next(left) for _ in plan.region.results)) for plan in self._splits[i]]
+
+    def _parts(self, i: int, step: Step) -> bool:
+        """True if a region can be split; then its plans are in `_splits`."""
+        if len(step.results) < 2 and not step.acts:
+            return False
         if i not in self._splits:
             self._splits[i] = self._split(step.plan)
-        return [(plan, plan.recipe(slots), (slot,)) for plan, slot in zip(self._splits[i], step.results)]
+        return len(self._splits[i]) > 1
 
     def _check(self, plan: Plan, recipe: Recipe, outs: list[Any], args: Sequence[Any], between: Sequence[bool]) -> None:
         """Raises `ShapeError` for destinations that do not fit the results, or that other threads still read."""
