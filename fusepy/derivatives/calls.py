@@ -71,7 +71,7 @@ def jvp(
     """
     wrt = [i for i, tangent in enumerate(tangents) if tangent is not None]
     types = {j: type for j, v in enumerate(node.results) if (type := differential(v.type, oracle)) is not None}
-    _check(node, attrs, operands, wrt, oracle)
+    _check(node, attrs, operands, wrt, oracle, forward=True)
     body, passed = _body(node, attrs, operands, {})  # constants too get tangents: see `ir.ops.jvp`
     places = {i: k for k, i in enumerate(passed)}
     kept: dict[str, Attr] = {
@@ -111,8 +111,15 @@ def _body(
     return Graph("primal", inputs, nodes, results), passed
 
 
-def _check(node: Node, attrs: Mapping[str, Attr], operands: Sequence[Term], wrt: Sequence[int], oracle: Oracle | None) -> None:
-    """Raises `GradientError` if Slang cannot differentiate the function of a call; with the words of Slang."""
+def _check(
+    node: Node,
+    attrs: Mapping[str, Attr],
+    operands: Sequence[Term],
+    wrt: Sequence[int],
+    oracle: Oracle | None,
+    forward: bool = False,
+) -> None:
+    """Raises `GradientError` if Slang cannot differentiate the function of a call, or does so wrongly."""
     assert oracle is not None
     dirs = attrs.get("dirs") or (IN,) * len(operands)
     assert isinstance(dirs, tuple)
@@ -130,11 +137,7 @@ def _check(node: Node, attrs: Mapping[str, Attr], operands: Sequence[Term], wrt:
         params.append((direction, type, i in wrt))
     result = node.results[0].type if attrs.get("returns", bool(node.results)) and node.results else None
     call = CallTypes(node.text("function"), tuple(params), result, bool(attrs.get("method")))
-    words = oracle.undifferentiable(node.text("module"), call)
-    if words is not None:
-        raise GradientError(
-            f"Slang cannot differentiate {node.text('function')}",
-            place=node.loc,
-            saw=words,
-            hint="declare it [Differentiable], or give it a derivative of your own with [BackwardDerivative(…)]",
-        )
+    found = oracle.undifferentiable(node.text("module"), call, forward)
+    if found is not None:
+        words, hint = found
+        raise GradientError(f"Slang cannot differentiate {node.text('function')}", place=node.loc, saw=words, hint=hint)

@@ -188,6 +188,6 @@ class Oracle(Protocol):
         """Returns structs that implement `interface`, as far as modules list them; ``None`` if it is no interface."""
         ...
 
-    def undifferentiable(self, module: str, call: CallTypes) -> str | None:
-        """Returns Slang's words if it cannot differentiate a call, else ``None``."""
+    def undifferentiable(self, module: str, call: CallTypes, forward: bool = False) -> Sequence[str] | None:
+        """Returns words and a hint if Slang cannot differentiate a call, or does so wrongly, else ``None``."""
         ...

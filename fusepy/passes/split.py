@@ -51,9 +51,7 @@ def _live(graph: Graph, outputs: Sequence[Value]) -> set[Value]:
     return live
 
 
-def _part(
-    region: Node, result: int | None, outputs: Sequence[int], after: Graph | None, effect: Node | None = None
-) -> Node:
+def _part(region: Node, result: int | None, outputs: Sequence[int], after: Graph | None, effect: Node | None = None) -> Node:
     """Returns the region of one result, which needs these outputs of the body, or of one effect. Grid dimensions are renumbered.
 
     Args:

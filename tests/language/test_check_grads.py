@@ -49,14 +49,6 @@ SOURCE = """
 [Differentiable] float treated(float x) { return flat(x) + x; }
 [Differentiable] float treated_right(float x) { return x * x + x; }
 
-[BackwardDerivative(back)] float cube(float x) { return x * x * x; }
-void back(inout DifferentialPair<float> x, float d) { x = diffPair(x.p, 3 * x.p * x.p * d); }
-[Differentiable] float custom(float x) { return cube(x) * x; }
-[ForwardDerivative(ahead)] [BackwardDerivative(back_2)] float cube_2(float x) { return x * x * x; }
-DifferentialPair<float> ahead(DifferentialPair<float> x) { return diffPair(x.p * x.p * x.p, 3 * x.p * x.p * x.d); }
-void back_2(inout DifferentialPair<float> x, float d) { x = diffPair(x.p, 3 * x.p * x.p * d); }
-[Differentiable] float custom_right(float x) { return cube_2(x) * x; }
-
 [Differentiable] float past(float x, int n) { float s = x; [MaxIters(2)] for (int i = 0; i < n; ++i) s = s * x + sin(s);
   return s; }
 [Differentiable] float past_right(float x, int n)
@@ -78,7 +70,6 @@ CASES: dict[str, tuple[Any, ...]] = {
     "nested": (A,),
     "mod": (3 * A, B),
     "treated": (A,),
-    "custom": (A,),
     "past": (A, 20),
 }
 

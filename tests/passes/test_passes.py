@@ -114,7 +114,9 @@ def test_the_pipeline_preserves_meaning(program: Program) -> None:
 @given(program=programs())
 def test_a_region_has_a_part_for_each_result(program: Program) -> None:
     fused = run_pipeline(program.graph, ORACLE)
-    assert sum(len(part.results) for node in fused.nodes for part in split_region(node)) == sum(len(n.results) for n in fused.nodes)
+    assert sum(len(part.results) for node in fused.nodes for part in split_region(node)) == sum(
+        len(n.results) for n in fused.nodes
+    )
 
 
 @examples(300)
@@ -127,7 +129,9 @@ def test_programs_of_several_regions_mean_the_same_whole_and_split(program: Prog
     expected = meaning(graph, args, functions, ORACLE)
     _same(_stepwise(fused, args, functions), expected, program)
     regions = [split_region(node) if node.op.name == "region" else [node] for node in fused.nodes]
-    made = {v: w for node, own in zip(fused.nodes, regions) for v, w in zip(node.results, [w for part in own for w in part.results])}
+    made = {
+        v: w for node, own in zip(fused.nodes, regions) for v, w in zip(node.results, [w for part in own for w in part.results])
+    }
     nodes = [substitute(r, made) for own in regions for r in own]
     split = fused.replace(nodes=nodes, outputs=[made.get(v, v) for v in fused.outputs])
     verify(split, "fused", ORACLE)

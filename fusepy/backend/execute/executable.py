@@ -154,7 +154,6 @@ class Executable:
         return kept
 
     def destination(self, j: int, target: Any) -> Any:
-        """Returns the view of the destination `target` of result `j` that fits the slot of the result."""
         axes = self.outputs[j][1]
         if not axes or any(axis >= len(target.shape) or target.shape[axis] != 1 for axis in axes):
             return target  # the plan refuses another shape
@@ -213,7 +212,7 @@ class Executable:
         """Returns a new tape; that of the program with separate reductions if those of one region have no common grid.
 
         Args:
-            args: the arguments, if there are `outs`: destinations might share their memory.
+            args: the arguments, if there are `outs`, which might share their memory.
         """
         given, late = self._given(args, outs)
         held = {slot: self.destination(j, outs[j]) for slot, j in given.items()}
@@ -267,7 +266,7 @@ class Executable:
         return tuple(partial(check_written, [o for o in p.written if o in own], own, p.positions) for p, own in found)
 
     def _recipes(self, i: int, step: Step, slots: Sequence[Layout]) -> list[tuple[Plan, Recipe, tuple[int, ...]]]:
-        """Returns the plans of a region with their grids and the slots that they fill: its own plan, or one for each effect and result.
+        """Returns the plans of a region with their grids and the slots that they fill: its own, or those of its parts.
 
         Raises:
             ShapeError: if a result by itself has no grid.
@@ -280,15 +279,13 @@ class Executable:
             if not self._parts(i, step):
                 raise
         left = iter(step.results)
-        return [(plan, plan.recipe(slots), tuple(next(left) for _ in plan.region.results)) for plan in self._splits[i]]
+        return [(p, p.recipe(slots), tuple(next(left) for _ in p.region.results)) for p in self._splits[i]]
 
     def _parts(self, i: int, step: Step) -> bool:
         """True if a region can be split; then its plans are in `_splits`."""
-        if len(step.results) < 2 and not step.acts:
-            return False
-        if i not in self._splits:
+        if i not in self._splits and (len(step.results) > 1 or step.acts):
             self._splits[i] = self._split(step.plan)
-        return len(self._splits[i]) > 1
+        return len(self._splits.get(i, ())) > 1
 
     def _check(self, plan: Plan, recipe: Recipe, outs: list[Any], args: Sequence[Any], between: Sequence[bool]) -> None:
         """Raises `ShapeError` for destinations that do not fit the results, or that other threads still read."""

@@ -47,12 +47,9 @@ def build_kernel(
 
 
 def _readers(kernel: Kernel | KernelSource) -> list[object]:
-    """Returns what the resources and fields of a kernel are read from, and by which functions; their names stand for closures."""
-    return [(f.role, f.source, f.axis, _named(f.read)) for f in (*kernel.resources, *kernel.fields)]
-
-
-def _named(read: Callable[[Any], Any] | None) -> tuple[str, str]:
-    return getattr(read, "__module__", ""), getattr(read, "__qualname__", type(read).__name__)
+    """Returns what the resources and fields of a kernel are read from, and the functions that read resources and addresses."""
+    by = ("resource", "address", "pointer")
+    return [(f.role, f.source, f.axis, f.read if f.role in by else None) for f in (*kernel.resources, *kernel.fields)]
 
 
 def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.sources.constant_reads import constant_read
+from fusepy.backend.sources.derivatives import ignored_no_diff, lacking_forward
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.graph import declare
@@ -14,14 +15,27 @@ from fusepy.ir.oracle import IN, CallTypes
 from fusepy.ir.types import AS_ONE, Kind
 from fusepy.ir.whole import gathers, library, spelled
 
+DECLARE = "declare it [Differentiable], or give it a derivative of your own with [BackwardDerivative(…)]"
 
-def refusal(compiler: Compiler, source: ModuleSource, imports: Sequence[str], call: CallTypes) -> str | None:
-    """Returns why a call of a function of `source` cannot be differentiated; ``None`` if it can."""
+
+def refusal(
+    compiler: Compiler, source: ModuleSource, imports: Sequence[str], call: CallTypes, forward: bool
+) -> tuple[str, str] | None:
+    """Returns why a call of a function of `source` cannot be differentiated, and a hint; ``None`` if it can.
+
+    Args:
+        forward: in forward mode.
+    """
+    texts = texts_of([source])
     if any(wanted and gathers(type) for _, type, wanted in call.params):
-        constant = constant_read(call.function, texts_of([source]))
+        constant = constant_read(call.function, texts)
         if constant is not None:
-            return constant
-    return compiler.probe(differentiable(imports, call), [source])
+            return constant, DECLARE
+    wrong = ignored_no_diff(call.function, texts) or (lacking_forward(call.function, texts) if forward else None)
+    if wrong is not None:
+        return wrong
+    words = compiler.probe(differentiable(imports, call), [source])
+    return None if words is None else (words, DECLARE)
 
 
 def differentiable(imports: Sequence[str], call: CallTypes) -> str:

@@ -175,12 +175,12 @@ class SlangOracle:
 
         return self._facts[module].get("defaults", f"{function}({','.join(names)}).{name}", ask)
 
-    def undifferentiable(self, module: str, call: CallTypes) -> str | None:
-        def ask() -> str | None:
+    def undifferentiable(self, module: str, call: CallTypes, forward: bool = False) -> Sequence[str] | None:
+        def ask() -> Sequence[str] | None:
             imports = self.imports(module, [split_path(call.function)[0] or call.function])
-            return refusal(self._compiler, self._sources[module], imports, call)
+            return refusal(self._compiler, self._sources[module], imports, call, forward)
 
-        return self._facts[module].get("undifferentiable", str(call), ask)
+        return self._facts[module].get("not forwards" if forward else "not backwards", str(call), ask)
 
     # ---- names --------------------------------------------------------------------------------------------------
 

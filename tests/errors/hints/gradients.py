@@ -74,6 +74,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(total)(A),
         SQUARES,
     ),
+    "a no_diff that Slang ignores": (
+        lambda m: fp.grad(kept_apart(m).wrong)(A),
+        "write detach(squared(…)) in wrong",
+        lambda m: fp.grad(kept_apart(m).right)(A),
+        SQUARES,
+    ),
+    "forward mode of a derivative backwards": (
+        lambda m: fp.jvp(kept_apart(m).back_only, (A,), (np.ones_like(A),)),
+        "add one: [ForwardDerivative(…)] before back_only",
+        lambda m: fp.jvp(kept_apart(m).both_ways, (A,), (np.ones_like(A),)).d,
+        SQUARES,
+    ),
     "integers": (
         lambda m: fp.grad(lambda x: fp.sum(x * 1.0))(A.astype(np.int32)),
         "convert it before the call, e.g. x.astype(np.float32)",
@@ -259,3 +271,17 @@ def twice_read(m: Any) -> Any:
     [Differentiable] float right(float a, int k, int l) { float x[2] = {1, a}; return get(x, k) * get(x, l); }
     """
     return fp.Module.load_from_source(m.device, "twice_read", source)
+
+
+def kept_apart(m: Any) -> Any:
+    """A module with a constant that Slang differentiates, and with derivatives in one direction and in both."""
+    source = """
+    [Differentiable] float squared(float x) { return x * x; }
+    [Differentiable] float wrong(float x) { return squared(x) + no_diff squared(x); }
+    [Differentiable] float right(float x) { return squared(x) + detach(squared(x)); }
+    [BackwardDerivative(back)] float back_only(float x) { return x * x; }
+    [BackwardDerivative(back)] [ForwardDerivative(ahead)] float both_ways(float x) { return x * x; }
+    void back(inout DifferentialPair<float> x, float d) { x = diffPair(x.p, 2 * x.p * d); }
+    DifferentialPair<float> ahead(DifferentialPair<float> x) { return diffPair(x.p * x.p, 2 * x.p * x.d); }
+    """
+    return fp.Module.load_from_source(m.device, "kept_apart", source)

@@ -1,0 +1,117 @@
+"""What Slang (2026.12) differentiates wrongly without a word, found in the text of modules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from fusepy.backend.sources.closure import bare
+from fusepy.backend.sources.reachable import heads, reached_from
+
+# Slang's own differentiable functions
+_BUILT_IN = frozenset(
+    [
+        *(
+            "abs",
+            "acos",
+            "asin",
+            "atan",
+            "atan2",
+            "clamp",
+            "cos",
+            "cosh",
+            "cross",
+            "determinant",
+            "distance",
+            "dot",
+            "exp",
+            "exp2",
+        ),
+        *(
+            "fma",
+            "fmod",
+            "frac",
+            "ldexp",
+            "length",
+            "lerp",
+            "log",
+            "log10",
+            "log2",
+            "mad",
+            "max",
+            "min",
+            "mul",
+            "normalize",
+            "pow",
+        ),
+        *("reflect", "refract", "rsqrt", "saturate", "sin", "sinh", "smoothstep", "sqrt", "tan", "tanh", "transpose"),
+    ]
+)
+_NO_DIFF = re.compile(r"\bno_diff\b[\s(]*((?:\w+\s*(?:::|\.)\s*)*)(\w+)\s*(?:<[^;(){}]*>)?\s*\(")
+_NO_DIFF_READ = re.compile(r"\bno_diff\b[\s(]*(\w+)\s*\[")
+_ARRAY = re.compile(r"\bTensor\s*<[^;{}()]*>\s*(\w+)")
+_OF = re.compile(r"\[\s*(Forward|Backward)DerivativeOf\s*\(\s*([\w:]+)")
+
+
+def ignored_no_diff(function: str, modules: Iterable[str]) -> tuple[str, str] | None:
+    """Returns words and a hint about a ``no_diff`` before a call that Slang differentiates all the same; ``None`` without any.
+
+    Example:
+        >>> ignored_no_diff("f", ["[Differentiable] float f(float x) { return x + no_diff sin(x); }"])[1]
+        'write detach(sin(…)) in f'
+    """
+    texts = _texts(modules)
+    everything = [*_reached(None, texts)]
+    declared = {name for name, _, _ in everything}
+    known = {name for name, attributes, _ in everything if "Differentiable" in attributes or "Derivative" in attributes}
+    arrays = {name for text in texts for name in _ARRAY.findall(text)}
+    for name, _, body in _reached(function, texts):
+        for read in _NO_DIFF_READ.findall(body):
+            if read in arrays:
+                return f"Slang ignores the no_diff before {read}[…], an array whose reads have a derivative", _detached(
+                    f"{read}[…]", name
+                )
+        for _, called in _NO_DIFF.findall(body):
+            if called in known or (called in _BUILT_IN and called not in declared):
+                return f"Slang ignores the no_diff before {called}(…), which is differentiable", _detached(f"{called}(…)", name)
+    return None
+
+
+def _detached(what: str, function: str) -> str:
+    return f"write detach({what}) in {function}"
+
+
+def lacking_forward(function: str, modules: Iterable[str]) -> tuple[str, str] | None:
+    """Returns words and a hint about a function with a backward derivative of its own and none forwards; ``None`` without any.
+
+    Example:
+        >>> lacking_forward("f", ["[BackwardDerivative(d)] float f(float x) { return x; }"])[0]
+        "'f' has a derivative of its own backwards, and none forwards"
+    """
+    texts = _texts(modules)
+    others = [(way, name.rpartition("::")[2]) for text in texts for way, name in _OF.findall(text)]
+    for name, attributes, _ in _reached(function, texts):
+        backward = "BackwardDerivative(" in attributes or ("Backward", name) in others
+        forward = (
+            re.search(r"ForwardDerivative\(|\b(Forward|Backward)?Differentiable\b", attributes) or ("Forward", name) in others
+        )
+        if backward and not forward:
+            words = f"{name!r} has a derivative of its own backwards, and none forwards"
+            return words, f"add one: [ForwardDerivative(…)] before {name}, with a function of DifferentialPairs; or use fp.grad"
+    return None
+
+
+def _texts(modules: Iterable[str]) -> list[str]:
+    return [text for text in map(bare, modules) if "FusepyLibrary" not in text]
+
+
+def _reached(function: str | None, texts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Yields functions that `function` reaches, or all: name, attributes, body."""
+    reached = None
+    if function is not None:
+        name = function.rpartition("::")[2].rpartition(".")[2].partition("<")[0]
+        reached = {name, *reached_from([name], texts)}
+    for text in texts:
+        for name, attributes, _, body in heads(text):
+            if reached is None or name in reached:
+                yield name, attributes, body
