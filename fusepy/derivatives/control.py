@@ -77,9 +77,14 @@ def _steps(node: Node, x: Sequence[Term], counted: bool) -> int:
         lo, hi = (t.constant for t in x[:2])
         if isinstance(lo, int) and isinstance(hi, int):
             return max(hi - lo, 0)
-    what = "fori_loop whose bounds are no Python integers" if counted else "while_loop without max_steps"
-    raise GradientError(
-        f"the gradient of a {what}",
-        place=node.loc,
-        hint="write fp.while_loop(test, body, init, max_steps=…): a gradient keeps the states of so many steps",
+    raise unlimited(node.op.name, node.loc)
+
+
+def unlimited(op: str, place: str | None) -> GradientError:
+    """Returns the error about the gradient of a loop whose number of steps has no limit."""
+    bounds, call = ("whose bounds are no Python integers, ", "lo, hi") if op == "fori_loop" else ("", "test")
+    return GradientError(
+        f"the gradient of a {op} {bounds}without max_steps",
+        place=place,
+        hint=f"write fp.{op}({call}, body, init, max_steps=…): a gradient keeps states of so many steps",
     )

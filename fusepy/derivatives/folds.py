@@ -95,22 +95,46 @@ def reduce_rule(t: Terms, node: Node, g: Term, y: Term, x: Term, count: Count) -
     )
 
 
-def scan_rule(t: Terms, node: Node, g: Term, x: Term) -> Term:
-    """Returns the gradient of the operand of a ``scan``: the sum of the gradients from its own element on.
+def scan_rule(t: Terms, node: Node, g: Term, y: Term, x: Term) -> Term:
+    """Returns the gradient of the operand of a ``scan``.
 
     Raises:
-        GradientError: for a scan that is no sum.
+        GradientError: for a scan that is no sum or product.
     """
     (dim,) = axes_of(node, "axis")
-    if node.text("kind") != "sum":
-        raise GradientError(
-            f"the scan {node.text('kind')!r} has no gradient",
-            place=node.loc,
-            hint="fp.scan('sum', x) has one; write others as a loop, e.g. with fp.fori_loop",
-        )
+    exclusive = bool(node.attrs["exclusive"])
+    if node.text("kind") not in ("sum", "prod"):
+        raise no_scan(node)
     if not t.runs_along(g, dim):
         g = along(t, g, x)
-    return reduced(t, "sum", g, [dim]) - scanned(t, "sum", g, dim, not node.attrs["exclusive"])
+
+    def later(term: Term) -> Term:
+        """Returns the sum over the elements that each element has gone into: those from it on, or behind it."""
+        return reduced(t, "sum", term, [dim]) - scanned(t, "sum", term, dim, not exclusive)
+
+    if node.text("kind") == "sum":
+        return later(g)
+    # behind the first zero all products are zero, and only the slope of that zero itself is not
+    zero, first, others = without_zero(t, x, y, dim, exclusive)
+    before = scanned(t, "sum", t.where(zero, t.cast(t.number(1.0), y.type), 0.0), dim, False).equals(0)
+    return t.where(before, later(g * y) / t.where(zero, 1.0, x), t.where(first, later(g * others), 0.0))
+
+
+def without_zero(t: Terms, x: Term, y: Term, dim: int, exclusive: bool) -> tuple[Term, Term, Term]:
+    """Returns, for a scan by products, where elements are zero, where the first zero is, and the scan without that one."""
+    zero = x.equals(0)
+    zeros = scanned(t, "sum", t.where(zero, t.cast(t.number(1.0), y.type), 0.0), dim, False)
+    first = t.op("bitand", zero, zeros.equals(1.0))
+    return zero, first, scanned(t, "prod", t.where(first, 1.0, x), dim, exclusive)
+
+
+def no_scan(node: Node) -> GradientError:
+    """Returns the error for a scan without derivative."""
+    return GradientError(
+        f"the scan {node.text('kind')!r} has no gradient",
+        place=node.loc,
+        hint="fp.scan('sum', x) and fp.scan('prod', x) have one; write others as a loop, e.g. with fp.fori_loop",
+    )
 
 
 def along(t: Terms, g: Term, x: Term) -> Term:

@@ -55,7 +55,7 @@ def _of_operation(v: Visit, name: str, x: Sequence[Term]) -> Sequence[Term | Non
     if name == "reduce":
         return [reduce_rule(t, v.node, g, y, x[0], v.count)]
     if name == "scan":
-        return [scan_rule(t, v.node, g, x[0])]
+        return [scan_rule(t, v.node, g, y, x[0])]
     if name == "contract":  # each times the other operand
         return [g, g]
     return [g, None][: len(x)] if name in ("expand", "along") else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from fusepy.backend.execute.fold_plan import ReducePlan
@@ -15,6 +16,7 @@ from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.inspect.arguments import argument_lines
 from fusepy.inspect.reasons import Neighbours, label, neighbours
 from fusepy.ir.graph import Graph, Node
+from fusepy.ir.ops.loop_vjp import kept_states
 from fusepy.passes.pipeline import PIPELINE, run_pipeline, until
 from fusepy.program.program import Program
 from fusepy.trace.recording import Recording
@@ -59,6 +61,12 @@ class Explanation:
     peak_bytes: int = 0
     cache: str = ""
 
+    def in_short(self) -> Explanation:
+        """Returns the same without what is not needed, and with lines that say the same joined."""
+        left = [text for text in self.reasons if ": not needed (" not in text]
+        inputs, reasons = (tuple(_joined(lines)) for lines in (self.inputs, left))
+        return replace(self, inputs=inputs, reasons=reasons)
+
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.kernels} kernel{'s' * (self.kernels != 1)}"]
         lines += [f"  argument {text}" for text in self.inputs]
@@ -72,6 +80,14 @@ class Explanation:
         if self.cache.startswith("a new program"):
             lines.append(f"  cache: {self.cache}")
         return "\n".join(lines)
+
+
+def _joined(lines: Sequence[str]) -> Iterator[str]:
+    """Yields lines ``name: words``; those of the same words, one after the other, become ``name, name: words``."""
+    for words, group in groupby(lines, lambda line: line.partition(": ")[2] or line):
+        names = Counter(line.partition(": ")[0] for line in group)
+        shown = ", ".join(f"{name} x {n}" if n > 1 else name for name, n in names.items())
+        yield shown if shown == words else f"{shown}: {words}"
 
 
 def kernel_source(program: Program, args: Sequence[Any]) -> str:
@@ -176,6 +192,8 @@ def _region_reasons(region: Node, before: Graph) -> list[str]:
         reason = "fused: elementwise on the grid of the results"
         if instances[_identity(node)] > written[_identity(node)] > 0:
             reason += "; computed once for each of the mappings through which its result is read"
+        if node.op.name == "loop_vjp":
+            reason += f"; each thread {kept_states(node)}"
         reasons.append(f"{label(node)}: {reason}")
         reasons += _inside(node, "  ")
     return reasons

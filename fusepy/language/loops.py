@@ -9,7 +9,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from fusepy.derivatives.control import unlimited
 from fusepy.errors import ArgumentError, TraceError
+from fusepy.functions.autograd import any_tracked
 from fusepy.functions.fused import FusedFunction
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
@@ -85,7 +87,9 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
     return b.fill(_add(trace, "cond", [test], [said], branches, outputs, {}, loc))
 
 
-def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, unroll: bool = False) -> Any:
+def fori_loop(
+    lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, unroll: bool = False, max_steps: int | None = None
+) -> Any:
     """Runs ``for i in range(lo, hi): c = body(i, c)`` from ``c = init`` as a loop of the kernel; returns the last `c`.
 
     The carry `c` may be any structure of values (tuple, list, dict, dataclass). Its leaves keep their types in all steps.
@@ -97,6 +101,8 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, u
             or ``uint64_t``, if a bound is one). The body may use variables around it.
         init: the first carry.
         unroll: have Slang unroll the loop; the bounds must be Python integers.
+        max_steps: a Python integer: the loop ends after so many steps. The gradient of a loop whose bounds are no Python integers
+            needs one.
 
     Raises:
         TraceError: if the bounds are no integers, or the body changes the structure or a type of the carry.
@@ -110,16 +116,18 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, u
         [8.0, 27.0]
     """
     _check_callable("fori_loop", body=body)
+    _check_steps("fori_loop", max_steps)
     loc = user_line()
     if unroll and not (type(lo) is int and type(hi) is int):
         raise TraceError("fori_loop: only a loop between Python integers can be unrolled", place=loc, hint="remove unroll=True")
     trace = current_trace()
     if trace is None:
-        bounds = {} if unroll else {"lo": lo, "hi": hi}
+        fixed = unroll or _reversible("fori_loop", type(lo) is int and type(hi) is int, max_steps, body, init)
+        bounds = {} if fixed else {"lo": lo, "hi": hi}
 
         def run(*given: Any) -> Any:
-            first, last = (lo, hi) if unroll else given[:2]
-            return fori_loop(first, last, body, given[-1], unroll=unroll)
+            first, last = (lo, hi) if fixed else given[:2]
+            return fori_loop(first, last, body, given[-1], unroll=unroll, max_steps=max_steps)
 
         return _Arguments("fori_loop", bounds, init).run(run)
     ends, said = trace.operands([lo, hi], loc)
@@ -129,7 +137,7 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, *, u
     inner, outputs = carries.run(body, "body", (i, index))
     starts, maps = carries.starts()
     maps = [*(ArgMap(m.dims, index if v.type is not index else None) for v, m in zip(ends, said)), *maps]
-    attrs: dict[str, Attr] = {"unroll": True} if unroll else {}
+    attrs: dict[str, Attr] = ({"unroll": True} if unroll else {}) | ({} if max_steps is None else {"max_steps": max_steps})
     return carries.structure.fill(_add(trace, "fori_loop", [*ends, *starts], maps, [inner], [outputs], attrs, loc))
 
 
@@ -157,10 +165,10 @@ def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
         [0, 3, 6]
     """
     _check_callable("while_loop", test=test, body=body)
-    if max_steps is not None and not (type(max_steps) is int and 0 <= max_steps < 1 << 31):
-        raise ArgumentError("while_loop: max_steps is no count of steps", saw=repr(max_steps), hint="pass a Python integer")
+    _check_steps("while_loop", max_steps)
     trace = current_trace()
     if trace is None:
+        _reversible("while_loop", False, max_steps, body, init)
 
         def run(given: Any) -> Any:
             return while_loop(test, body, given, max_steps=max_steps)
@@ -261,6 +269,26 @@ def _check_callable(op: str, **functions: Any) -> None:
     for name, function in functions.items():
         if not callable(function):
             raise ArgumentError(f"{op}: {name} is no function", saw=repr(function)[:60], hint="pass a function, e.g. a lambda")
+
+
+def _check_steps(op: str, steps: Any) -> None:
+    if steps is not None and not (type(steps) is int and 0 <= steps < 1 << 31):
+        raise ArgumentError(f"{op}: max_steps is no count of steps", saw=repr(steps), hint="pass a Python integer")
+
+
+def _reversible(op: str, counted: bool, max_steps: int | None, body: Callable[..., Any], init: Any) -> bool:
+    """True if gradients of a loop outside of a trace will be asked for, and its bounds are Python integers.
+
+    Raises:
+        GradientError: if gradients will be asked for, and the number of steps has no limit.
+    """
+    around = inspect.getclosurevars(body) if inspect.isfunction(body) else None
+    values = [] if around is None else [*around.nonlocals.values(), *around.globals.values()]
+    if not any_tracked([init, *values]):
+        return False
+    if not counted and max_steps is None:
+        raise unlimited(op, user_line())
+    return counted
 
 
 def _is_array(value: Any) -> bool:

@@ -42,11 +42,23 @@ def _wide(type: Any) -> Any:
     return type.with_scalar(FLOAT) if type.scalar is HALF else type
 
 
+def _word(path: str) -> str:
+    """Returns an identifier for the path of a parameter."""
+    return re.sub(r"\W+", "_", path).strip("_")
+
+
+def _parameter_names(loss: Callable[..., Any], count: int) -> list[str]:
+    """Returns the names of the arguments of a loss, by position."""
+    named = [
+        p.name for p in inspect.signature(loss).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    return [named[i] if i < len(named) else f"batch_{i - 1}" for i in range(count)]
+
+
 def _with_names(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
     """Gives a function of any number of arguments the signature that a trace needs."""
     kind = inspect.Parameter.POSITIONAL_ONLY
-    words = [re.sub(r"\W+", "_", name) for name in names]
-    unique = [f"{word}_{words[:i].count(word)}" if word in words[:i] else word for i, word in enumerate(words)]
+    unique = [f"{word}_{names[:i].count(word)}" if word in names[:i] else word for i, word in enumerate(names)]
     vars(function)["__signature__"] = inspect.Signature([inspect.Parameter(name, kind) for name in unique])
     return function
 
@@ -98,7 +110,7 @@ class TrainingStep:
         """Tells the kernels of a step, and the reasons for them, without running it."""
         numbers = self._optimiser.numbers(self.count + 1)
         program, args, _ = self._call(parameters, batch, len(numbers))
-        return program.explain(*args, *numbers, *batch)
+        return program.explain(*args, *numbers, *batch).in_short()
 
     def source(self, parameters: Any, *batch: Any) -> str:
         """Returns the Slang of the kernels of a step."""
@@ -151,11 +163,12 @@ class TrainingStep:
         """Returns the fused function of parameters, kept values, numbers and batch that gives the loss and all that is new."""
         both, optimiser = differentiated(self._loss, 0, False, True, "training_step"), self._optimiser
         count, each = structure.leaves, len(optimiser.kept)
-        names = [path.strip(".") for path in structure.paths("p")]
-        names += [f"{name}_{kept}" for name in names for kept in optimiser.kept]
-        names += [f"number_{i}" for i in range(numbers)] + [f"batch_{i}" for i in range(batch)]
         update = optimiser.function
         update = getattr(_library(device), update) if isinstance(update, str) else update
+        first, *others = _parameter_names(self._loss, 1 + batch)
+        names = [_word(path) for path in structure.paths(first)]
+        names += [f"{name}_{kept}" for name in names for kept in optimiser.kept]
+        names += [*update.tracer.parameter_names()[2 + each : 2 + each + numbers], *others]
 
         def step(*given: Any) -> Any:
             leaves, kept = given[:count], given[count : count + count * each]
@@ -176,6 +189,7 @@ class TrainingStep:
                 made += [new._fusepy_cast(leaf.type), *others]
             return tuple(made)
 
+        step.__name__ = f"step_of_{getattr(self._loss, '__name__', 'loss')}"
         return FusedFunction(_with_names(step, names))
 
 

@@ -63,6 +63,10 @@ def test_a_step_is_one_kernel_and_changes_parameters_in_place(optimiser: fp.nn.O
     np.testing.assert_allclose((float(a), float(params["b"][0])), reference(optimiser, 10), rtol=2e-5)
     assert step.explain(params, X, Y).kernels == 1
     assert step.count == 10
+    told = str(step.explain(params, X, Y))
+    assert all(word in told for word in ("step_of_loss", "p_a", "p_b_0", "rate", "x, y: float over 1 axes"))
+    assert len(told.splitlines()) < 12
+    assert "not needed" not in told
 
 
 def test_vectors_halfs_and_doubles_are_trained_in_their_types(device: fp.Device) -> None:

@@ -173,7 +173,7 @@ class ForiLoop(Loop):
     """A loop over the integers from the first operand up to, but not including, the second.
 
     Operands are the two bounds, the initial carries, and the values from outside; the body gets the index first. With the
-    attribute ``unroll`` Slang unrolls the loop.
+    attribute ``unroll`` Slang unrolls the loop; with ``max_steps`` it ends after so many steps.
     """
 
     name = "fori_loop"
@@ -193,13 +193,16 @@ class ForiLoop(Loop):
         index = node.bodies[0].inputs[0]
         i = write.fresh(index.name or "i")
         lines = [*self.start(node, args, results), *["[ForceUnroll]"] * bool(node.attrs.get("unroll"))]
-        lines.append(f"for ({index.type} {i} = {args[0]}; {i} < {args[1]}; ++{i})")
+        most = node.attrs.get("max_steps")
+        within = "" if most is None else f" && {i} - {args[0]} < {most}"
+        lines.append(f"for ({index.type} {i} = {args[0]}; {i} < {args[1]}{within}; ++{i})")
         return [*lines, *block(self.step(node, args, results, [i], write))]
 
     def meaning(self, node: Node, args: Sequence[Array], grid: tuple[int, ...], run: Run) -> list[Array]:
         carries = self.begin(node, args, grid)
-        i, end = (np.broadcast_to(a, grid) for a in args[:2])
-        while np.any(inside := i < end):
+        start, end = (np.broadcast_to(a, grid) for a in args[:2])
+        i, most = start, node.attrs.get("max_steps")
+        while np.any(inside := (i < end) & (True if most is None else i - start < int(str(most)))):
             outputs = run(node.bodies[0], [i, *carries, *args[2 + len(carries) :]])
             carries = [_chosen(inside, new, old, v.type, grid) for new, old, v in zip(outputs, carries, node.results)]
             i = np.where(inside, i + 1, i)

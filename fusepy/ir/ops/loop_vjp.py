@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from fusepy.errors import VerifyError
@@ -56,47 +57,128 @@ class LoopVjp(Control):
         return "d"
 
     def statements(self, node: Node, args: Sequence[str], results: Sequence[str], write: Writer) -> list[str]:
-        test, body, back = node.bodies
-        bounds, carries, through = numbers(node, "counts")
-        index, kept = body.inputs[0].type, body.inputs[1 : 1 + carries]
-        first, last = args[:bounds] if bounds else ("0", "")
-        starts, outside = args[bounds : bounds + carries], args[bounds + carries : bounds + len(body.inputs) - 1]
-        given = args[bounds + len(body.inputs) - 1 :]
-        given, arrays = given[:through], given[through:]
-        count, k, i = write.fresh("count"), write.fresh("k"), write.fresh("i")
-        now = [write.fresh(v.name or "c") for v in kept]
-        used = {v for n in back.nodes for v in n.operands} | set(back.outputs)
-        tape = {j: write.fresh(f"kept_{kept[j].name}") for j in range(carries) if back.inputs[1 + j] in used}
-        lines = [f"{declare(v.type, name)} = {start};" for v, name, start in zip(kept, now, starts)]
-        lines += [f"{declare(Type.array(kept[j].type, max(node_steps(node), 1)), name)};" for j, name in tape.items()]
-        lines += [f"int {count} = 0;", f"for (int {k} = 0; {k} < {node_steps(node)}; ++{k})"]
-        step = [f"{index} {i} = {index}({first}) + {index}({k});"]
-        if bounds:
-            step += [f"if (!({i} < {last}))", "    break;"]
-        else:
-            tested, (holds,) = write.body(test, [i, *now, *outside])
-            step += [*tested, f"if (!{holds})", "    break;"]
-        step += [f"{name}[{k}] = {now[j]};" for j, name in tape.items()]
-        inner, nexts = write.body(body, [i, *now, *outside])
-        moved = [write.fresh("next") for _ in nexts]
-        step += [*inner, *(f"{declare(v.type, m)} = {n};" for v, m, n in zip(kept, moved, nexts))]
-        step += [*(f"{c} = {m};" for c, m in zip(now, moved)), f"{count} = {k} + 1;"]
-        lines += block(step)
-        of = words(node, "of")
-        lines += [f"{declare(v.type, r)} = {g};" for v, r, g in zip(node.results, results, given)]
-        lines += [f"{declare(v.type, r)} = {_zero(v.type, t)};" for v, r, t in list(zip(node.results, results, of))[through:]]
-        lines.append(f"for (int {k} = {count} - 1; {k} >= 0; --{k})")
-        held = [f"{tape[j]}[{k}]" if j in tape else now[j] for j in range(carries)]
-        undo, gradients = write.body(back, [i, *held, *outside, *results[:through], *arrays])
-        before = [write.fresh("d") for _ in gradients]
-        undone = [f"{index} {i} = {index}({first}) + {index}({k});", *undo]
-        undone += [f"{declare(v.type, b)} = {g};" for v, b, g in zip(node.results, before, gradients)]
-        undone += [f"{r} = {b};" for r, b in list(zip(results, before))[:through]]
-        undone += [f"{r} = {_sum(v.type, t, r, b)};" for v, r, b, t in list(zip(node.results, results, before, of))[through:]]
-        return [*lines, *block(undone)]
+        return _Backwards(node, args, results, write).lines()
 
     def meaning(self, node: Node, args: Sequence[Array], grid: tuple[int, ...], run: Run) -> list[Array]:
         raise VerifyError("a loop_vjp has no meaning in NumPy", hint="compare with differences of the loop")
+
+
+class _Backwards:
+    """A writer of the statements of a ``loop_vjp``.
+
+    The carries of each step are kept in an array. For many steps there are several such arrays, see `levels`: the first run keeps
+    the carries at the start of each segment. Then segment by segment, from the last one, the steps run again from there, and keep
+    the carries of shorter segments, down to those of each step.
+    """
+
+    def __init__(self, node: Node, args: Sequence[str], results: Sequence[str], write: Writer):
+        self.node, self.write, self.results = node, write, results
+        self.test, self.body, self.back = node.bodies
+        bounds, carries, self.through = numbers(node, "counts")
+        self.steps, self.sizes = node_steps(node), levels(node_steps(node))
+        self.strides = [math.prod(self.sizes[:level]) for level in range(len(self.sizes))]
+        self.kept = self.body.inputs[1 : 1 + carries]
+        self.first, self.last = args[:bounds] if bounds else ("0", "")
+        end = bounds + len(self.body.inputs) - 1
+        self.starts, self.outside = args[bounds : bounds + carries], args[bounds + carries : end]
+        self.given, self.arrays = args[end : end + self.through], args[end + self.through :]
+        self.index, self.i = self.body.inputs[0].type, write.fresh("i")
+        self.now = [write.fresh(v.name or "c") for v in self.kept]
+        used = {v for n in self.back.nodes for v in n.operands} | set(self.back.outputs)
+        needed = [j for j in range(carries) if self.back.inputs[1 + j] in used]
+        wanted = [needed, *[range(carries)] * (len(self.sizes) - 1)]  # to run on from a segment takes all carries
+        self.tapes = [{j: write.fresh(f"kept_{self.kept[j].name}") for j in found} for found in wanted]
+
+    def lines(self) -> list[str]:
+        """Returns all statements; they declare the results."""
+        count, k, of = self.write.fresh("count"), self.write.fresh("k"), words(self.node, "of")
+        lines = [f"{declare(v.type, name)} = {start};" for v, name, start in zip(self.kept, self.now, self.starts)]
+        for size, tape in zip(self.sizes, self.tapes):
+            lines += [f"{declare(Type.array(self.kept[j].type, size), name)};" for j, name in tape.items()]
+        lines += [f"int {count} = 0;", f"for (int {k} = 0; {k} < {self.steps}; ++{k})"]
+        lines += block([*self.ahead(k, "0", len(self.sizes) - 1, stops=True), f"{count} = {k} + 1;"])
+        made = list(zip(self.node.results, self.results, of))
+        lines += [f"{declare(v.type, r)} = {g};" for (v, r, _), g in zip(made, self.given)]
+        lines += [f"{declare(v.type, r)} = {_zero(v.type, t)};" for v, r, t in made[self.through :]]
+        return [*lines, *self.level(len(self.sizes) - 1, "0", count)]
+
+    def ahead(self, k: str, start: str, level: int, stops: bool) -> list[str]:
+        """Returns step `k`, which keeps its carries at a level of segments that begin at `start`."""
+        at = k if start == "0" else f"{k} - {start}"
+        step = [f"{self.index} {self.i} = {self.index}({self.first}) + {self.index}({k});"]
+        if stops and self.last:
+            step += [f"if (!({self.i} < {self.last}))", "    break;"]
+        elif stops:
+            tested, (holds,) = self.write.body(self.test, [self.i, *self.now, *self.outside])
+            step += [*tested, f"if (!{holds})", "    break;"]
+        stride = self.strides[level]
+        if stride == 1:
+            step += [f"{name}[{at}] = {self.now[j]};" for j, name in self.tapes[level].items()]
+        else:
+            step.append(f"if (({at}) % {stride} == 0)")
+            step += block([f"{name}[({at}) / {stride}] = {self.now[j]};" for j, name in self.tapes[level].items()])
+        inner, nexts = self.write.body(self.body, [self.i, *self.now, *self.outside])
+        moved = [self.write.fresh("next") for _ in nexts]
+        step += [*inner, *(f"{declare(v.type, m)} = {n};" for v, m, n in zip(self.kept, moved, nexts))]
+        return [*step, *(f"{c} = {m};" for c, m in zip(self.now, moved))]
+
+    def level(self, level: int, start: str, end: str) -> list[str]:
+        """Returns the way back through the steps from `start` up to `end`, whose carries are kept at a level."""
+        k = self.write.fresh("k")
+        if not level:
+            return [f"for (int {k} = {end} - 1; {k} >= {start}; --{k})", *block(self.undone(k, start))]
+        stride, segment, low, high = self.strides[level], *map(self.write.fresh, ("segment", "low", "high"))
+        inner = [f"{self.now[j]} = {name}[{segment}];" for j, name in self.tapes[level].items()]
+        inner += [f"int {low} = {start} + {segment} * {stride};", f"int {high} = min({end}, {low} + {stride});"]
+        inner += [f"for (int {k} = {low}; {k} < {high}; ++{k})", *block(self.ahead(k, low, level - 1, stops=False))]
+        first = f"({end} - {start} + {stride - 1}) / {stride} - 1"
+        return [
+            f"for (int {segment} = {first}; {segment} >= 0; --{segment})",
+            *block([*inner, *self.level(level - 1, low, high)]),
+        ]
+
+    def undone(self, k: str, start: str) -> list[str]:
+        """Returns step `k` back."""
+        at, results, of = k if start == "0" else f"{k} - {start}", self.results, words(self.node, "of")
+        tape, through = self.tapes[0], self.through
+        held = [f"{tape[j]}[{at}]" if j in tape else now for j, now in enumerate(self.now)]
+        undo, gradients = self.write.body(self.back, [self.i, *held, *self.outside, *results[:through], *self.arrays])
+        before = [self.write.fresh("d") for _ in gradients]
+        lines = [f"{self.index} {self.i} = {self.index}({self.first}) + {self.index}({k});", *undo]
+        made = list(zip(self.node.results, results, before, of))
+        lines += [f"{declare(v.type, b)} = {g};" for (v, _, b, _), g in zip(made, gradients)]
+        lines += [f"{r} = {b};" for _, r, b, _ in made[:through]]
+        return lines + [f"{r} = {_sum(v.type, t, r, b)};" for v, r, b, t in made[through:]]
+
+
+LONGEST = 64  # steps whose carries are kept in one array; compilers take long for long arrays of a thread
+SEGMENTS = 128  # segments of one level
+
+
+def levels(steps: int) -> list[int]:
+    """Returns the number of states that each level keeps: of each step of a segment, then of the segments below, and so on.
+
+    Example:
+        >>> levels(50), levels(10_000), levels(1_000_000)
+        ([50], [100, 100], [100, 100, 100])
+    """
+    if steps <= LONGEST:
+        return [max(steps, 1)]
+    count = 2
+    while SEGMENTS**count < steps:
+        count += 1
+    size = next(n for n in range(2, SEGMENTS + 1) if n**count >= steps)
+    return [size] * count
+
+
+def kept_states(node: Node) -> str:
+    """Returns what a thread keeps, and what it computes again, in words."""
+    steps, (each, *more) = node_steps(node), levels(node_steps(node))
+    if not more:
+        return f"keeps what its {steps} steps begin with"
+    segments = " of ".join(f"{n} segments" for n in reversed(more))
+    times = "once" if len(more) == 1 else f"{len(more)} times"
+    return f"keeps what {segments} begin with, and of one of them its {each} steps; {steps:,} steps are computed again {times}"
 
 
 def node_steps(node: Node) -> int:

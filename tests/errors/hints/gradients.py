@@ -23,8 +23,8 @@ def grown(x: Any, n: Any) -> Any:
     return fp.sum(fp.fori_loop(0, n, lambda i, c: c * x, 1.0 + 0 * x))
 
 
-def bounded(x: Any, n: Any) -> Any:
-    steps = fp.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (0, 1.0 + 0 * x), max_steps=4)
+def bounded(x: Any, n: Any, limit: int | None = 4) -> Any:
+    steps = fp.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (0, 1.0 + 0 * x), max_steps=limit)
     return fp.sum(steps[1])
 
 
@@ -100,6 +100,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a loop of unknown length": (
         lambda m: fp.grad(grown)(A, COUNTS),
+        "write fp.fori_loop(lo, hi, body, init, max_steps=…)",
+        lambda m: fp.grad(lambda x, n: fp.sum(fp.fori_loop(0, n, lambda i, c: c * x, 1.0 + 0 * x, max_steps=4)))(A, COUNTS),
+        SQUARES,
+    ),
+    "a loop without a limit": (
+        lambda m: fp.grad(lambda x, n: bounded(x, n, None))(A, COUNTS),
         "write fp.while_loop(test, body, init, max_steps=…)",
         lambda m: fp.grad(bounded)(A, COUNTS),
         SQUARES,
@@ -111,8 +117,8 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         SQUARES,
     ),
     "a scan that is no sum": (
-        lambda m: fp.grad(lambda x: fp.sum(fp.scan("prod", x)))(A),
-        "fp.scan('sum', x) has one",
+        lambda m: fp.grad(lambda x: fp.sum(fp.scan("max", x)))(A),
+        "fp.scan('sum', x) and fp.scan('prod', x) have one",
         lambda m: fp.grad(lambda x: fp.sum(fp.scan("sum", x)))(A),
         np.array([3.0, 2.0, 1.0], F32),
     ),
