@@ -58,6 +58,7 @@ from slangpy import (
 )
 
 from fusepy.language.constructors import CONSTRUCTORS
+from fusepy.language.elsewhere import no_name
 
 __all__ = [
     "Bitmap",
@@ -113,10 +114,10 @@ def spelled(name: str) -> Any:
     """Returns the slangpy object of this name; it is ``fusepy.__getattr__``.
 
     Raises:
-        AttributeError: for any other name.
+        AttributeError: for any other name, with a hint for words of other frameworks.
     """
     if name in CONSTRUCTORS:
         return CONSTRUCTORS[name]
     if name in __all__:
         return globals()[name]
-    raise AttributeError(f"module 'fusepy' has no attribute {name!r}")
+    raise no_name(name)

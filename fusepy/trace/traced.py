@@ -274,11 +274,15 @@ _LIKE = {n: n for n in ("sum", "mean", "prod", "max", "min", "any", "all", "argm
 _LIKE.update(amax="max", amin="min", cumsum="scan", cumprod="scan", round="round", around="round", sign="sign", fabs="abs")
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
 _SCANS = dict.fromkeys(("add", "multiply", "maximum", "minimum"), "scan")
+_GRADIENT = "a gradient is that of a function: write fusepy.grad(f)(x), or fusepy.value_and_grad(f)(x)"
+_NUMBER = "it has no number yet: return it, and ask what the call returns"
 _SIZES = "sizes are known when the function runs: ask the array before the call, or pass what you need as an argument"
 _OF_ARRAYS = {
     "shape": _SIZES, "ndim": _SIZES, "size": _SIZES, "dtype": "its Slang type is .type; convert with fusepy.vcast(value, type)",
     "T": "say which axis runs where with fusepy.vmap(value, (1, 0))", "astype": "write fusepy.vcast(value, type)",
     **{n: f"write fusepy.{n}(value)" for n in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "round")},
+    **dict.fromkeys(("backward", "requires_grad", "requires_grad_", "grad", "grad_fn"), _GRADIENT),
+    **dict.fromkeys(("item", "numpy", "tolist", "cpu", "to_numpy"), _NUMBER), "detach": "write fusepy.stop_gradient(value)",
     "clip": "write fusepy.clip(value, low, high)", "reshape": "reshape the array before the call",
 }  # fmt: skip
 for _name, _op in BINARY.items():

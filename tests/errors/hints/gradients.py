@@ -23,8 +23,12 @@ def grown(x: Any, n: Any) -> Any:
     return fp.sum(fp.fori_loop(0, n, lambda i, c: c * x, 1.0 + 0 * x))
 
 
-def bounded(x: Any, n: Any, limit: int | None = 4) -> Any:
-    steps = fp.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (0, 1.0 + 0 * x), max_steps=limit)
+def endless(x: Any, n: Any) -> Any:
+    return fp.sum(fp.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (0, 1.0 + 0 * x))[1])
+
+
+def bounded(x: Any, n: Any) -> Any:
+    steps = fp.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (0, 1.0 + 0 * x), max_steps=4)
     return fp.sum(steps[1])
 
 
@@ -86,6 +90,36 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.jvp(kept_apart(m).both_ways, (A,), (np.ones_like(A),)).d,
         SQUARES,
     ),
+    "torch's words on a traced value": (
+        lambda m: fp.fuse(lambda x: fp.sum(x * x).backward())(A),
+        "a gradient is that of a function: write fusepy.grad(f)(x)",
+        lambda m: fp.grad(total)(A),
+        SQUARES,
+    ),
+    "a traced value detached": (
+        lambda m: fp.grad(lambda x: fp.sum(2.0 * x * x.detach()))(A),
+        "write fusepy.stop_gradient(value)",
+        lambda m: fp.grad(lambda x: fp.sum(2.0 * x * fp.stop_gradient(x)))(A),
+        SQUARES,
+    ),
+    "the number of a traced value": (
+        lambda m: fp.fuse(lambda x: total(x).item())(A),
+        "it has no number yet: return it, and ask what the call returns",
+        lambda m: fp.fuse(total)(A).item() * np.ones(3, F32),
+        14 * np.ones(3, F32),
+    ),
+    "a tensor's gradient as in torch": (
+        lambda m: fp.Tensor(A).backward(),
+        "write fp.grad(f)(t), since a gradient is that of a function",
+        lambda m: fp.grad(total)(fp.Tensor(A)),
+        SQUARES,
+    ),
+    "torch's word for axes": (
+        lambda m: fp.sum(A, dim=0),  # type: ignore[call-arg]
+        "write axis=0",
+        lambda m: fp.sum(A, axis=0),
+        np.float32(6),
+    ),
     "integers": (
         lambda m: fp.grad(lambda x: fp.sum(x * 1.0))(A.astype(np.int32)),
         "convert it before the call, e.g. x.astype(np.float32)",
@@ -105,7 +139,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         SQUARES,
     ),
     "a loop without a limit": (
-        lambda m: fp.grad(lambda x, n: bounded(x, n, None))(A, COUNTS),
+        lambda m: fp.grad(lambda x, n: endless(x, n))(A, COUNTS),
         "write fp.while_loop(test, body, init, max_steps=…)",
         lambda m: fp.grad(bounded)(A, COUNTS),
         SQUARES,
