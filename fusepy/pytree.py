@@ -69,6 +69,7 @@ def reader(names: Sequence[str]) -> Callable[[Any], Parts]:
     return lambda value: {name: getattr(value, name) for name in names}
 
 
+TYPE = "_type"  # the entry of a mapping that names its Slang struct: a part of the structure, and no leaf
 ENTRIES = Container(lambda value: value, _updated, entry="{0!r}: {1}")
 ITEMS = Container(_items, lambda like, parts: type(like)(parts.values()))
 _REGISTERED: dict[type, Container] = {}
@@ -122,7 +123,7 @@ class Structure:
 
     def _filled(self, leaves: Iterator[Any]) -> Any:
         if self.container is None:
-            return next(leaves) if self is LEAF else None
+            return next(leaves) if self is LEAF else self.like
         parts = islice(leaves, self.leaves) if self.flat else [part._filled(leaves) for part in self.parts]
         if self.container is ITEMS:
             return self.cls(parts)
@@ -142,7 +143,7 @@ class Structure:
 
     def __str__(self) -> str:
         if self.container is None:
-            return "*" if self is LEAF else "None"
+            return "*" if self is LEAF else repr(self.like)
         first, last = _BRACKETS.get(self.cls, (f"{self.cls.__name__}(", ")"))
         return first + ", ".join(self.container.entry.format(key, part) for key, part in zip(self.keys, self.parts)) + last
 
@@ -176,11 +177,17 @@ def _structure(value: Any, leaves: list[Any], is_leaf: Callable[[Any], bool]) ->
         return LEAF
     first = len(leaves)
     held = container.parts(value)
-    parts = tuple([_structure(part, leaves, is_leaf) for part in held.values()])
+    named = held.get(TYPE) if container is ENTRIES else None
+    parts = tuple([_constant(part) if part is named else _structure(part, leaves, is_leaf) for part in held.values()])
     like = container.rebuild(value, dict.fromkeys(held))
     flat = all(part is LEAF for part in parts)
     cls = cast("type[Any]", type(value))
     return Structure(cls, tuple(held), parts, len(leaves) - first, container, like, flat)
+
+
+def _constant(value: Any) -> Structure:
+    """Returns the structure of a part that is always the same."""
+    return NOTHING if value is None else Structure(cast("type[Any]", type(value)), (str(value),), like=value)
 
 
 def several(count: int) -> Structure:

@@ -15,10 +15,9 @@ import numpy as np
 from fusepy.arguments.mapped import Mapped
 from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.ir.argmap import ArgMap
-from fusepy.pytree import ENTRIES, ITEMS, Container, Parts, attributes, container_of, reader
+from fusepy.pytree import ENTRIES, ITEMS, TYPE, Container, Parts, attributes, container_of, reader
 from fusepy.symbolic import Symbolic, axes_of
 
-TYPE = "_type"
 FIELDS: dict[type, Container | None] = {dict: ENTRIES}  # a cache by class; ``None`` for leaves
 ITEMS_AT_MOST = 64  # a longer list is taken as numbers
 LEVELS = 8  # of nested lists; a list that contains itself has more

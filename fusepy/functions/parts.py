@@ -131,6 +131,8 @@ class Tracer(Protocol):
 
     @property
     def positional(self) -> int | None: ...
+    @property
+    def variadic(self) -> bool: ...
 
     # returns the tracer with values for its static arguments, their key, the other arguments, and the destination of the result
     def bind(

@@ -39,7 +39,7 @@ def pullback(
     function: Any = callee.variant(None, replace(config, specs=(), named_specs={}, structs={}))
     total = count + len(named)
     # overloads of a Slang function may have parameters of other names; a fused function may take keywords only
-    by_position = count if callee.tracer.positional is None else 0
+    by_position = count if callee.tracer.positional is None or callee.tracer.variadic else 0
     keywords = [*by_place[by_position:], *named]
 
     def back(*given: Any) -> Any:

@@ -21,6 +21,7 @@ from fusepy.errors import ArgumentError, FusepyError, UnrollWarning, did_you_mea
 from fusepy.functions.accumulators import accumulated, checked
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import Config
+from fusepy.functions.variadic import is_variadic, of_count
 from fusepy.ir.graph import Graph
 from fusepy.ir.oracle import Param
 from fusepy.ir.resolve.refusals import none_error
@@ -50,6 +51,7 @@ class PythonTracer:
         self.static = frozenset(static)
         self.values: Mapping[str, Any] = {}
         self.signature = _signature(function, self.__name__)
+        self.variadic = is_variadic(self.signature)
         names = self.parameter_names()
         for name in static:
             if name not in names:
@@ -66,6 +68,9 @@ class PythonTracer:
         Raises:
             ArgumentError: for too many, missing, unknown or doubled arguments, and for static ones that cannot be hashed.
         """
+        if self.variadic:
+            made, key, *others = self._of_count(len(args)).bind(args, kwargs, result)
+            return made, ("*", len(args), *key), *others
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -80,8 +85,8 @@ class PythonTracer:
         static: dict[str, Any] = {}
         dynamic: dict[str, Any] = {}
         for name, value in bound.arguments.items():
-            if self.signature.parameters[name].kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-                raise ArgumentError(f"{self.__name__}() takes *args or **kwargs", hint="name the parameters of a fused function")
+            if self.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+                raise ArgumentError(f"{self.__name__}() takes **kwargs", hint="name the parameters of a fused function")
             (static if name in self.static else dynamic)[name] = value
         for name, value in static.items():
             try:
@@ -98,6 +103,13 @@ class PythonTracer:
         made.__dict__.update(self.__dict__, values=static)
         # the type is part of the key, since 1 == 1.0 == True
         return made, tuple([(name, value.__class__, value) for name, value in static.items()]), (), dynamic, result
+
+    def _of_count(self, count: int) -> PythonTracer:
+        """Returns the tracer of a function with ``*args`` for a number of arguments by position."""
+        made = copy.copy(self)
+        made.variadic, made.signature = False, of_count(self.signature, count)
+        made.params = {name: (i, Param(name, None)) for i, name in enumerate(made.signature.parameters)}
+        return made
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Calls the function inside a trace, so that it becomes part of the trace."""

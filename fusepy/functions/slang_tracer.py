@@ -48,6 +48,7 @@ class SlangTracer:
     """A tracer of a Slang function or constructor."""
 
     positional: int | None = None
+    variadic = False
     deliver = None
     accumulators: Mapping[str, str] = {}
 

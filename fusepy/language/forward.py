@@ -11,6 +11,7 @@ from fusepy.arguments.mapped import unmapped
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.fused import FusedFunction
+from fusepy.functions.variadic import of_count
 from fusepy.language.gradients import floats, has_gradient, is_array, signature_of
 from fusepy.location import user_line
 from fusepy.pytree import flatten
@@ -116,7 +117,7 @@ def _extents(value: Any) -> tuple[int, ...]:
 @functools.lru_cache(maxsize=256)
 def _pushforward(function: Callable[..., Any], count: int, chosen: Sequence[int]) -> FusedFunction:
     """Returns the function of `count` arguments and the tangents of those `chosen` that gives the results and their tangents."""
-    names = list(signature_of(function).parameters)[:count]
+    names = list(of_count(signature_of(function), count).parameters)[:count]
 
     def pushforward(*given: Any) -> Any:
         trace = current_trace()

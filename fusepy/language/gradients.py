@@ -17,6 +17,7 @@ from fusepy.errors import ArgumentError, GradientError, did_you_mean
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.pullback import floats, pullback
+from fusepy.functions.variadic import is_variadic, of_count
 from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.trace.gradients import gradients
@@ -81,12 +82,17 @@ def differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, wi
     names = list(signature.parameters)
     several = isinstance(argnums, (tuple, list))
     listed = cast("Sequence[Any]", argnums) if several else [argnums]
-    chosen = [_name(n, names, what) for n in listed]
+    variadic = is_variadic(signature)
+    if not variadic:  # the names of *args depend on their number
+        for n in listed:
+            _name(n, names, what)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         trace = current_trace()
         assert trace is not None, "only a trace calls it"
-        bound = signature.bind(*args, **kwargs)
+        own = of_count(signature, len(args)) if variadic else signature
+        chosen = [_name(n, list(own.parameters), what) for n in listed]
+        bound = own.bind(*args, **kwargs)
         bound.apply_defaults()
         start = len(trace.builder.nodes)
         of = [bound.arguments[name] for name in chosen]

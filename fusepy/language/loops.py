@@ -5,22 +5,19 @@ Each grid point takes its own branch and its own number of steps. Outside of a f
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fusepy.derivatives.control import unlimited
 from fusepy.errors import ArgumentError, TraceError
-from fusepy.functions.autograd import any_tracked
-from fusepy.functions.fused import FusedFunction
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.control import grid_rank
 from fusepy.ir.ops.promotion import promote
 from fusepy.ir.types import BOOL, INT, Kind, Type
+from fusepy.language.eager_loops import Arguments, is_reversible
 from fusepy.location import user_line
-from fusepy.pytree import LEAF, Structure
+from fusepy.pytree import Structure
 from fusepy.trace.bodies import BodyTrace, Use
 from fusepy.trace.carries import Carries, adapts, as_type, parameter_names
 from fusepy.trace.maps import shared_map
@@ -59,7 +56,7 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
         def run(pred: Any, *given: Any) -> Any:
             return cond(pred, if_true, if_false, *given)
 
-        return _Arguments("cond", {"pred": pred, **{f"operand_{i}": v for i, v in enumerate(operands)}}).run(run)
+        return Arguments("cond", {"pred": pred, **{f"operand_{i}": v for i, v in enumerate(operands)}}).run(run)
     loc = user_line()
     test, said = trace.operand(pred, "pred", loc)
     _bool(test, "cond: pred", loc)
@@ -122,14 +119,14 @@ def fori_loop(
         raise TraceError("fori_loop: only a loop between Python integers can be unrolled", place=loc, hint="remove unroll=True")
     trace = current_trace()
     if trace is None:
-        fixed = unroll or _reversible("fori_loop", type(lo) is int and type(hi) is int, max_steps, body, init)
+        fixed = unroll or is_reversible("fori_loop", type(lo) is int and type(hi) is int, max_steps, body, init)
         bounds = {} if fixed else {"lo": lo, "hi": hi}
 
         def run(*given: Any) -> Any:
             first, last = (lo, hi) if fixed else given[:2]
             return fori_loop(first, last, body, given[-1], unroll=unroll, max_steps=max_steps)
 
-        return _Arguments("fori_loop", bounds, init).run(run)
+        return Arguments("fori_loop", bounds, init).run(run)
     ends, said = trace.operands([lo, hi], loc)
     index = _index_type(ends, loc)
     i, c = parameter_names(body, ["i", "c"])
@@ -137,7 +134,9 @@ def fori_loop(
     inner, outputs = carries.run(body, "body", (i, index))
     starts, maps = carries.starts()
     maps = [*(ArgMap(m.dims, index if v.type is not index else None) for v, m in zip(ends, said)), *maps]
-    attrs: dict[str, Attr] = ({"unroll": True} if unroll else {}) | ({} if max_steps is None else {"max_steps": max_steps})
+    attrs: dict[str, Attr] = {"unroll": True} if unroll else {}
+    if max_steps is not None:
+        attrs["max_steps"] = max_steps
     return carries.structure.fill(_add(trace, "fori_loop", [*ends, *starts], maps, [inner], [outputs], attrs, loc))
 
 
@@ -168,12 +167,12 @@ def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     _check_steps("while_loop", max_steps)
     trace = current_trace()
     if trace is None:
-        _reversible("while_loop", False, max_steps, body, init)
+        is_reversible("while_loop", False, max_steps, body, init)
 
         def run(given: Any) -> Any:
             return while_loop(test, body, given, max_steps=max_steps)
 
-        return _Arguments("while_loop", {}, init).run(run)
+        return Arguments("while_loop", {}, init).run(run)
     loc = user_line()
     carries = Carries(trace, "while_loop", init, parameter_names(body, ["c"])[0], loc)
     inner, outputs = carries.run(body, "body")
@@ -276,51 +275,5 @@ def _check_steps(op: str, steps: Any) -> None:
         raise ArgumentError(f"{op}: max_steps is no count of steps", saw=repr(steps), hint="pass a Python integer")
 
 
-def _reversible(op: str, counted: bool, max_steps: int | None, body: Callable[..., Any], init: Any) -> bool:
-    """True if gradients of a loop outside of a trace will be asked for, and its bounds are Python integers.
-
-    Raises:
-        GradientError: if gradients will be asked for, and the number of steps has no limit.
-    """
-    around = inspect.getclosurevars(body) if inspect.isfunction(body) else None
-    values = [] if around is None else [*around.nonlocals.values(), *around.globals.values()]
-    if not any_tracked([init, *values]):
-        return False
-    if not counted and max_steps is None:
-        raise unlimited(op, user_line())
-    return counted
-
-
 def _is_array(value: Any) -> bool:
     return hasattr(value, "shape") and not isinstance(value, Traced)
-
-
-# ---- outside of a trace ---------------------------------------------------------------------------------------------
-
-
-_NOTHING = object()
-
-
-class _Arguments:
-    """The arguments of a call outside of a fused function, as leaves."""
-
-    def __init__(self, op: str, values: Mapping[str, Any], init: Any = _NOTHING):
-        self.op = op
-        self.carries = init is not _NOTHING
-        found, self.structure = flatten_values(init if self.carries else None, op)
-        self.plain = dict(values)
-        names = ["init"] if self.structure is LEAF else [f"init_{i}" for i in range(len(found))]
-        self.leaves = dict(zip(names, found))
-
-    def run(self, function: Callable[..., Any]) -> Any:
-        """Runs `function` of the values, and of `init` in its structure if there is one, as a fused function."""
-        given = {**self.plain, **self.leaves}
-
-        def traced(**named: Any) -> Any:
-            structure = [self.structure.fill([named[n] for n in self.leaves])] if self.carries else []
-            return function(*(named[n] for n in self.plain), *structure)
-
-        traced.__name__ = self.op
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        vars(traced)["__signature__"] = inspect.Signature([inspect.Parameter(name, kind) for name in given])
-        return FusedFunction(traced)(*given.values())

@@ -11,6 +11,7 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, MissingPackageError
+from fusepy.location import user_line
 from fusepy.pytree import flatten
 
 
@@ -30,20 +31,28 @@ def parameters(tree: Any, device: Device | None = None) -> Any:
         float
     """
     leaves, structure = flatten(tree)
-    return structure.fill([_tensor(leaf, device) for leaf in leaves])
+    return structure.fill([_tensor(leaf, path, device) for leaf, path in zip(leaves, structure.paths("parameters"))])
 
 
-def _tensor(leaf: Any, device: Device | None) -> Tensor:
+def _tensor(leaf: Any, path: str, device: Device | None) -> Tensor:
     if isinstance(leaf, Tensor):
+        if leaf.dtype.scalar is not None and not leaf.dtype.is_float:
+            raise _no_floats(path, str(leaf.dtype), "make it of array.astype('float32'), or pass it beside the parameters")
         return leaf
-    array = np.asarray(leaf)
-    if array.dtype.kind != "f" and not isinstance(leaf, (int, float)):
-        raise ArgumentError(
-            "parameters() takes arrays of floats",
-            saw=f"{type(leaf).__name__} of {array.dtype}",
-            hint="use array.astype('float32')",
-        )
+    array = np.asarray(leaf.detach().cpu() if hasattr(leaf, "detach") else leaf)  # a tensor of torch
+    if array.dtype.kind != "f" and (not isinstance(leaf, (int, float)) or isinstance(leaf, bool)):
+        raise _no_floats(path, f"{type(leaf).__name__} of {array.dtype}", "use array.astype('float32')")
     return Tensor.from_numpy(device or default_device(), array if array.dtype == np.float16 else array.astype(np.float32))
+
+
+def _no_floats(path: str, saw: str, hint: str) -> ArgumentError:
+    return ArgumentError(
+        f"{path} cannot be trained: parameters are floats, or structs of floats",
+        place=user_line(),
+        saw=saw,
+        expected="half, float or double",
+        hint=hint,
+    )
 
 
 def named(tree: Any) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from fusepy.ir.types import Kind
 from fusepy.passes.base import Pass
 from fusepy.passes.rewrite import can_replace_result, substitute, with_bodies
 
-EXACT = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "ne", "bitand", "bitor", "bitxor", "cast", "select"}
-EXACT |= {"stop_gradient"}
+_ARITHMETIC = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "ne", "bitand", "bitor", "bitxor"}
+EXACT = _ARITHMETIC | {"cast", "select", "stop_gradient"}
 NEUTRAL = {"mul": 1, "div": 1, "sub": 0}  # the right operand with which the result is the left one
 
 

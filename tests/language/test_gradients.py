@@ -161,3 +161,34 @@ def test_numbers_used_as_several_types_get_one_gradient(device: fp.Device) -> No
 
         assert float(fp.grad(loss)(a, X, doubles)) == 18
         assert float(fp.grad(lambda a, x: fp.sum(fp.vcast(a, "float3").x * x))(a, X)) == 6
+
+
+def test_structs_that_are_named_in_dicts_have_gradients_and_are_trained(device: fp.Device) -> None:
+    source = """
+    interface IShape : IDifferentiable { [Differentiable] float area(float k); }
+    struct Disc : IShape { float r; [Differentiable] float area(float k) { return r * r * k; } };
+    struct Box : IShape { float a; float b; [Differentiable] float area(float k) { return a * b * k; } };
+    [Differentiable] float area<T : IShape>(T s, float k) { return s.area(k); }
+    [Differentiable] float any_area(IShape s, float k) { return s.area(k); }
+    """
+    m = fp.Module.load_from_source(device, "named_structs", source)
+    disc, box = {"_type": "Disc", "r": 2.0}, {"_type": m.Box, "a": 2.0, "b": 3.0}
+    for function in (m.area, m.any_area, lambda s, k: fp.sum(m.area(s, k))):
+        assert float(fp.grad(function)(disc, X)["r"]) == 24
+        found = fp.grad(function)(box, X)
+        assert (float(found["a"]), float(found["b"])) == (18, 12)
+    both = fp.grad(lambda p, k: fp.sum(m.area(p["s"], k) + m.area(p["t"][0], k)))({"s": disc, "t": [box]}, X)
+    assert (float(both["s"]["r"]), float(both["t"][0]["b"])) == (24, 12)
+    params = fp.nn.parameters(disc)
+    fp.training_step(lambda p, k: fp.sum(m.area(p, k)), fp.nn.SGD(lr=0.125))(params, X)
+    assert float(params["r"]) == -1
+    assert fp.nn.named(params).keys() == {"r"}
+
+
+def test_a_function_without_derivative_is_named_with_its_line(device: fp.Device) -> None:
+    m = fp.Module.load_from_source(device, "plain_functions", "// a comment\nfloat plain(float x) { return x * x; }")
+    with pytest.raises(fp.GradientError) as raised:
+        fp.grad(m.plain)(X)
+    assert "`plain`" in str(raised.value)
+    assert "declared at plain_functions.slang:2" in str(raised.value)
+    assert not any(word in str(raised.value) for word in ("probe", "/tmp", "a0"))

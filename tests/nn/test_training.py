@@ -127,8 +127,14 @@ def test_parameters_are_saved_and_loaded_by_name(tmp_path: Path) -> None:
         (lambda: fp.training_step(loss, 0.1), fp.ArgumentError, "a loss and an optimiser"),  # type: ignore[arg-type]
         (lambda: fp.nn.Adam(lr=-1.0), fp.ArgumentError, "no learning rate"),
         (lambda: fp.nn.Adam(betas=(0.9, 1.0)), fp.RangeError, "below 1"),
-        (lambda: fp.nn.parameters({"n": np.arange(3)}), fp.ArgumentError, "arrays of floats"),
+        (lambda: fp.nn.parameters({"n": np.arange(3)}), fp.ArgumentError, r"parameters\['n'\] cannot be trained"),
         (lambda: fp.training_step(loss, fp.nn.SGD())({"a": 0.5, "b": [0.0]}, X, Y), fp.ArgumentError, "no tensors"),
+        (
+            lambda: fp.nn.parameters({"a": [fp.Tensor([1, 2], dtype="int")]}),
+            fp.ArgumentError,
+            r"parameters\['a'\]\[0\] cannot be",
+        ),
+        (lambda: fp.nn.parameters({"on": True}), fp.ArgumentError, r"parameters\['on'\] cannot be trained"),
         (lambda: fp.training_step(loss, fp.nn.SGD())({}, X, Y), fp.ArgumentError, "without parameters"),
         (lambda: changed(fresh()), fp.ArgumentError, "other parameters"),
         (lambda: fp.training_step(lambda p, x: p["a"] * x, fp.nn.SGD())(fresh(), X), fp.GradientError, "one number"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from fusepy.backend.slang.compiler import Compiler
@@ -35,7 +36,16 @@ def refusal(
     if wrong is not None:
         return wrong
     words = compiler.probe(differentiable(imports, call), [source])
-    return None if words is None else (words, DECLARE)
+    return None if words is None else (_told(words, call, source), DECLARE)
+
+
+def _told(words: str, call: CallTypes, source: ModuleSource) -> str:
+    """Returns the words of Slang about a function that cannot be differentiated, with the user's file and line."""
+    found = re.search(r"\^+ +(.+)", words) or re.search(r"error\[\w+\]: (.+)", words)
+    name = split_path(call.function)[1].partition("<")[0]
+    at = re.search(rf"\b{re.escape(name)}\s*(<[^;{{}}()]*>)?\s*\(", source.text)
+    place = f", declared at {source.label}:{source.text.count(chr(10), 0, at.start()) + 1}" if at else ""
+    return f"{found[1] if found else words}{place}" if "probe" in words else words
 
 
 def differentiable(imports: Sequence[str], call: CallTypes) -> str:

@@ -88,6 +88,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.nn.parameters(np.arange(3).astype("float32")).to_numpy(),
         np.arange(3, dtype=F32),
     ),
+    "a tensor of integers": (
+        lambda m: fp.nn.parameters({"n": fp.Tensor.from_numpy(m.device, np.arange(3, dtype=np.int32))}),
+        "make it of array.astype('float32'), or pass it beside the parameters",
+        lambda m: fp.nn.parameters({"n": np.arange(3).astype("float32")})["n"].to_numpy(),
+        np.arange(3, dtype=F32),
+    ),
     "parameters that are no tensors": (
         lambda m: fp.training_step(loss, fp.nn.SGD(lr=0.5))({"a": 0.0}, A),
         "params = fp.nn.parameters(params)",
