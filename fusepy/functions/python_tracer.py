@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-import numpy as np
-
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
@@ -21,12 +19,12 @@ from fusepy.errors import ArgumentError, FusepyError, UnrollWarning, did_you_mea
 from fusepy.functions.accumulators import accumulated, checked
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import Config
-from fusepy.functions.variadic import is_variadic, of_count
 from fusepy.ir.graph import Graph
 from fusepy.ir.oracle import Param
 from fusepy.ir.resolve.refusals import none_error
 from fusepy.location import user_line
 from fusepy.pytree import Structure, several
+from fusepy.trace.arity import is_variadic, of_count, signature_of
 from fusepy.trace.inputs import argument
 from fusepy.trace.recording import Recording, entered
 from fusepy.trace.structs import returned
@@ -50,7 +48,7 @@ class PythonTracer:
         self.device = device
         self.static = frozenset(static)
         self.values: Mapping[str, Any] = {}
-        self.signature = _signature(function, self.__name__)
+        self.signature = signature_of(function, self.__name__)
         self.variadic = is_variadic(self.signature)
         names = self.parameter_names()
         for name in static:
@@ -69,8 +67,8 @@ class PythonTracer:
             ArgumentError: for too many, missing, unknown or doubled arguments, and for static ones that cannot be hashed.
         """
         if self.variadic:
-            made, key, *others = self._of_count(len(args)).bind(args, kwargs, result)
-            return made, ("*", len(args), *key), *others
+            made, key, outs, named, result = self._of_count(len(args)).bind(args, kwargs, result)
+            return made, ("*", len(args), *key), outs, named, result
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -203,19 +201,6 @@ class PythonTracer:
 
     def constant_types(self) -> None:
         """Returns ``None``: unknown until the function is traced."""
-
-
-def _signature(function: Callable[..., Any], name: str) -> inspect.Signature:
-    try:
-        if isinstance(function, np.ufunc):  # its signature has options of NumPy's
-            raise TypeError
-        return inspect.signature(function)
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            f"fuse() cannot tell the parameters of {name}()",
-            saw=repr(function)[:60],
-            hint="wrap it: fuse(lambda x: f(x))",
-        ) from None
 
 
 def _warn_unrolled(graph: Graph) -> None:

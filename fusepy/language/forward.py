@@ -11,10 +11,10 @@ from fusepy.arguments.mapped import unmapped
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.fused import FusedFunction
-from fusepy.functions.variadic import of_count
 from fusepy.language.gradients import floats, has_gradient, is_array, signature_of
 from fusepy.location import user_line
 from fusepy.pytree import flatten
+from fusepy.trace.arity import of_count
 from fusepy.trace.gradients import tangents as tangents_of
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import current_trace

@@ -17,9 +17,9 @@ from fusepy.errors import ArgumentError, GradientError, did_you_mean
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.pullback import floats, pullback
-from fusepy.functions.variadic import is_variadic, of_count
 from fusepy.location import user_line
 from fusepy.pytree import flatten
+from fusepy.trace.arity import is_variadic, of_count
 from fusepy.trace.gradients import gradients
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced

@@ -21,6 +21,7 @@ from fusepy.modules.module import Module
 from fusepy.nn.optimisers import Optimiser
 from fusepy.nn.parameters import parameters as tensors_of
 from fusepy.pytree import Structure, flatten
+from fusepy.trace.arity import of_count
 
 _libraries: WeakKeyDictionary[Device, Module] = WeakKeyDictionary()
 
@@ -40,19 +41,6 @@ def _zeros(like: Tensor) -> Tensor:
 def _wide(type: Any) -> Any:
     """Returns the type in which a parameter is updated: a half has no 1e-8, and no square of a small gradient."""
     return type.with_scalar(FLOAT) if type.scalar is HALF else type
-
-
-def _word(path: str) -> str:
-    """Returns an identifier for the path of a parameter."""
-    return re.sub(r"\W+", "_", path).strip("_")
-
-
-def _parameter_names(loss: Callable[..., Any], count: int) -> list[str]:
-    """Returns the names of the arguments of a loss, by position."""
-    named = [
-        p.name for p in inspect.signature(loss).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    return [named[i] if i < len(named) else f"batch_{i - 1}" for i in range(count)]
 
 
 def _with_names(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
@@ -165,8 +153,9 @@ class TrainingStep:
         count, each = structure.leaves, len(optimiser.kept)
         update = optimiser.function
         update = getattr(_library(device), update) if isinstance(update, str) else update
-        first, *others = _parameter_names(self._loss, 1 + batch)
-        names = [_word(path) for path in structure.paths(first)]
+        own = of_count(inspect.signature(self._loss), 1 + batch).parameters
+        first, *others = [*own, *(f"batch_{i}" for i in range(batch))][: 1 + batch]
+        names = [re.sub(r"\W+", "_", path).strip("_") for path in structure.paths(first)]
         names += [f"{name}_{kept}" for name in names for kept in optimiser.kept]
         names += [*update.tracer.parameter_names()[2 + each : 2 + each + numbers], *others]
 

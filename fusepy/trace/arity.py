@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.oracle import IN, OUT, Signature
@@ -92,3 +95,43 @@ def _takes(oracle: SlangOracle, alias: str, function: str, signature: Signature,
 def _results(signature: Signature) -> int:
     returns = signature.result is None or signature.result.kind is not Kind.VOID  # a generic result counts too
     return returns + sum(p.direction != IN for p in signature.params)
+
+
+def signature_of(function: Callable[..., Any], name: str) -> inspect.Signature:
+    """Returns the signature of a Python function that is fused.
+
+    Raises:
+        ArgumentError: if Python does not know it.
+    """
+    try:
+        if isinstance(function, np.ufunc):  # its signature has options of NumPy's
+            raise TypeError
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"fuse() cannot tell the parameters of {name}()",
+            saw=repr(function)[:60],
+            hint="wrap it: fuse(lambda x: f(x))",
+        ) from None
+
+
+def is_variadic(signature: inspect.Signature) -> bool:
+    """True if a function takes any number of arguments by position."""
+    return any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
+
+
+def of_count(signature: inspect.Signature, count: int) -> inspect.Signature:
+    """Returns the signature for `count` arguments by position: ``*args`` becomes ``args_0``, ``args_1``, …
+
+    Example:
+        >>> str(of_count(inspect.signature(lambda a, *others, k=1: None), 3))
+        '(a, others_0, others_1, /, *, k=1)'
+    """
+    found: list[inspect.Parameter] = []
+    for p in signature.parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            found = [before.replace(kind=p.POSITIONAL_ONLY) for before in found]
+            found += [inspect.Parameter(f"{p.name}_{i}", p.POSITIONAL_ONLY) for i in range(count - len(found))]
+        else:
+            found.append(p)
+    return signature.replace(parameters=found)

@@ -77,7 +77,6 @@ ELSEWHERE: dict[str, str] = {
     "deferred/forecast.py": "deferred/test_explain.py",
     "deferred/join.py": "deferred/test_record.py",
     "derivatives/calls.py": "derivatives/test_reverse.py",
-    "derivatives/folds.py": "derivatives/test_reverse.py",
     "derivatives/forward.py": "language/test_forward.py",
     "derivatives/parts.py": "derivatives/test_elementwise.py",
     "derivatives/sums.py": "derivatives/test_reverse.py",
