@@ -23,11 +23,11 @@ HERE = Path(__file__).parent
 RESULTS = Path(".benchmarks")
 EVERYWHERE = (
     "call_overhead", "scalar_return", "first_result", "chain8", "texture", "add16m", "nested_calls", "nested_rays", "steady",
-    "many_functions", "reduce", "pipeline", "program_call", "compile_dag", "gradients",
+    "many_functions", "reduce", "pipeline", "program_call", "compile_dag", "gradients", "matmul",
 )  # fmt: skip
 ON_GPU = (
     "call_overhead", "scalar_return", "first_result", "add_gpu", "tonemap_gpu", "nested_calls", "nested_rays", "steady",
-    "reduce", "pipeline", "program_call", "compile_dag", "gradients",
+    "reduce", "pipeline", "program_call", "compile_dag", "gradients", "matmul",
 )  # fmt: skip
 # what pyproject.toml sets for the tests is undone here
 PYTEST = (

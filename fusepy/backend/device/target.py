@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import slangpy as spy
@@ -13,11 +14,12 @@ class Target:
 
     They are the ``kind`` for `tuning.choose`, the place of the parameter block, and whether kernels become SPIR-V. On CUDA a
     module-scope uniform costs an upload per launch (14.3 against 7.5 µs a call); on Vulkan an entry-point uniform is a push
-    constant of at most 128 bytes.
+    constant of at most 128 bytes. `lanes` are the floats in a vector of a driver that runs on the CPU; 0 if it is not known.
     """
 
     kind: str
     spirv: bool = False
+    lanes: int = 0
 
     @property
     def entry_point_block(self) -> bool:
@@ -34,3 +36,14 @@ def is_host_addressable(device: spy.Device) -> bool:
         True
     """
     return device.info.type == spy.DeviceType.cpu or "llvmpipe" in device.info.adapter_name
+
+
+def lanes_of(adapter: str) -> int:
+    """Returns the floats in a vector of the processor that lavapipe uses, which is its subgroup; 0 for other drivers.
+
+    Example:
+        >>> lanes_of("llvmpipe (LLVM 15.0.6, 256 bits)")
+        8
+    """
+    found = re.search(r"llvmpipe .*?(\d+) bits", adapter)
+    return int(found[1]) // 32 if found else 0

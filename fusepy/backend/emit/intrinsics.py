@@ -50,5 +50,7 @@ WRAPPED: dict[str, list[str]] = {
         *_bits("asuint", "uint", "float"),
         f"public void {PREFIX}asuint(double x, out uint low, out uint high) {{ asuint(x, low, high); }}",
     ],
+    "mad": [f"public float {PREFIX}mad(float a, float b, float c) {{ return mad(a, b, c); }}"],
+    "WaveReadLaneAt": [f"public float {PREFIX}WaveReadLaneAt(float x, uint lane) {{ return WaveReadLaneAt(x, lane); }}"],
     "asdouble": [f"public double {PREFIX}asdouble(uint low, uint high) {{ return asdouble(low, high); }}"],
 }

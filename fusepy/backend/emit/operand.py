@@ -50,7 +50,8 @@ class Variant:
     """An indexing scheme: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit.
 
     `tile` is the size of a thread group along the last two or three dimensions, last one first, if the user sets it.
-    `space` names an index space other than `Counted`, see `backend.emit.region.SPACES`.
+    `space` names an index space other than `Counted`, see `backend.emit.region.SPACES`. Results of `dense` ones lie linearly,
+    though operands are not loaded so.
     """
 
     linear: bool
@@ -58,6 +59,7 @@ class Variant:
     wide: bool = False
     tile: tuple[int, ...] = ()
     space: str = ""
+    dense: bool = False
 
     @property
     def index(self) -> str:

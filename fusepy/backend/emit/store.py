@@ -69,14 +69,14 @@ class ToMemory:
 
     def strides(self) -> list[Field]:
         j, variant = self.output.j, self.output.variant
-        if variant.linear:
+        if variant.linear or variant.dense:
             return []
         steps = (Field(variant.index, f"r_{j}_s{axis}", "out_stride", j, axis) for axis in range(len(self.output.spec.dims)))
         return [Field(variant.index, f"r_{j}_b", "out_base", j), *steps]
 
     def write(self, name: str) -> str:
-        dims, pointer = self.output.spec.dims, self.pointer
-        if self.output.variant.linear:
+        dims, pointer, variant = self.output.spec.dims, self.pointer, self.output.variant
+        if variant.linear or variant.dense:
             return self.assign("i" if dims else "0", name)
         offset = " + ".join([f"{pointer}_b", *(f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(dims))])
         first = [*self.output.repeated, *(f"(d{d} == 0 || {pointer}_s{axis} != 0)" for axis, d in enumerate(dims))]

@@ -19,7 +19,7 @@ from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_s
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
-from fusepy.backend.execute.product_extents import check_product
+from fusepy.backend.execute.products import check_product, product_stages, sides_of
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
@@ -47,7 +47,8 @@ class ReducePlan(Plan):
     """The compiled form of a region that folds; see `Plan`."""
 
     __slots__ = (
-        "_contiguous", "_copies", "_factors", "_kept", "_members", "_over", "_own", "_placed", "_plain", "_scans", "_strict",
+        "_contiguous", "_copies", "_factors", "_kept", "_members", "_over", "_own", "_placed", "_plain", "_scans",
+        "_sides", "_strict",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +76,7 @@ class ReducePlan(Plan):
         self._placed = any(o.position < first and addressing(ACCESSES[o.arrival], o) == "computed" for o in self.operands)
         self._contiguous = self._may_be_linear()
         self._copies = copies_of(region)
+        self._sides = sides_of(region, self.operands, self.device.target) if self._factors is not None else None
 
     def _listed(self) -> list[Operand]:
         first = super()._listed()
@@ -139,6 +141,9 @@ class ReducePlan(Plan):
         strided = make(kind, apart, Variant(False, self.rank, wide))
         stages = make(kind, work, Variant(True, self.rank, wide)) if linear else ()
         made = (grid, plain.count, plain.strides, plain.out_shapes, wide)
+        if self._sides is not None:
+            given = (self._sides, self._over[0], grid, Variant(False, self.rank, wide), work.nbytes, kind)
+            strided, stages = product_stages(*given, dense=False) or strided, product_stages(*given, dense=True)
         return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else apart)
 
     def _lies_inner(self, strides: Sequence[tuple[int, ...]], otherwise: bool) -> bool:

@@ -63,7 +63,9 @@ class Stage:
         shape, sizes = self.variant.shape, self.sizes
         outputs, chunks = sizes["outputs"], sizes["chunks"]
         beside = shape.threads // sizes["lanes"] if shape.shared else 1
-        if shape.group and shape.inner:
+        if shape.tile is not None:
+            groups = sizes["across"] * sizes["down"] * sizes["batches"] * chunks
+        elif shape.group and shape.inner:
             groups = -(-outputs * chunks // beside)
         elif shape.group:
             groups = -(-outputs // beside) * chunks
@@ -88,14 +90,14 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     if shape.shared:
         lanes = lanes_for(outputs, reduced, shape.inner, shape.threads, partials=False)
     run = work.row if shape.rows else shape.run * (lanes or shape.threads if shape.group else 1)
-    sizes = _sizes(outputs * rows, -(-reduced // rows), chunks, reduced, run)
+    sizes = sizes_of(outputs * rows, -(-reduced // rows), chunks, reduced, run)
     sizes.update(lanes=lanes, rows=rows, full_rows=reduced // rows, elements=outputs * reduced)
     first = Stage(_variant(variant, shape, writes="either"), sizes)
     parts = sizes["chunks"] * rows
     if parts == 1:
         return [first]
     shape, _ = fold_shape(kind, outputs, parts, shape.inner, partials=True, nbytes=work.nbytes)
-    sizes = _sizes(outputs, parts, 1, reduced)
+    sizes = sizes_of(outputs, parts, 1, reduced)
     if shape.shared:
         sizes["lanes"] = lanes_for(outputs, parts, shape.inner, shape.threads, partials=True)
     second = Stage(_variant(variant, shape, reads="partials"), sizes, reads=0)
@@ -128,7 +130,7 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
 
 def _scan_sizes(shape: FoldShape, outputs: int, reduced: int, chunks: int, total: int) -> dict[str, int]:
     lanes = scan_lanes(reduced, shape.threads) if shape.shared else 0
-    return _sizes(outputs, reduced, chunks, total, max(1, lanes * shape.unroll)) | {"lanes": lanes, "totals": 0}
+    return sizes_of(outputs, reduced, chunks, total, max(1, lanes * shape.unroll)) | {"lanes": lanes, "totals": 0}
 
 
 def all_variants(scans: bool, kind: str, work: Work, variant: Variant, whole: bool) -> set[FoldVariant]:
@@ -152,7 +154,7 @@ def _variant(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:
     return FoldVariant(base.linear, base.rank, base.wide, shape=shape, **stage)
 
 
-def _sizes(outputs: int, reduced: int, chunks: int, total: int, run: int = 1) -> dict[str, int]:
+def sizes_of(outputs: int, reduced: int, chunks: int, total: int, run: int = 1) -> dict[str, int]:
     """Returns the sizes of a stage. All chunks but the last have whole runs, or rows, so that few threads have a remainder."""
     chunk = -(-reduced // chunks)
     if chunks > 1:

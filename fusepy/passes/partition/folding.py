@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fusepy.ir.graph import Node, Value
+from fusepy.ir.graph import Graph, Node, Value
 
 Leaves = frozenset[tuple[Value, tuple[int, ...]]]
 
@@ -32,3 +33,10 @@ class Folding:
     def small_rank(self) -> int:
         """The rank of the small grid, which is left after the reductions."""
         return self.rank - (0 if self.scans else len(self.over))
+
+
+def factors_of(graph: Graph, producer: Mapping[Value, Node]) -> set[Value]:
+    """Returns the computed values that are multiplied as matrices. What is only converted is converted as it is loaded."""
+    products = [producer[n.operands[0]] for n in graph.nodes if n.op.name == "reduce" and n.attrs.get("kind") == "dot"]
+    made = {v: producer[v] for node in products for v in node.operands if v in producer}
+    return {v for v, node in made.items() if node.op.name != "cast" or node.operands[0] in producer}

@@ -15,7 +15,7 @@ from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.types import AS_ONE
 from fusepy.ir.value import is_spread
 from fusepy.passes.effects import is_pure, may_share, writes_array, written_arrays
-from fusepy.passes.partition.folding import Folding, Leaves
+from fusepy.passes.partition.folding import Folding, Leaves, factors_of
 from fusepy.passes.partition.order import WriteOrder
 
 
@@ -36,6 +36,7 @@ class Levels:
         foldings: all reductions, in order.
         separate: True if values share a grid, or the small grid of reductions, only where their extents are certainly equal.
         spread: generators, and values computed only from them, which are the same in every kernel.
+        factors: computed values that are multiplied as matrices: they are stored, since a product reads each many times.
     """
 
     def __init__(self, graph: Graph, separate: bool = False):
@@ -52,6 +53,7 @@ class Levels:
         self.folding: dict[Value, Folding] = {}
         self.foldings: list[Folding] = []
         self.spread = spread_values(graph)
+        self.factors = factors_of(graph, self.producer)
         self.writers: list[Node] = []  # nodes that write arrays, in order
         self._order = WriteOrder()
         self._leaves: dict[Value, Leaves] = {}
@@ -86,9 +88,14 @@ class Levels:
         level = 0
         for value, map in zip(node.operands, node.maps):
             producer = self.producer.get(value)
-            stored = value in self.folding or (producer is not None and (reads_whole(map, value) or writes_array(producer)))
+            stored = value in self.folding or self.is_factor(node, value)
+            stored |= producer is not None and (reads_whole(map, value) or writes_array(producer))
             level = max(level, self.level[value] + (stored or self.overwrites(node, value)))
         return level
+
+    def is_factor(self, node: Node, value: Value) -> bool:
+        """True if `node` multiplies the computed `value` as a matrix."""
+        return value in self.factors and any(n.attrs.get("kind") == "dot" for n in self.readers.get(node.results[0], ()))
 
     def overwrites(self, node: Node, value: Value) -> bool:
         """True if `node` writes an array from which its operand `value` is computed; then `value` is stored first."""
@@ -110,6 +117,9 @@ class Levels:
     def _after(self, node: Node) -> Folding | None:
         """Returns the reductions that `node` follows element by element on their small grid; else ``None``."""
         foldings = {self.folding[v] for v in node.operands if v in self.folding}
+        if len(foldings) > 1:  # what earlier kernels have stored is read at the end of a product
+            last = max(f.level for f in foldings)
+            foldings = {f for f in foldings if f.level == last and f.product}
         if len(foldings) != 1 or not node.op.spreads or not is_pure(node):
             return None
         (folding,) = foldings
@@ -119,10 +129,13 @@ class Levels:
         for value, map in zip(node.operands, node.maps):
             if reads_whole(map, value) or value in self.spread or (value in self.folding and map.dims != identity):
                 return None
+            if self.folding.get(value) is folding:
+                continue
             # other operands must be available before the reductions are done; arrays of one element are in memory
-            if self.level[value] > folding.level or value.rank != len(map.dims or ()):
+            stored = value in self.folding
+            if self.level[value] + stored > folding.level or value.rank != len(map.dims or ()):
                 return None
-            if value.rank and value not in self.folding and not self._fits_small(value):
+            if value.rank and (self.separate if stored else not self._fits_small(value)):
                 return None
         return folding
 

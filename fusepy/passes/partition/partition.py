@@ -50,7 +50,7 @@ def _store_operands(draft: Draft, node: Node, old: set[Value]) -> None:
         crosses = value in levels.folding and (levels.folding[value] is not after or not node.op.spreads)
         if levels.overwrites(node, value):
             old.add(value)
-        if (whole or crosses or value in old) and node.op.name != "expand":
+        if (whole or crosses or value in old or levels.is_factor(node, value)) and node.op.name != "expand":
             draft.store(base(levels, value))
 
 

@@ -34,6 +34,8 @@ class FoldChunks:
         fields += [Field("uint", "lanes", "lanes")] if shape.shared else []
         fields += [Field("uint", "totals", "totals")] if variant.scans and not variant.of_elements else []
         fields += [Field(index, role, role) for role in ("rows", "full_rows", "elements")] if shape.columns > 1 else []
+        if shape.tile is not None:
+            fields += [Field(index, "rows_of_group", "rows_of_group"), *(Field("uint", n, n) for n in ("across", "down"))]
         return [*fields, Field("uint", "zero", "zero"), *(extents(variant) if self.coordinates else ())]
 
     # ---- the place of a thread ----------------------------------------------------------------------------------

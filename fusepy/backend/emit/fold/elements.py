@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusepy.backend.emit.fold.accumulators import NOWHERE, Accumulator, accumulator_text
 from fusepy.backend.emit.fold.chunks import FoldChunks
 from fusepy.backend.emit.fold.operands import join_graph
@@ -120,10 +122,12 @@ class FoldElements:
 
     def as_result(self, acc: str, out: str) -> list[str]:
         """Returns lines that pass a result's accumulator through the epilogue, and store the results."""
-        index = self.chunks.index
-        lines = [f"{index} i = {out};"] if self.variant.linear else []
-        for a in self.accumulators:
-            lines.append(f"{declare(a.want, f'f{a.j}')} = {a.result(acc)};")
+        return self.results_of([a.result(acc) for a in self.accumulators], out)
+
+    def results_of(self, folded: Sequence[str], out: str) -> list[str]:
+        """Returns lines that pass folded values through the epilogue, and store the results."""
+        lines = [f"{self.chunks.index} i = {out};"] if self.variant.linear or self.variant.dense else []
+        lines += [f"{declare(a.want, f'f{a.j}')} = {value};" for a, value in zip(self.accumulators, folded)]
         text, small = self.text, range(self.text.plain, len(self.text.types))
         if len(text.region.bodies) == 1:
             return lines + [text.stores[j].write(f"f{a.j}") for j, a in zip(small, self.accumulators)]

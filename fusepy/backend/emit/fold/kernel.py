@@ -12,8 +12,10 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.fold.operands import accumulators_of, calls_of, epilogue_operands
+from fusepy.backend.emit.fold.products import ProductLoops
 from fusepy.backend.emit.fold.scans import ScanLoops
 from fusepy.backend.emit.fold.variant import FoldVariant
+from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
@@ -30,11 +32,16 @@ def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSour
     then = epilogue_operands(region, operands, given.cuda, given.plain)
     text = KernelText(region, variant, given, operands, then, calls_of(region, accumulators))
     elements = FoldElements(text, variant, accumulators)
-    loops = ScanLoops(elements) if variant.scans or variant.shape.ordered else FoldLoops(elements)
+    functions = elements.functions()
+    if variant.shape.tile is not None:
+        loops = ProductLoops(elements)
+        functions = [*unhidden(loops.functions(), given.taken, text.shims), *functions]
+    else:
+        loops = ScanLoops(elements) if variant.scans or variant.shape.ordered else FoldLoops(elements)
     before = text.before() if variant.of_elements else []
     lines = [*before, f"uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;", *loops.lines()]
     shape = Shape(variant.shape.threads, 1, False)
-    return text.source(elements.functions(), lines, elements.chunks.threads, THREAD_INDEX, elements.fields(), shape)
+    return text.source(functions, lines, elements.chunks.threads, THREAD_INDEX, elements.fields(), shape)
 
 
 class FoldLoops:

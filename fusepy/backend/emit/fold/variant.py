@@ -8,6 +8,23 @@ from fusepy.backend.emit.operand import Variant
 
 
 @dataclass(frozen=True)
+class ProductTile:
+    """The part of a product of matrices that a thread computes; see `backend.emit.fold.products`.
+
+    Attributes:
+        row, column: the dimensions of the grid along which only the left and only the right matrix run.
+        rows: rows of the tile of a thread; each lane has `columns` columns, as many as lanes apart.
+        depth: the longest sum, whose elements of the right matrix are all kept; 0 if these are loaded for each tile.
+    """
+
+    row: int
+    column: int
+    rows: int
+    columns: int
+    depth: int = 0
+
+
+@dataclass(frozen=True)
 class FoldShape:
     """The assignment of the elements of a chunk to threads.
 
@@ -21,6 +38,7 @@ class FoldShape:
             several rows count as one.
         shared: a group has several neighbouring chunks; the parameter block has the number of threads per chunk.
         ordered: each thread of a group has `unroll` neighbouring elements, in the order of the threads: for scans.
+        tile: what a thread computes of a product of matrices.
         rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same row.
     """
 
@@ -33,6 +51,7 @@ class FoldShape:
     shared: bool = False
     ordered: bool = False
     rows: bool = False
+    tile: ProductTile | None = None
 
 
 @dataclass(frozen=True)
@@ -68,4 +87,7 @@ class FoldVariant(Variant):
         how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}"
         writes = "results or partials" if self.writes == "either" else self.writes
         order = "inner" if s.inner else "outer"
+        if s.tile is not None:
+            tile = f"tiles of {s.tile.rows}x{s.threads * s.tile.columns}{', columns kept' if s.tile.depth else ''}"
+            return f"{super().__str__()}, matrices to {'dense ' * self.dense}{writes} by {tile}"
         return f"{super().__str__()}, {what} {self.reads} to {writes} by {how}, {order}"

@@ -1,0 +1,117 @@
+"""Products of matrices: those of a small network, 32-64-64-8 over 65,536 samples, and its training step, beside torch's.
+
+``forward`` is 65536 x 32 times 32 x 64, ``weights`` the gradient of its weights, 32 x 65536 times 65536 x 64, ``input`` that of a
+second layer's input, 65536 x 64 times 64 x 64. ``step`` is loss, gradients and Adam of the whole network.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from benchmarks import peers as p
+
+CASE = "matmul"
+OWN = ("forward", "weights", "input", "step")
+PEERS = [*OWN, *(f"torch {name}" for name in OWN)]
+SIZES = (32, 64, 64, 8)
+
+
+def _arrays(samples: int) -> dict[str, Any]:
+    random = np.random.default_rng(0)
+    made = {f"w{i}": random.normal(0, m**-0.5, (m, n)) for i, (m, n) in enumerate(itertools.pairwise(SIZES))}
+    made |= {f"b{i}": np.zeros(n) for i, n in enumerate(SIZES[1:])}
+    made |= {"x": random.normal(size=(samples, SIZES[0])), "y": random.normal(size=(samples, SIZES[-1]))}
+    made["g"] = random.normal(size=(samples, 64))
+    return {name: np.asarray(value, np.float32) for name, value in made.items()}
+
+
+def _loss(q: Any, x: Any, y: Any) -> Any:
+    for i in range(3):
+        x = x @ q[f"w{i}"] + q[f"b{i}"]
+        x = fp.maximum(x, 0.0) if i < 2 else x
+    return fp.mean((x - y) ** 2)
+
+
+@pytest.fixture(scope="module")
+def data(quick: bool) -> dict[str, Any]:
+    return _arrays(4096 if quick else 65536)
+
+
+@pytest.fixture(scope="module")
+def runners(kind: str, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    device = p.fusepy_device(kind)
+    t = {name: fp.Tensor.from_numpy(device, value) for name, value in data.items()}
+    parameters = fp.nn.parameters({name: data[name] for name in data if name[0] in "wb"})
+    step = fp.training_step(_loss, fp.nn.Adam(lr=1e-3))
+    down, back = fp.fuse(lambda x, g: fp.vmap(x, (1, 0)) @ g), fp.fuse(lambda g, w: g @ fp.vmap(w, (1, 0)))
+    calls = {
+        "forward": lambda: fp.matmul(t["x"], t["w0"]),
+        "weights": lambda: down(t["x"], t["g"]),
+        "input": lambda: back(t["g"], t["w1"]),
+        "step": lambda: step(parameters, t["x"], t["y"]),
+    }
+    np.testing.assert_allclose(calls["weights"]().to_numpy(), data["x"].T.astype("f8") @ data["g"], atol=1e-2)
+
+    def waiting(call: Callable[[], Any]) -> Callable[[], None]:
+        def run() -> None:
+            call()
+            device.wait()
+
+        return run
+
+    return {name: waiting(call) for name, call in calls.items()}
+
+
+@pytest.fixture(scope="module")
+def theirs(kind: str, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    """The same by torch, on the same processor or GPU."""
+    gpu = p.is_hardware(p.fusepy_device(kind).sgl)
+    torch = p.optional("torch", CASE, "torch") if gpu else importlib.import_module("torch")
+    if torch is None:
+        return {}
+    place = "cuda" if gpu else "cpu"
+    t = {name: torch.from_numpy(value).to(place) for name, value in data.items()}
+    layers = [torch.nn.Linear(m, n, device=place) for m, n in itertools.pairwise(SIZES)]
+    with torch.no_grad():
+        for i, layer in enumerate(layers):
+            layer.weight.copy_(t[f"w{i}"].T)
+            layer.bias.zero_()
+    model = torch.nn.Sequential(layers[0], torch.nn.ReLU(), layers[1], torch.nn.ReLU(), layers[2])
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def step() -> Any:
+        optimiser.zero_grad()
+        loss = ((model(t["x"]) - t["y"]) ** 2).mean()
+        loss.backward()
+        optimiser.step()
+
+    calls = {
+        "forward": lambda: torch.mm(t["x"], t["w0"]),
+        "weights": lambda: torch.mm(t["x"].T, t["g"]),
+        "input": lambda: torch.mm(t["g"], t["w1"].T),
+        "step": step,
+    }
+
+    def waiting(call: Callable[[], Any]) -> Callable[[], None]:
+        def run() -> None:
+            call()
+            if gpu:
+                torch.cuda.synchronize()
+
+        return run
+
+    return {f"torch {name}": waiting(call) for name, call in calls.items()}
+
+
+def bench_matmul(measure: Any, runners: Any, theirs: Any, block: int, peer: str) -> None:
+    target = runners.get(peer) or theirs.get(peer)
+    if target is None:
+        pytest.skip("not installed, or no GPU")
+    measure(peer, block, target, rounds=3, warmup=1)

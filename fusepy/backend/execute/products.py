@@ -1,0 +1,155 @@
+"""Products of matrices: whether the factors fit, and the stages of a product.
+
+The axis that is summed is as long in both factors, and is not stretched. Products of floats on lavapipe have kernels of their
+own, which choose among a few tiles; other devices and types, and small products, fold over the grid of all products.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from fusepy.backend.device.target import Target
+from fusepy.backend.emit.fold.tuning import GROUPS, fold_shape
+from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant, ProductTile
+from fusepy.backend.emit.operand import Operand, Variant, addressing
+from fusepy.backend.emit.tuning import LANES
+from fusepy.backend.execute.fold_stages import Stage, sizes_of
+from fusepy.backend.marshals.registry import ACCESSES
+from fusepy.errors import ShapeError
+from fusepy.ir.graph import Node
+from fusepy.ir.ops.region import spec_of
+from fusepy.ir.types import FLOAT
+
+Shapes = Sequence[tuple[int, ...]]
+SMALL = 1 << 15  # products below which a fold is as fast, and compiles sooner
+DEEPEST = 64  # the longest sum whose elements of the right matrix are kept
+CHUNK = 1 << 15  # the longest sum of one group
+
+
+def check_product(
+    name: str,
+    operands: Sequence[Operand],
+    factors: tuple[Collection[int], Collection[int]],
+    over: Collection[int],
+    shapes: Shapes,
+    strict: bool,
+) -> None:
+    """Raises `ShapeError` if the factors of a product have other extents along an axis that is summed.
+
+    Args:
+        factors: the operands that each factor is computed from.
+        over: the dimensions of the grid that are summed.
+        strict: true if no other axis may be stretched either.
+    """
+    a, b = (_extents([o for o in operands if o.position in own and not o.spread], shapes) for own in factors)
+    for d in sorted(a.keys() & b.keys()):
+        if a[d] != b[d] and d in over:
+            raise _mismatch(name, a, b, d)
+        if a[d] != b[d] and strict:
+            raise ShapeError(
+                f"{name}: {_matrix(a, d)} and {_matrix(b, d)}: axes before the last two differ",
+                saw=f"{a[d]} and {b[d]}",
+                expected="identical extents (strict broadcasting)",
+                hint="call the function without strict broadcasting, or give both as many matrices",
+            )
+
+
+def _extents(operands: Sequence[Operand], shapes: Shapes) -> dict[int, int]:
+    """Returns the extent of a factor along each dimension that it runs along."""
+    found: dict[int, int] = {}
+    for o in operands:
+        for d, extent in zip(o.dims, shapes[o.position]):
+            if found.get(d, 1) == 1:
+                found[d] = extent
+    return found
+
+
+def _matrix(factor: dict[int, int], d: int) -> tuple[int, ...]:
+    return tuple(factor[e] for e in sorted(factor, key=lambda e: (e == d, e)))
+
+
+def _mismatch(name: str, a: dict[int, int], b: dict[int, int], d: int) -> ShapeError:
+    """Returns the error for factors whose summed axes differ; it shows their shapes as the user wrote them."""
+    columns = [e for e in b if e not in a]
+    rest = [e for e in sorted(b) if e not in columns and e != d]
+    first, second = _matrix(a, d), tuple(b[e] for e in (*rest, d, *columns))
+    hint = "the left array needs as many columns as the right one has rows"
+    if len(second) == 2 and first[-1] == second[-1]:
+        hint = "multiply by the transposed matrix, fp.vmap(b, (1, 0)); or read rows as vectors by fp.vcast"
+    elif len(first) == 2 and first[0] == b[d]:
+        hint = "multiply the transposed matrix, fp.vmap(a, (1, 0)), by it"
+    return ShapeError(
+        f"{name}: {first} and {second}: the last axis of the left array and axis {len(rest)} of the right one differ",
+        saw=f"{a[d]} and {b[d]}",
+        expected="equal extents",
+        hint=hint,
+    )
+
+
+# ---- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def sides_of(region: Node, operands: Sequence[Operand], target: Target) -> tuple[int, int] | None:
+    """Returns the dimensions of rows and of columns if a region is a product of two matrices of floats in memory.
+
+    ``None`` if it has no kernel of its own.
+    """
+    body, spec = region.body, spec_of(region)
+    assert body is not None
+    if target.lanes != LANES or [n.op.name for n in body.nodes] != ["mul"] or len(body.inputs) != 2 or len(spec.over) != 1:
+        return None
+    pair = operands[:2]
+    if any(o.want is not FLOAT or o.consumed or addressing(ACCESSES[o.arrival], o) != "memory" for o in pair):
+        return None
+    a, b = (set(o.dims) for o in pair)
+    if not a & b >= {*spec.over} or len(a - b) != 1 or len(b - a) != 1:
+        return None
+    row, column = sorted(a ^ b)
+    return row, column
+
+
+def product_stages(
+    sides: tuple[int, int], over: int, grid: Sequence[int], variant: Variant, nbytes: int, kind: str, dense: bool
+) -> list[Stage]:
+    """Returns the stages of a product: one kernel, or two if the sum is cut into chunks. Empty if a fold does as well.
+
+    Args:
+        dense: for contiguous results.
+    """
+    row, column = sides if grid[sides[1]] >= 4 else sides[::-1]
+    rows, columns, reduced = grid[row], grid[column], grid[over]
+    batches = math.prod(n for d, n in enumerate(grid) if d not in (row, column, over))
+    outputs = rows * columns * batches
+    if outputs * reduced < SMALL or columns < 4 or not reduced:
+        return []
+    wide = min(8, _power(-(-columns // LANES)))
+    if reduced <= DEEPEST and rows >= 32:
+        tile = ProductTile(row, column, max(2, 16 // wide), wide, max(LANES, _power(reduced)))
+        across = -(-columns // (LANES * wide))
+        own = max(32, -(-rows * across * batches // GROUPS[kind]))
+        own, chunks = min(own, rows), 1
+    else:
+        wide = min(wide, 4)
+        tile = ProductTile(row, column, 32 if rows > 16 else 16 if rows > 8 else 8, wide)
+        across, own = -(-columns // (LANES * wide)), tile.rows
+        groups = across * -(-rows // own) * batches
+        chunks = max(1, min(-(-reduced // 512), -(-GROUPS[kind] // groups)), -(-reduced // CHUNK))
+    own = -(-own // tile.rows) * tile.rows
+    sizes = sizes_of(outputs, reduced, chunks, reduced, LANES)
+    sizes.update(rows_of_group=own, across=across, down=-(-rows // own), batches=batches)
+    chunks = sizes["chunks"]
+    shape = FoldShape(False, True, LANES, tile=tile)
+    writes = "results" if chunks == 1 else "partials"
+    stage = Stage(FoldVariant(False, variant.rank, variant.wide, shape=shape, writes=writes, dense=dense and chunks == 1), sizes)
+    if chunks == 1:
+        return [stage]
+    shape, _ = fold_shape(kind, outputs, chunks, True, partials=True, nbytes=nbytes)
+    second = FoldVariant(False, variant.rank, variant.wide, shape=shape, reads="partials")
+    return [replace(stage, writes=0, partials=outputs * chunks), Stage(second, sizes_of(outputs, chunks, 1, reduced), reads=0)]
+
+
+def _power(number: int) -> int:
+    """Returns the power of two at or above `number`."""
+    return 1 << max(number - 1, 0).bit_length()
