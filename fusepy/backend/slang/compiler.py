@@ -244,7 +244,7 @@ class Compiler:
             check_buffers(source)
             text = f"{line_directive(1, source.label)}\n{source.text}"
             try:
-                found = self._attempt(session, source.name, text, source.label)
+                found = self._attempt(session, source.name, text, source.label, generated=False)
             except CompileError as error:
                 imported = set(imports(source.text)[0])
                 if {f"{name}.slang" for name in LIBRARIES} <= imported:
@@ -259,9 +259,9 @@ class Compiler:
             session.kernels += 1  # a module takes as much memory as a kernel
         return found
 
-    def _attempt(self, session: Session, name: str, text: str, what: str) -> spy.SlangModule:
+    def _attempt(self, session: Session, name: str, text: str, what: str, generated: bool = True) -> spy.SlangModule:
         try:
-            return session.load(name, text)
+            return session.load(name, text, generated)
         except spy.SlangCompileError as error:
             words = clean(str(error))
             raise CompileError(f"Slang cannot compile {what}\n{words}", hint=advice(words, session.searched)) from error

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from fusepy.errors import CompileError, FusepyError, UnsupportedArgumentError
 
 _NOISE = re.compile(
-    r"^(?:Failed to load slang module .* from source|.*error\[E39999\].*|.*E40003.*|--'|abort compilation.*)\n?", re.M
+    r"^(?:Failed to load slang module .* from source|.*error\[E39999\].*|.*E40003.*|--'|abort compilation.*"
+    r"|warning\[E15401\](?:.*\n)*?---')\n?",  # an #undef of a macro that is not defined, as in fusepy's own modules
+    re.M,
 )
 
 

@@ -49,6 +49,8 @@ class Session:
                 saw=", ".join(f"{k}={v!r}" for k, v in options),
                 hint="options are those of slangpy.SlangCompilerOptions",
             ) from None
+        # a user's define, such as N, means nothing in what fusepy generates
+        self._undefined = "".join(f"#undef {name.partition('(')[0]}\n" for name, _ in defines)
         self.scratch = scratch
         self.binaries = binaries
         self.kernels = 0
@@ -59,7 +61,9 @@ class Session:
         """The folders where it looks for imports and includes, except its own."""
         return list(self.sgl.desc.compiler_options.include_paths)[1:]
 
-    def load(self, name: str, text: str) -> spy.SlangModule:
+    def load(self, name: str, text: str, generated: bool = True) -> spy.SlangModule:
+        """Loads a module. The defines of the session hold in a user's text, not in one that is `generated`."""
+        text = self._undefined + text if generated else text
         return self.sgl.load_module_from_source(name, text, self.scratch / f"{name}.slang")
 
 
