@@ -66,7 +66,6 @@ ELSEWHERE: dict[str, str] = {
     "backend/slang/compiler.py": "backend/slang/test_serialised.py",
     "backend/slang/overloads.py": "ir/resolve/test_on_a_device.py",
     "backend/slang/reflection.py": "ir/resolve/test_on_a_device.py",
-    "backend/slang/session.py": "backend/device/test_eviction.py",
     "backend/sources/closure.py": "backend/slang/test_serialised.py",
     "backend/sources/free_names.py": "backend/sources/test_reachable.py",
     "backend/sources/lacking.py": "numbers/test_doubles.py",
