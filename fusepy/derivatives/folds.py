@@ -53,6 +53,8 @@ def _folding(t: Terms, name: str, term: Term, frame: Sequence[int], attrs: dict[
     if list(term.dims) != list(frame):
         term = transposed(t, term, frame)
     made = t.node(name, [term], attrs)[0]
+    if name == "reduce":
+        t.folded.add(made.value)
     return Term(t, made.value, tuple(left))
 
 

@@ -12,7 +12,6 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes, shaped
-from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle, member_types
 from fusepy.ir.types import BOOL, FLOAT, Kind, Type
 from fusepy.ir.whole import scattered
@@ -122,25 +121,31 @@ class Gradients:
         if value not in self:
             self.add(value, self._zero(value))
         term = t.loaded(self.one(value))
+        # the axes of the value that are axes of its gradient: where numbers were used as vectors, the last ones are components
         rank = value.rank - filled_axes(value, term.type if term.type is not value.type else None)
         if held is not None:
             return self._added(value, term, held, rank)
         made = self._spread(value, term, rank)
         if rank == value.rank:
             return made
+        # the user gets numbers; who uses them as vectors again takes `made`
         numbers = t.ungrouped(Term(t, made, tuple(range(rank))), rank).value
         self.grouped[numbers] = made
         return numbers
 
     def _spread(self, value: Value, term: Term, rank: int) -> Value:
-        """Returns a gradient with all of the first `rank` axes of a value, in their order."""
+        """Returns a gradient with all of the first `rank` axes of a value, in their order.
+
+        Along an axis where the value has several elements and its gradient one, the gradient is repeated. Axes of extent 1 that
+        the gradient lacks are a view of a result that is stored anyway, and a copy else.
+        """
         t, frame = self.terms, sorted(term.dims)
         if list(term.dims) != frame:
             term = transposed(t, term, frame)
         extents = t.extents.of(value)[:rank]
         missing = [a for a in range(rank) if a not in term.dims]
-        spread = any(extents[a] is not None and not t.runs_along(term, a) for a in range(rank))
-        if spread or (missing and not self._is_stored(term.value)):
+        repeated = any(extents[a] is not None and not t.runs_along(term, a) for a in range(rank))
+        if repeated or (missing and term.value not in t.folded):
             whole = Term(t, value, tuple(range(rank)), term.type if rank != value.rank else None)
             return along(t, term, whole).value
         if missing:
@@ -149,10 +154,6 @@ class Gradients:
             t.extents.add(t.builder.nodes[-1], [ArgMap(term.dims)])
             return made
         return term.value
-
-    def _is_stored(self, value: Value) -> bool:
-        """True for the result of a reduction, of which there are views with more axes."""
-        return any(value in node.results for node in self.terms.builder.nodes if folded_axes(node))
 
     def _added(self, value: Value, term: Term, held: Value, rank: int) -> Value:
         t, type = self.terms, term.type

@@ -110,6 +110,7 @@ class Terms:
         self.builder = builder
         self.extents = extents
         self.loc = loc
+        self.folded = {v for node in builder.nodes if node.op.name == "reduce" for v in node.results}  # results of reductions
 
     def number(self, value: float) -> Term:
         """Returns a constant; its type follows what it is combined with."""
@@ -135,7 +136,7 @@ class Terms:
         return [Term(self, v, tuple(frame)) for v in results]
 
     def loaded(self, term: Term) -> Term:
-        """Returns the term with the type as which it is loaded: an operation on elements does not convert its operands."""
+        """Returns the term as it is loaded, such as vectors of an array of numbers, for operations that convert no operands."""
         if term.wants is None:
             return term
         frame = sorted(term.dims)
@@ -155,7 +156,7 @@ class Terms:
         return self.op("select", test, a, b)
 
     def cast(self, term: Term, type: Type) -> Term:
-        """Returns the term in another type: another scalar, or a scalar in each component."""
+        """Returns the term in another type: another scalar, or a scalar in each component. A number gets this type for good."""
         return term if term.type is type and not term.value.weak else self.op("cast", term, type=type.name)
 
     def wide(self, term: Term) -> Term:
@@ -163,7 +164,7 @@ class Terms:
         return self.cast(term, term.type.with_scalar(FLOAT)) if term.type.scalar is HALF else term
 
     def exact(self, term: Term, type: Type) -> Term:
-        """Returns a gradient in exactly the type of what it belongs to."""
+        """Returns a gradient in exactly the type of what it belongs to; gradients of structs have that type already."""
         return self.cast(term, type) if type.is_numeric else term
 
     def zero(self, of: Type, type: Type) -> Term:
@@ -204,7 +205,7 @@ class Terms:
         return self.op("struct", *parts.values(), type=type.name, fields=tuple(parts), path="gradient")
 
     def fit(self, term: Term, want: Type) -> Term:
-        """Returns a gradient for an operand of type `want`, which broadcasting or promotion has widened."""
+        """Returns a gradient in the type of an operand that was widened: of one number for a vector, the sum of components."""
         if term.type.is_numeric and want.is_numeric:
             if term.type.shape and not want.shape:
                 term = self.components(term)

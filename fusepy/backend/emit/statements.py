@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 
 from fusepy.backend.emit.shims import Shims
+from fusepy.backend.slang.differentiable import shown_parameter
 from fusepy.backend.sources.source import line_directive
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import Control, block
-from fusepy.ir.types import AS_ONE, Kind
+from fusepy.ir.oracle import OUT
+from fusepy.ir.types import Kind
 
 
 class Statements:
@@ -83,16 +85,14 @@ class Statements:
         names = {v: f"a{i}_{v.name}" if v.name and v.name.isidentifier() else f"a{i}" for i, v in enumerate(body.inputs)}
         if self._plain:
             names = {v: f"a{i}" for i, v in enumerate(body.inputs)}
-        params = [("" if i in wrt else "no_diff ") + declare(v.type, names[v]) for i, v in enumerate(body.inputs)]
-        # to types without derivatives no_diff does not apply
-        params = [p if v.type.kind not in AS_ONE else declare(v.type, names[v]) for v, p in zip(body.inputs, params)]
+        params = [shown_parameter(declare(v.type, names[v]), v.type, wanted=i in wrt) for i, v in enumerate(body.inputs)]
         outputs = [body.outputs[j] for j in seeds]
         inner = Statements(names, self._shims, self._plain, name)
         lines = inner.nodes(body)
         if len(outputs) == 1 and outputs[0].type.kind is not Kind.ARRAY:
             head, lines = f"{outputs[0].type} {name}({', '.join(params)})", [*lines, f"return {names[outputs[0]]};"]
         else:
-            params += [f"out {declare(v.type, f'r_{j}')}" for j, v in enumerate(outputs)]
+            params += [shown_parameter(declare(v.type, f"r_{j}"), v.type, OUT) for j, v in enumerate(outputs)]
             head, lines = f"void {name}({', '.join(params)})", [*lines, *(f"r_{j} = {names[v]};" for j, v in enumerate(outputs))]
         self.functions += [*inner.functions, "[Differentiable]", head, *block(lines), ""]
         return name

@@ -13,7 +13,7 @@ from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.graph import declare
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import IN, CallTypes
-from fusepy.ir.types import AS_ONE, Kind
+from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.ir.whole import gathers, library, spelled
 
 DECLARE = "declare it [Differentiable], or give it a derivative of your own with [BackwardDerivative(…)]"
@@ -48,15 +48,20 @@ def _told(words: str, call: CallTypes, source: ModuleSource) -> str:
     return f"{found[1] if found else words}{place}" if "probe" in words else words
 
 
+def shown_parameter(declared: str, type: Type, direction: str = IN, wanted: bool = True) -> str:
+    """Returns a parameter of a differentiable function. One without a derivative is ``no_diff``, unless its type has none."""
+    if direction != IN:
+        return f"{direction} {declared}"
+    return declared if wanted or type.kind in AS_ONE else f"no_diff {declared}"
+
+
 def differentiable(imports: Sequence[str], call: CallTypes) -> str:
     """Returns a module with a differentiable function that makes this call."""
     passed = [f"a{i}" for i in range(len(call.params))]
     taken: list[str] = []
     for name, (direction, type, wanted) in zip(passed, call.params):
-        # to types without derivatives no_diff does not apply
-        constant = "" if wanted or direction != IN or type.kind in AS_ONE else "no_diff "
         shown = f"{spelled(type)} {name}" if type.kind is Kind.WHOLE else declare(type, name)
-        taken.append(("" if direction == IN else f"{direction} ") + constant + shown)
+        taken.append(shown_parameter(shown, type, direction, wanted))
     called = f"{call.function}({', '.join(passed)})"
     if call.method:
         called = f"{passed[0]}.{split_path(call.function)[1]}({', '.join(passed[1:])})"
