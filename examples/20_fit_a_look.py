@@ -44,7 +44,7 @@ images = [fp.Tensor.from_numpy(fp.default_device(), x) for x in (picture, wanted
 losses = [float(step(look, *images)) for _ in photograph.bar(range(250), "training")]
 print(f"kernels of a step: {step.explain(look, *images).kernels}")
 for name, value in fp.nn.named(look).items():
-    print(f"{name}: {value.to_numpy().round(3)}")
+    print(f"{name}: {value.to_numpy().round(3)!s}")
 print(f"loss: {losses[0]:.5f}, after 250 steps {losses[-1]:.5f}")
 assert losses[-1] < 0.15 * losses[0]
 if len(sys.argv) > 1:
