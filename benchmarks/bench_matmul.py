@@ -1,7 +1,8 @@
 """Products of matrices: those of a small network, 32-64-64-8 over 65,536 samples, and its training step, beside torch's.
 
 ``forward`` is 65536 x 32 times 32 x 64, ``weights`` the gradient of its weights, 32 x 65536 times 65536 x 64, ``input`` that of a
-second layer's input, 65536 x 64 times 64 x 64. ``step`` is loss, gradients and Adam of the whole network.
+second layer's input, 65536 x 64 times 64 x 64. ``step`` is loss, gradients and Adam of the whole network. ``sgl forward`` is a
+kernel written by hand for exactly these sizes, on the CPU.
 """
 
 from __future__ import annotations
@@ -18,9 +19,41 @@ import fusepy as fp
 from benchmarks import peers as p
 
 CASE = "matmul"
+BLOCKS = 7
 OWN = ("forward", "weights", "input", "step")
-PEERS = [*OWN, *(f"torch {name}" for name in OWN)]
+PEERS = [*OWN, *(f"torch {name}" for name in OWN), "sgl forward"]
 SIZES = (32, 64, 64, 8)
+ROWS = 256  # of a group of the kernel written by hand
+BY_HAND = """
+    int row = int(group) * 256;
+    float b[32][8];
+    [unroll] for (int k = 0; k < 32; ++k)
+        [unroll] for (int j = 0; j < 8; ++j)
+            b[k][j] = p.b[k * 64 + int(lane) + j * 8];
+    for (int m = row; m < row + 256; m += 2)
+    {
+        float sum[2][8];
+        [unroll] for (int i = 0; i < 2; ++i)
+            [unroll] for (int j = 0; j < 8; ++j)
+                sum[i][j] = 0;
+        [unroll] for (int s = 0; s < 4; ++s)
+        {
+            float a[2];
+            [unroll] for (int i = 0; i < 2; ++i)
+                a[i] = p.a[(m + i) * 32 + s * 8 + int(lane)];
+            [unroll] for (int u = 0; u < 8; ++u)
+                [unroll] for (int i = 0; i < 2; ++i)
+                {
+                    float x = WaveReadLaneAt(a[i], u);
+                    [unroll] for (int j = 0; j < 8; ++j)
+                        sum[i][j] = mad(x, b[s * 8 + u][j], sum[i][j]);
+                }
+        }
+        [unroll] for (int i = 0; i < 2; ++i)
+            [unroll] for (int j = 0; j < 8; ++j)
+                p.r[(m + i) * 64 + int(lane) + j * 8] = sum[i][j];
+    }
+"""
 
 
 def _arrays(samples: int) -> dict[str, Any]:
@@ -45,10 +78,14 @@ def data(quick: bool) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def runners(kind: str, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
-    device = p.fusepy_device(kind)
+def device(kind: str) -> Any:
+    return p.fusepy_device(kind)
+
+
+@pytest.fixture(scope="module")
+def runners(device: Any, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     t = {name: fp.Tensor.from_numpy(device, value) for name, value in data.items()}
-    parameters = fp.nn.parameters({name: data[name] for name in data if name[0] in "wb"})
+    parameters = fp.nn.parameters({name: t[name] for name in data if name[0] in "wb"})
     step = fp.training_step(_loss, fp.nn.Adam(lr=1e-3))
     down, back = fp.fuse(lambda x, g: fp.vmap(x, (1, 0)) @ g), fp.fuse(lambda g, w: g @ fp.vmap(w, (1, 0)))
     calls = {
@@ -70,9 +107,9 @@ def runners(kind: str, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
 
 
 @pytest.fixture(scope="module")
-def theirs(kind: str, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+def theirs(device: Any, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     """The same by torch, on the same processor or GPU."""
-    gpu = p.is_hardware(p.fusepy_device(kind).sgl)
+    gpu = p.is_hardware(device.sgl)
     torch = p.optional("torch", CASE, "torch") if gpu else importlib.import_module("torch")
     if torch is None:
         return {}
@@ -110,8 +147,29 @@ def theirs(kind: str, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     return {f"torch {name}": waiting(call) for name, call in calls.items()}
 
 
-def bench_matmul(measure: Any, runners: Any, theirs: Any, block: int, peer: str) -> None:
-    target = runners.get(peer) or theirs.get(peer)
+@pytest.fixture(scope="module")
+def by_hand(kind: str, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    device = p.slangpy_device(kind, validation=False)
+    if p.is_hardware(device):
+        return {}
+    a, b = (p.raw_buffer(device, data[name]) for name in ("x", "w0"))
+    r = p.raw_buffer(device, nbytes=len(data["x"]) * 64 * 4)
+    source = p.raw_source(device, "float* a; float* b; float* r;", 8, 1, BY_HAND)
+    kernel = p.Raw(device, device.create_slang_session(), "bench_matmul_by_hand", source, 1, "QQQ")
+    values = [a.device_address, b.device_address, r.device_address]
+
+    def run(held: Any = (a, b, r)) -> None:
+        kernel(values, len(data["x"]) // ROWS)
+        device.wait()
+
+    run()
+    found = r.to_numpy().view(np.float32).reshape(-1, 64)
+    np.testing.assert_allclose(found, data["x"] @ data["w0"], atol=1e-4)
+    return {"sgl forward": run}
+
+
+def bench_matmul(measure: Any, runners: Any, theirs: Any, by_hand: Any, block: int, peer: str) -> None:
+    target = runners.get(peer) or theirs.get(peer) or by_hand.get(peer)
     if target is None:
         pytest.skip("not installed, or no GPU")
     measure(peer, block, target, rounds=3, warmup=1)

@@ -55,6 +55,7 @@ RATIOS = [
     Ratio("reduce", "rows", ("torch rows",), SPEED),
     Ratio("reduce", "columns", ("torch columns",), SPEED),
     *(Ratio("matmul", name, (f"torch {name}",), SPEED) for name in ("forward", "weights", "input", "step")),
+    Ratio("matmul", "forward", ("sgl forward",), SPEED),
     Ratio("gradients", "number", ("slangpy number",), SPEED, 20.0, "software"),
     Ratio("gradients", "number", ("number forward",), COST),
     Ratio("gradients", "number", ("read",), SPEED, 0.9, "gpu"),

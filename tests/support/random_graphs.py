@@ -93,7 +93,7 @@ class _Recorder:
 
     def __init__(self, draw: st.DrawFn, folds: bool = False, grids: int = 1):
         self.draw = draw
-        self.kinds = _KINDS + ["reduce"] * 4 + ["scan"] if folds else _KINDS
+        self.kinds = _KINDS + ["reduce"] * 4 + ["scan", "contract", "contract"] if folds else _KINDS
         self.builder = Builder(draw(st.sampled_from(["look", "two words", "f<float>"])), ORACLE)
         self.module = self.builder.module(draw(st.sampled_from(["m", "my-look"])), "0123abcd")
         self.grids = [draw(st.sampled_from(GRIDS)) for _ in range(grids)]
@@ -260,6 +260,27 @@ class _Recorder:
         axis = self.draw(st.integers(0, value.rank - 1))
         kind = self.draw(st.sampled_from(["sum", "max"]))
         return "scan", [value], {"axis": f"d{axis}", "kind": kind, "exclusive": self.draw(st.booleans())}
+
+    def _contract(self) -> Any:
+        """A product of two arrays along axes of one extent; other axes are side by side, or run along each other."""
+        scalars = [v for v in self.arrays if v.type.kind is Kind.SCALAR and v.rank]
+        pairs = [(a, b) for a in scalars for b in scalars if a.rank + b.rank <= 4 and self._common(a, b)]
+        if not pairs:
+            return None
+        a, b = self.draw(st.sampled_from(pairs))
+        i, j = self.draw(st.sampled_from(self._common(a, b)))
+        together = a.rank == b.rank == 2 and self.draw(st.booleans())  # one batch, as of many scalar products
+        rank = max(a.rank, b.rank) - 1 if together else a.rank + b.rank - 2
+        others = iter(range(rank))
+        first = [rank if axis == i else next(others) for axis in range(a.rank)]
+        others = iter(range(rank)) if together else others
+        second = [rank if axis == j else next(others) for axis in range(b.rank)]
+        return "contract", [a, b], {"axes": (f"d{rank}",)}, [ArgMap(tuple(first)), ArgMap(tuple(second))]
+
+    def _common(self, a: Value, b: Value) -> list[tuple[int, int]]:
+        """The pairs of axes of two arrays that have one extent."""
+        x, y = (np.shape(self.arrays[v]) for v in (a, b))
+        return [(i, j) for i in range(a.rank) for j in range(b.rank) if x[i] == y[j]]
 
     def ranked(self) -> Value | None:
         fitting = [v for v in self.arrays if v.type.is_numeric and v.rank]

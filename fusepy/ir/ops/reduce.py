@@ -17,7 +17,7 @@ from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.resolve.hints import components_hint, is_scalar_array
 from fusepy.ir.resolve.offers import describe
 from fusepy.ir.resolve.resolve import resolve_call
-from fusepy.ir.types import BOOL, INT, Kind, Type
+from fusepy.ir.types import BOOL, HALF, INT, Kind, Type
 from fusepy.ir.value import Array
 
 
@@ -167,9 +167,12 @@ class Contract(Op):
         wrong = [(a.shape[d], b.shape[d]) for d in axes if a.shape[d] != b.shape[d]]
         if wrong:
             raise ShapeError(f"extents {wrong[0]} along a summed axis", place=node.loc, hint="check the shapes")
+        one = np.dtype(np.float32) if type is HALF else type.dtype
+        assert one is not None
         with np.errstate(all="ignore"):
-            wide = np.float64 if type.is_float else type.dtype
-            return [np.asarray(np.sum(a.astype(wide) * b.astype(wide), axis=axes)).astype(type.dtype)]
+            products = a.astype(one) * b.astype(one)
+            wide = products.astype(np.float64 if type.is_float else one)
+            return [np.asarray(np.sum(wide, axis=axes)).astype(one).astype(type.dtype)]
 
     def verify(self, node: Node) -> str | None:
         wrong = super().verify(node) or wrong_axes(node, "axes", grid_rank(node))
