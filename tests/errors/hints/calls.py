@@ -66,8 +66,8 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.fuse(lambda colour, gain: colour * gain)(colour=X, gain=2.0),
         2 * X,
     ),
-    "any number of arguments": (
-        lambda m: fused(lambda *x: x[0] + x[1], X, X),
+    "any names of arguments": (
+        lambda m: fp.fuse(lambda **x: x["a"] + x["b"])(a=X, b=X),
         "name the parameters of a fused function",
         lambda m: fused(lambda x, y: x + y, X, X),
         2 * X,
