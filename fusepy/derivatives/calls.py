@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from fusepy.derivatives.differential import differential
+from fusepy.derivatives.packing import packed
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.oracle import IN, CallTypes, Oracle
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import FLOAT, Type
 from fusepy.ir.whole import gathers
-
-
-def differential(type: Type, oracle: Oracle | None) -> Type | None:
-    """Returns the type of the gradient of a value; ``None`` if it has none."""
-    if type.is_float:
-        return type
-    if type.kind is Kind.ARRAY and type.element is not None:
-        inner = differential(type.element, oracle)
-        return None if inner is None else Type.array(inner, type.shape[0])
-    if type.kind is not Kind.NAMED or oracle is None:
-        return None
-    found = Type.parse(f"{type}::Differential")
-    return None if oracle.layout(found) is None else found
 
 
 def vjp(v: Visit) -> list[Term | None]:
@@ -51,6 +40,7 @@ def vjp(v: Visit) -> list[Term | None]:
     }
     if whole:
         attrs["arrays"] = tuple(str(places[i]) for i in whole)
+        attrs["words"] = tuple(packed(operands[i].type.element or FLOAT, v.oracle, v.node.loc) for i in whole)
     taken = [*(operands[i] for i in passed), *given, *(v.array(i) for i in whole)]
     made = dict(zip(wrt, t.node("vjp", taken, attrs, [body])))
     return [made.get(i) for i in range(len(operands))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.derivatives.calls import differential
+from fusepy.derivatives.differential import differential
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError

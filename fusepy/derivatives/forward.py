@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.derivatives.calls import differential, jvp
+from fusepy.derivatives.calls import jvp
+from fusepy.derivatives.differential import differential
 from fusepy.derivatives.extents import Axis, Extents, max_rank
 from fusepy.derivatives.folds import along
 from fusepy.derivatives.rules import no_gradient

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.derivatives.calls import differential
+from fusepy.derivatives.differential import differential
 from fusepy.derivatives.expanded import Expanded
 from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
 from fusepy.derivatives.folds import contracted, reduced
@@ -25,7 +25,7 @@ from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import AS_ONE, Kind
-from fusepy.ir.whole import gathers, scattered
+from fusepy.ir.whole import gathers
 from fusepy.passes.effects import arrays_written
 from fusepy.passes.resolve_maps import settle
 
@@ -140,7 +140,7 @@ class Reverse:
         ends = [(fresh[body.outputs[j]], g, None) for j, g in zip(seeds, given)]
         whole = [fresh[v] for v in wrt if v.type.kind is Kind.WHOLE]
         for i, value in enumerate(whole):
-            reverse.gradients.arrays[value] = builder.input(f"array_{i}", scattered(value.type))
+            reverse.gradients.arrays[value] = builder.input(f"array_{i}", self.gradients.into(value.type))
         return builder.finish(reverse.run(ends, [fresh[v] for v in wrt if v.type.kind is not Kind.WHOLE], whole))
 
     # ---- frames -------------------------------------------------------------------------------------------------

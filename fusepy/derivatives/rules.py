@@ -76,8 +76,8 @@ def read_whole(node: Node, type: Type) -> GradientError:
             f"{node.op.name} has no gradient here: reads of {type} have no derivative",
             place=node.loc,
             saw=type,
-            expected="fusepy's Tensor of half, float, double, or vectors of these",
-            hint="pass each field, or each row of a matrix, as a Tensor of its own, from Slang's module fusepy",
+            expected="fusepy's Tensor of floats, or of structs with IDifferentiable",
+            hint="take it as a Tensor<T, N> of Slang's module fusepy",
         )
     return GradientError(
         f"{node.op.name} has no gradient here: {type} is read whole, and Slang's reads of it have no derivative",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.derivatives.calls import differential
+from fusepy.derivatives.differential import differential
 from fusepy.derivatives.folds import along, transposed
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
@@ -40,13 +40,21 @@ class Gradients:
     def array(self, value: Value, type: Type) -> Term:
         """Returns the array to which calls add the gradients of `value`, which they read whole as a `type`."""
         t = self.terms
-        element = type.element
-        assert element is not None, type
-        assert element.scalar is not None, type
+        into = self.into(type)
+        stored = into.element
+        assert stored is not None, type
         if value not in self.arrays:
-            stored = element.scalar if value.rank > type.rank else element  # trailing axes are components
-            self.arrays[value] = t.op("gradient_array", Term(t, value, tuple(range(value.rank))), type=stored.name).value
-        return Term(t, self.arrays[value], (), scattered(type))
+            if value.rank > type.rank and stored.scalar is not None:  # trailing axes are components
+                stored = stored.scalar
+            attrs = {"type": stored.name, "of": value.type.name}
+            self.arrays[value] = t.op("gradient_array", Term(t, value, tuple(range(value.rank))), **attrs).value
+        return Term(t, self.arrays[value], (), into)
+
+    def into(self, type: Type) -> Type:
+        """Returns the type as which a call takes the array to which it adds the gradients of a `type`."""
+        derived = None if type.element is None else differential(type.element, self.oracle)
+        assert derived is not None, type
+        return scattered(type, derived)
 
     def seed(self, value: Value, given: Value | None, dims: tuple[int, ...] | None = None) -> None:
         """Adds the gradient of a result; see `Seed`. The trailing axes of one that is given as numbers may be components.
@@ -104,7 +112,10 @@ class Gradients:
         """Returns the gradient of a value. The forms of one that is used as numbers and as vectors are added as numbers."""
         if value in self.arrays:  # all calls that read the value have added to it
             made = self.arrays.pop(value)
-            self.add(value, Term(self.terms, made, tuple(range(made.rank))))
+            term = Term(self.terms, made, tuple(range(made.rank)))
+            self.add(
+                value, self.terms.exact(term, made.type.with_scalar(value.type.scalar or FLOAT)) if made.type.is_numeric else term
+            )
         forms = list(self._of[value].values())
         if len(forms) == 1:
             return forms[0]

@@ -94,8 +94,9 @@ def call_group(shape: Any, what: str) -> list[Any]:
 
 
 def constants_of(source: ModuleSource) -> dict[str, str]:
-    """Returns the link-time constants that a module and its imports declare, with their types."""
-    return {name: type for text in texts_of([source]) for type, name in _EXTERN.findall(bare(text))}
+    """Returns the link-time constants that a module and its imports declare, with their types; without those of fusepy itself."""
+    found = {name: type for text in texts_of([source]) for type, name in _EXTERN.findall(bare(text))}
+    return {name: type for name, type in found.items() if not name.startswith("_fusepy")}
 
 
 def constant_list(given: Mapping[str, Any], types: Mapping[str, str] | None, what: str) -> list[tuple[str, str, Any]]:

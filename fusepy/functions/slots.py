@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fusepy.derivatives.calls import differential
+from fusepy.derivatives.differential import differential
 from fusepy.ir.oracle import IN, OUT, THIS, CallTypes, Oracle, Param, Signature
 from fusepy.ir.types import VOID, Type
 from fusepy.ir.whole import gathers

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import FLOAT, HALF, Kind, Type
 from fusepy.ir.value import Value, is_stored
 
 LIBRARIES = ("fusepy", "slangpy")
@@ -58,19 +58,33 @@ def has_gradients(type: Type) -> bool:
 
 
 def gathers(type: Type) -> bool:
-    """True if what is read of a `type` has gradients, which are added to an array beside it.
+    """True if what is read of a `type` has gradients, which are added to an array beside it, if its elements have any.
 
-    Slang adds no structs: it finds no conformance of their differentials to the interface that this needs.
+    Structs are added in kernels of gradients only: Slang finds no conformance of their differentials to an interface of ours.
     """
-    if type.kind is not Kind.WHOLE or library(type) != "fusepy" or family(type) not in ("Tensor", "DiffTensor"):
+    if type.kind is not Kind.WHOLE or library(type) != "fusepy" or type.element is None:
         return False
-    return type.element is not None and type.element.is_float and type.element.kind in (Kind.SCALAR, Kind.VECTOR)
+    if family(type) == "Tensor" and innermost(type.element).kind is Kind.NAMED:
+        return True
+    return family(type) in ("Tensor", "DiffTensor") and type.element.is_float
 
 
-def scattered(type: Type) -> Type:
-    """Returns the type of the array to which the gradients of a `type` are added."""
-    assert type.element is not None, type
-    return Type.whole("fusepy::AtomicTensor", type.element, type.rank)
+def innermost(type: Type) -> Type:
+    """Returns the element of an array of fixed size, or of an array of such; other types as they are."""
+    return innermost(type.element) if type.kind is Kind.ARRAY and type.element is not None else type
+
+
+def scattered(type: Type, derived: Type) -> Type:
+    """Returns the type of the array to which the gradients of a `type` are added.
+
+    Args:
+        derived: the type of the gradient of one element.
+    """
+    if innermost(derived).kind is Kind.NAMED:
+        return Type.whole("fusepy::RWTensor", derived, type.rank)
+    if family(type) == "Tensor" and derived.is_numeric and derived.scalar is HALF:
+        derived = derived.with_scalar(FLOAT)  # many small gradients would be lost in a sum of halfs
+    return Type.whole("fusepy::AtomicTensor", derived, type.rank)
 
 
 def components(have: Type, element: Type) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.derivatives.calls import differential
+from fusepy.derivatives.differential import differential
 from fusepy.derivatives.forward import Forward
 from fusepy.derivatives.paths import UNREAD, connected, cut
 from fusepy.derivatives.reverse import Reverse
@@ -14,6 +14,7 @@ from fusepy.derivatives.sums import is_number
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
+from fusepy.ir.types import Kind
 from fusepy.location import user_line
 from fusepy.trace.inputs import STRUCTS, TraceShapes
 from fusepy.trace.structs import returned
@@ -187,6 +188,12 @@ def _check_paths(
         )
 
 
+def _to_have_one(value: Value | None) -> str:
+    if value is not None and value.type.kind is Kind.NAMED:
+        return f"declare struct {value.type} : IDifferentiable; or choose others with argnums"
+    return "convert it before the call, e.g. x.astype(np.float32); or choose others with argnums"
+
+
 def _leaves(trace: Trace, leaves: Sequence[Any], what: str) -> list[Value | None]:
     """Returns the values of the leaves of an argument; ``None`` for those of a struct that have no gradient.
 
@@ -202,6 +209,6 @@ def _leaves(trace: Trace, leaves: Sequence[Any], what: str) -> list[Value | None
             place=user_line(),
             saw=values[0].type if values else None,
             expected="half, float or double",
-            hint="convert it before the call, e.g. x.astype(np.float32); or choose others with argnums",
+            hint=_to_have_one(values[0] if values else None),
         )
     return found

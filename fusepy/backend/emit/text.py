@@ -21,6 +21,7 @@ from fusepy.ir.arrivals import Arrival
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import result_types, spec_of
+from fusepy.ir.ops.vjp import added_words
 from fusepy.ir.printer import value_type
 from fusepy.ir.types import Kind
 
@@ -90,6 +91,7 @@ class KernelText:
         self.cuda = given.cuda
         self.software = given.target.kind == "software"
         self.types = result_types(region)
+        self.calls = calls
         self.shims = make_shims(calls, given.imports, given.taken)
         self.whole = [o for o in operands if o.want.kind is Kind.WHOLE]
         self.loaded = [o for o in operands if o.want.kind not in (Kind.WHOLE, Kind.RESOURCE)]
@@ -192,6 +194,8 @@ class KernelText:
         text = [] if self.given.plain else [f"// {self._signature()}, {self.variant}"]
         text += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *sources))]
         text += self.given.options.exports()
+        added = added_words(self.calls.walk())
+        text += [f"export static const int _fusepy_added = {added};"] if added else []
         text += ["", "struct FzArguments", "{", *(f"    {f.declared} {f.name};" for f in inside), "};"]
         if not target.entry_point_block:
             text += [f"uniform FzArguments {BLOCK};", *(f"{declare_resource(f)};" for f in bound)]

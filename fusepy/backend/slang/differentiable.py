@@ -57,7 +57,7 @@ def shown_parameter(declared: str, type: Type, direction: str = IN, wanted: bool
 
 def differentiable(imports: Sequence[str], call: CallTypes) -> str:
     """Returns a module with a differentiable function that makes this call."""
-    passed = [f"a{i}" for i in range(len(call.params))]
+    passed = [f"fz_a{i}" for i in range(len(call.params))]
     taken: list[str] = []
     for name, (direction, type, wanted) in zip(passed, call.params):
         shown = f"{spelled(type)} {name}" if type.kind is Kind.WHOLE else declare(type, name)
@@ -67,8 +67,5 @@ def differentiable(imports: Sequence[str], call: CallTypes) -> str:
         called = f"{passed[0]}.{split_path(call.function)[1]}({', '.join(passed[1:])})"
     head = f"[Differentiable] {call.result or 'void'} probe({', '.join(taken)})"
     lines = [f"{head} {{ {'return ' if call.result else ''}{called}; }}"]
-    for name, (_, type, wanted) in zip(passed, call.params):  # a check that the gradients of elements can be added
-        if wanted and gathers(type):
-            lines.append(f"AtomicTensor<{type.element}.Differential, {type.rank}> into_{name};")
     libraries = {library(type) for _, type, _ in call.params if type.kind is Kind.WHOLE}
     return "".join(f"{line}\n" for line in [*(f"import {name};" for name in (*imports, *sorted(libraries))), *lines])

@@ -46,9 +46,10 @@ def _wrong(name: str, attributes: str, head: str, body: str) -> str | None:
     for element, array in _ARRAY.findall(params):
         if _CONSTANT.match(element) or not _reads(array, body):
             continue
-        if element in own and "IAtomicAddable" not in head:
-            where = f"where {element} : IDifferentiable, {element}.Differential : IAtomicAddable"
-            return f"{name!r} reads a Tensor of a type parameter that may have no derivative; add {where}"
+        if element in own and "IDifferentiable" not in head:
+            return (
+                f"{name!r} reads a Tensor of a type parameter that may have no derivative; declare it {element} : IDifferentiable"
+            )
         if "Derivative" not in attributes and "Differentiable" not in attributes:
             return f"{name!r} reads a Tensor and is not [Differentiable]: Slang takes what it reads as a constant"
     return None

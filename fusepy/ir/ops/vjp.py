@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fusepy.errors import VerifyError
 from fusepy.ir.graph import Node, Op, Value, declare
 from fusepy.ir.ops.base import computed
 from fusepy.ir.ops.control import Control, Run, Writer, grid_rank, loaded
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import Type
+from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Array
 from fusepy.ir.whole import has_gradients
 
@@ -49,7 +49,8 @@ class Vjp(Product):
 
     The operands are the inputs of the body, then one gradient for each output in ``seeds``. The results are the gradients of the
     inputs in ``wrt``, of the types in ``types``. The other inputs are constants, apart from those in ``arrays``: whole arrays,
-    for each of which the last operands have an array to which its gradients are added.
+    for each of which the last operands have an array to which its gradients are added; ``words`` says what the words of these
+    gradients are, see `derivatives.packing`.
 
     In a kernel the body becomes a differentiable function, and the node a call of Slang's ``bwd_diff`` of it, so that user
     functions, their loops and their own derivatives are Slang's business.
@@ -76,11 +77,12 @@ class Vjp(Product):
         lines: list[str] = []
         whole = arrays(node)
         passed = list(args[: len(args) - len(whole)])
-        for i, into in zip(whole, args[len(passed) :]):
+        for i, into, kinds in zip(whole, args[len(passed) :], words(node, "words") if whole else ()):
             type, passed[i] = body.inputs[i].type, write.fresh("array")
             lines.append(f"{declare(type, passed[i])} = {args[i]};")
+            place = f"uint64_t({into}._data), {into}._strides, {into}._offset, uint4({kinds})"
             keeps = has_gradients(type)
-            lines.append(f"{passed[i]}._grad_out = {into};" if keeps else f"{passed[i]}._gradients_to({into});")
+            lines.append(f"{passed[i]}._grad_out = {into};" if keeps else f"{passed[i]}._gradients_to({place});")
         for i in wrt:
             type = body.inputs[i].type
             passed[i] = write.fresh("pair")
@@ -90,21 +92,23 @@ class Vjp(Product):
 
 
 class GradientArray(Op):
-    """An array of zeros, with the extents of the operand, to which calls add gradients."""
+    """An array of zeros, the gradients of elements of type ``of``, with the extents of the operand, to which calls add."""
 
     name = "gradient_array"
     arity = 1
     merges = False
-    needs = {"type": (str,)}
+    needs = {"type": (str,), "of": (str,)}
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         return [computed(node, Type.parse(node.text("type")))]
 
     def wanted(self, node: Node, i: int) -> Type | None:
-        return node.results[0].type.scalar  # only the extents of the operand count: no conversion
+        return node.results[0].type.scalar  # only the extents of the operand count
 
-    def expression(self, node: Node, args: Sequence[str]) -> str:
-        return f"{node.results[0].type}(0)"
+    def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
+        type = node.results[0].type
+        zero = f"{type}(0)" if type.is_numeric else "{}" if type.kind is Kind.ARRAY else f"{node.text('of')}.dzero()"
+        return [f"{declare(type, results[0])} = {zero};"]
 
 
 class Zero(Op):
@@ -165,6 +169,16 @@ def numbers(node: Node, key: str) -> tuple[int, ...]:
 def arrays(node: Node) -> tuple[int, ...]:
     """Returns the inputs of the body of a ``vjp`` whose gradients are added to arrays."""
     return numbers(node, "arrays") if "arrays" in node.attrs else ()
+
+
+def added_words(nodes: Iterable[Node]) -> int:
+    """Returns what these nodes add to in structs: 1 for halfs, 2 for doubles, 3 for both; see `derivatives.packing`."""
+    made = 0
+    for node in nodes:
+        for given in words(node, "words") if "words" in node.attrs else ():
+            digits = "".join(f"{int(number):x}" for number in given.split(","))
+            made |= bool(set(digits) & {"1", "2"}) | 2 * ("3" in digits)
+    return made
 
 
 GRADIENT_OPS: list[Op] = [Vjp(), GradientArray(), Zero(), Sum(), FieldGradient()]

@@ -42,6 +42,10 @@ def pulled(function: Any, x: Any, result: Any = None) -> Any:
     return x.grad.to_numpy()
 
 
+def gathered(function: Any, element: Any) -> Any:
+    return fp.grad(lambda t: fp.sum(function(t, COUNTS)))(fp.Tensor.zeros(fp.default_device(), (3,), element)).to_numpy()
+
+
 def largest(function: Any, x: Any) -> Any:
     function.bwds.accumulate({"x.grad": "max"})(x)
     return x.grad.to_numpy()
@@ -174,9 +178,33 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(lambda x, slope: fp.sum(x * slope))(A, fp.grad(m.squared)(A)),
         SQUARES,
     ),
-    "an array of matrices": (
-        lambda m: fp.grad(lambda t: m.corner(t, COUNTS))(np.ones((3, 2, 2), F32)),
-        "each row of a matrix, as a Tensor of its own",
+    "an array of structs with a matrix": (
+        lambda m: gathered(m.turned, m.Turned),
+        "declare it as an array of vectors, float3 rows[2]",
+        lambda m: gathered(m.rows, m.Rows)["rows"][:, 0, 0],
+        np.array([0.0, 0.0, 3.0], F32),
+    ),
+    "an array of structs with a gap": (
+        lambda m: gathered(m.gap, m.Gap),
+        "declare the doubles before the other members",
+        lambda m: gathered(m.full, m.Full)["a"],
+        np.array([0.0, 0.0, 3.0], F32),
+    ),
+    "an array of large structs": (
+        lambda m: gathered(m.wide, m.Wide),
+        "make two structs of Wide, each in a Tensor of its own",
+        lambda m: gathered(m.full, m.Full)["a"],
+        np.array([0.0, 0.0, 3.0], F32),
+    ),
+    "an array of structs without derivative": (
+        lambda m: fp.grad(m.at)(fp.Tensor.zeros(m.device, (3,), m.Ray)),
+        "declare struct Ray : IDifferentiable",
+        lambda m: fp.grad(lambda s: m.lit(s))({"at": np.ones((1, 3), F32), "power": 1.0})["at"],
+        np.array([[0, 1, 0]], F32),
+    ),
+    "an array that may be written": (
+        lambda m: fp.grad(lambda t: m.kept(t, COUNTS))(A),
+        "take it as a Tensor<T, N> of Slang's module fusepy",
         lambda m: fp.grad(lambda t: m.pick(t, COUNTS))(A),
         np.array([0.0, 0.0, 3.0], F32),
     ),

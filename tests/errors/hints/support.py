@@ -29,7 +29,17 @@ float weigh(float w[3], float x) { return (w[0] + 10 * w[1] + 100 * w[2]) * x; }
 [Differentiable] float fetch(float* p, int i) { return p[i]; }
 [Differentiable] float pick(Tensor<float, 1> t, int i) { return t[i]; }
 void halves(float x, out float a, out float b) { a = x / 2; b = x / 2; }
-[Differentiable] float corner(Tensor<float2x2, 1> t, int i) { return t[i][0][0]; }
+struct Turned : IDifferentiable { float2x2 m; };
+struct Gap : IDifferentiable { float a; double d; };
+struct Wide : IDifferentiable { double a[17]; };
+struct Rows : IDifferentiable { float2 rows[2]; };
+struct Full : IDifferentiable { double d; float a; };
+[Differentiable] float turned(Tensor<Turned, 1> t, int i) { return t[i].m[0][0]; }
+[Differentiable] float rows(Tensor<Rows, 1> t, int i) { return t[i].rows[0].x; }
+[Differentiable] float gap(Tensor<Gap, 1> t, int i) { return t[i].a; }
+[Differentiable] float full(Tensor<Full, 1> t, int i) { return t[i].a; }
+[Differentiable] double wide(Tensor<Wide, 1> t, int i) { return t[i].a[0]; }
+[Differentiable] float kept(RWTensor<float, 1> t, int i) { return t[i]; }
 void bump(inout float v, float by) { v += by; }
 float count<let N : int>(float v[N]) { return N + v[0]; }
 T most<T : __BuiltinFloatingPointType>(T a, T b) { return max(a, b); }
