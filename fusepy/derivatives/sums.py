@@ -13,7 +13,7 @@ from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes, shaped
 from fusepy.ir.oracle import Oracle, member_types
-from fusepy.ir.types import BOOL, FLOAT, Kind, Type
+from fusepy.ir.types import BOOL, FLOAT, HALF, Kind, Type
 from fusepy.ir.whole import scattered
 
 # a value, its gradient, and the axes of the value along which that runs; ``None`` is 1 for each component, and all axes in order
@@ -113,9 +113,9 @@ class Gradients:
         if value in self.arrays:  # all calls that read the value have added to it
             made = self.arrays.pop(value)
             term = Term(self.terms, made, tuple(range(made.rank)))
-            self.add(
-                value, self.terms.exact(term, made.type.with_scalar(value.type.scalar or FLOAT)) if made.type.is_numeric else term
-            )
+            if value.type.scalar is HALF and made.type.is_numeric:  # they were added as floats
+                term = self.terms.exact(term, made.type.with_scalar(HALF))
+            self.add(value, term)
         forms = list(self._of[value].values())
         if len(forms) == 1:
             return forms[0]

@@ -121,7 +121,7 @@ def test_many_gradients_of_a_half_are_added_as_floats(m: fp.Module) -> None:
 def test_structs_in_loops_in_lazy_calls_in_graphs_and_by_bwds(m: fp.Module) -> None:
     given = table(m, "Line")
     want = fp.grad(lambda t: fp.sum(m.of_line(t, AT)))(given).to_numpy()["a"]
-    gradient = fp.grad(lambda t: fp.fori_loop(0, 4, lambda k, sum: sum + m.of_line(t, k), 0.0))
+    gradient = fp.grad(lambda t: fp.fori_loop(0, 4, lambda k, c: c + m.of_line(t, k), 0.0))
     each = fp.grad(lambda t: fp.sum(m.of_line(t, np.arange(4, dtype=np.int32))))(given).to_numpy()["a"]
     np.testing.assert_allclose(gradient(given).to_numpy()["a"], each)
     with fp.lazy():

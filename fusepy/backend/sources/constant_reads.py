@@ -47,9 +47,7 @@ def _wrong(name: str, attributes: str, head: str, body: str) -> str | None:
         if _CONSTANT.match(element) or not _reads(array, body):
             continue
         if element in own and "IDifferentiable" not in head:
-            return (
-                f"{name!r} reads a Tensor of a type parameter that may have no derivative; declare it {element} : IDifferentiable"
-            )
+            return f"{name!r} reads a Tensor of a type parameter without derivative; declare it {element} : IDifferentiable"
         if "Derivative" not in attributes and "Differentiable" not in attributes:
             return f"{name!r} reads a Tensor and is not [Differentiable]: Slang takes what it reads as a constant"
     return None
