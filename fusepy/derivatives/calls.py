@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.packing import packed
@@ -10,10 +12,12 @@ from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graded import SAMPLER, graded, is_sampled, reads_graded
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.oracle import IN, CallTypes, Oracle
 from fusepy.ir.types import FLOAT, Type
 from fusepy.ir.whole import gathers
+
 
 
 def vjp(v: Visit) -> list[Term | None]:
@@ -25,11 +29,11 @@ def vjp(v: Visit) -> list[Term | None]:
     t, operands = v.terms, v.operands
     types = {i: differential(operands[i].type, v.oracle) for i in v.wanted}
     wrt = [i for i in v.wanted if types[i] is not None]
-    whole = [i for i in v.wanted if gathers(operands[i].type)]
+    whole = [i for i in v.wanted if gathers(operands[i].type) or reads_graded(operands[i].type)]
     seeds = [j for j, g in enumerate(v.gradients) if g is not None]
     if not (wrt or whole) or not seeds:
         return [None] * len(operands)
-    _check(v.node, v.attrs, operands, [*wrt, *whole], v.oracle)
+    grades = _check(v.node, v.attrs, operands, [*wrt, *whole], v.oracle)
     body, passed = _body(v.node, v.attrs, operands, v.constants)
     places = {i: k for k, i in enumerate(passed)}
     given = [t.exact(g, result.type) for g, result in zip(v.gradients, v.node.results) if g is not None]
@@ -41,7 +45,13 @@ def vjp(v: Visit) -> list[Term | None]:
     if whole:
         attrs["arrays"] = tuple(str(places[i]) for i in whole)
         attrs["words"] = tuple(packed(operands[i].type.element or FLOAT, v.oracle, v.node.loc) for i in whole)
+        attrs["channels"] = tuple(str(math.prod(operands[i].value.type.shape)) for i in whole)
     taken = [*(operands[i] for i in passed), *given, *(v.array(i) for i in whole)]
+    if grades:
+        attrs["graded"] = tuple(str(k) for k, i in enumerate(passed) if graded(operands[i].type) is not None)
+        set_up = [i for i in passed if operands[i].type is SAMPLER or is_sampled(operands[i].type)]
+        attrs["settings"] = tuple(str(places[i]) for i in set_up)
+        taken += map(v.setting, set_up)
     made = dict(zip(wrt, t.node("vjp", taken, attrs, [body])))
     return [made.get(i) for i in range(len(operands))]
 
@@ -108,8 +118,12 @@ def _check(
     wrt: Sequence[int],
     oracle: Oracle | None,
     forward: bool = False,
-) -> None:
-    """Raises `GradientError` if Slang cannot differentiate the function of a call, or does so wrongly."""
+) -> bool:
+    """Returns true if textures, buffers and pointers of a call need gradients, so that Slang differentiates copies of functions.
+
+    Raises:
+        GradientError: if Slang cannot differentiate the function of the call, or does so wrongly.
+    """
     assert oracle is not None
     dirs = attrs.get("dirs") or (IN,) * len(operands)
     assert isinstance(dirs, tuple)
@@ -127,7 +141,11 @@ def _check(
         params.append((direction, type, i in wrt))
     result = node.results[0].type if attrs.get("returns", bool(node.results)) and node.results else None
     call = CallTypes(node.text("function"), tuple(params), result, bool(attrs.get("method")))
-    found = oracle.undifferentiable(node.text("module"), call, forward)
+    grades = not forward and any(reads_graded(operands[i].type) for i in wrt)
+    found = None if grades else oracle.undifferentiable(node.text("module"), call, forward)
+    if grades or (found is not None and not forward and any(is_sampled(x.type) for x in operands)):
+        grades, found = True, oracle.undifferentiable(node.text("module"), replace(call, graded=True), forward)
     if found is not None:
         words, hint = found
         raise GradientError(f"Slang cannot differentiate {node.text('function')}", place=node.loc, saw=words, hint=hint)
+    return grades

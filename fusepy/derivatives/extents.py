@@ -29,6 +29,10 @@ class Shapes(Protocol):
         """Returns the product of some extents as a number of the call."""
         ...
 
+    def setting(self, value: Value) -> Value | None:
+        """Returns the settings of a sampler or texture as a number of the call; ``None`` inside of a body."""
+        ...
+
     def numbers(self, extent: int) -> Value:
         """Returns the integers from 0 to below `extent`, along an axis."""
         ...

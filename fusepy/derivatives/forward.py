@@ -30,6 +30,9 @@ class Unasked:
     def count(self, axes: Sequence[Axis]) -> Value:
         raise AssertionError("forward mode multiplies by no extents")
 
+    def setting(self, value: Value) -> Value | None:
+        raise AssertionError("forward mode asks for no settings")
+
     def numbers(self, extent: int) -> Value:
         raise AssertionError("forward mode asks for no integers")
 

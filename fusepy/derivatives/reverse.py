@@ -13,7 +13,7 @@ from fusepy.derivatives.differential import differential
 from fusepy.derivatives.expanded import Expanded
 from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
 from fusepy.derivatives.folds import contracted, reduced
-from fusepy.derivatives.rules import gradients_of, no_gradient
+from fusepy.derivatives.rules import gradients_of, no_gradient, read_in_body
 from fusepy.derivatives.sums import Gradients, Seed, is_number
 from fusepy.derivatives.terms import Term, Terms, spread
 from fusepy.derivatives.visit import Visit
@@ -111,7 +111,15 @@ class Reverse:
         def array(i: int) -> Term:
             return self.gradients.array(node.operands[i], operands[i].type)
 
-        visit = Visit(t, node, named, operands, results, given, wanted, count, self.constants, array, self.adjoint, self.oracle)
+        def setting(i: int) -> Term:
+            found = self.extents.shapes.setting(node.operands[i])
+            if found is None:
+                raise read_in_body(node, operands[i].type)
+            return Term(t, found, ())
+
+        visit = Visit(
+            t, node, named, operands, results, given, wanted, count, self.constants, array, setting, self.adjoint, self.oracle
+        )
         parts = gradients_of(visit)
         for i in wanted:
             part, times = parts[i], t.loaded(operands[1 - i]) if node.op.name == "contract" else None

@@ -12,6 +12,7 @@ from fusepy.derivatives.parts import RULES
 from fusepy.derivatives.terms import Term
 from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
+from fusepy.ir.graded import reads_graded
 from fusepy.ir.graph import Node
 from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.ir.whole import gathers
@@ -25,9 +26,11 @@ def gradients_of(v: Visit) -> Sequence[Term | None]:
     """
     name = v.node.op.name
     if name == "slang.call" or v.node.bodies:
-        whole = [i for i in v.wanted if v.operands[i].type.kind in AS_ONE and not gathers(v.operands[i].type)]
-        if whole:
-            raise read_whole(v.node, v.operands[whole[0]].type)
+        for type in (v.operands[i].type for i in v.wanted):
+            if reads_graded(type) and v.node.bodies:
+                raise read_in_body(v.node, type)
+            if type.kind in AS_ONE and not gathers(type) and not reads_graded(type):
+                raise read_whole(v.node, type)
         if name == "slang.call":
             return vjp(v)
         if name in ("cond", "fori_loop", "while_loop"):
@@ -66,6 +69,17 @@ def no_gradient(node: Node, why: str) -> GradientError:
         f"{node.op.name} has no gradient here: {why}",
         place=node.loc,
         hint="take the gradient of a part of the program without it, or pass its result as an argument",
+    )
+
+
+def read_in_body(node: Node, type: Type) -> GradientError:
+    """Returns the error about a texture, buffer or pointer that is read in the body of a loop or branch."""
+    return GradientError(
+        f"{node.op.name} has no gradient here: {type} is read in a loop or branch of a fused function",
+        place=node.loc,
+        saw=type,
+        expected="a call outside of it, or a Tensor of fusepy",
+        hint="write the loop or branch in Slang; or take Tensor<T, N> there, which is differentiated in loops too",
     )
 
 

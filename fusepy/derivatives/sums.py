@@ -40,11 +40,11 @@ class Gradients:
     def array(self, value: Value, type: Type) -> Term:
         """Returns the array to which calls add the gradients of `value`, which they read whole as a `type`."""
         t = self.terms
-        into = self.into(type)
+        into = self.into(type) if type.kind is Kind.WHOLE else _flat(value)
         stored = into.element
         assert stored is not None, type
         if value not in self.arrays:
-            if value.rank > type.rank and stored.scalar is not None:  # trailing axes are components
+            if type.kind is Kind.WHOLE and value.rank > type.rank and stored.scalar is not None:  # trailing axes are components
                 stored = stored.scalar
             attrs = {"type": stored.name, "of": value.type.name}
             self.arrays[value] = t.op("gradient_array", Term(t, value, tuple(range(value.rank))), **attrs).value
@@ -178,6 +178,13 @@ class Gradients:
         type = FLOAT if is_number(value) else differential(value.type, self.oracle)
         assert type is not None, "the caller checks that there is a gradient"
         return self.terms.zero(value.type, type)
+
+
+def _flat(value: Value) -> Type:
+    """Returns the type of the array to which calls add the gradients of a texture, or of memory that they read by one index."""
+    scalar = FLOAT if value.type.scalar is HALF or not value.type.is_float else value.type.scalar
+    assert scalar is not None, value
+    return Type.whole("fusepy::AtomicTensor", value.type.with_scalar(scalar), value.rank)
 
 
 def is_number(value: Value) -> bool:

@@ -26,6 +26,7 @@ class Visit:
         count: the number of points of the grid along some dimensions.
         constants: the nodes of Python numbers.
         array: the array to which the node adds the gradients of an operand that it reads whole.
+        setting: the settings of a sampler or texture, as a number.
         adjoint: the gradient of a body.
     """
 
@@ -39,5 +40,6 @@ class Visit:
     count: Callable[[Sequence[int]], Term]
     constants: Mapping[Value, Node]
     array: Callable[[int], Term]
+    setting: Callable[[int], Term]
     adjoint: Adjoint
     oracle: Oracle

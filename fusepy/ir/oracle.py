@@ -63,16 +63,18 @@ class CallTypes:
     Attributes:
         params: for each parameter direction and type, and whether its gradient is asked for.
         method: True if the first parameter is the object of a method.
+        graded: True if textures, buffers and pointers are passed with gradients; see `ir.graded`.
     """
 
     function: str
     params: tuple[tuple[str, Type, bool], ...]
     result: Type | None
     method: bool = False
+    graded: bool = False
 
     def __str__(self) -> str:
         params = ",".join(f"{direction} {type}{'+' * wanted}" for direction, type, wanted in self.params)
-        return f"{self.function}({params})->{self.result}"
+        return f"{self.function}({params})->{self.result}{' graded' * self.graded}"
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.backend.slang.oracle import SlangOracle
+from fusepy.backend.sources.graded import graded_source
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ResolveError
 from fusepy.ir.graph import Graph, Node, Value
@@ -126,6 +127,8 @@ class Lowering:
     def source(self, region: Node, variant: Variant, plain: bool = False) -> KernelSource:
         """Returns the Slang of one region in one variant; `plain` is without the user's names and lines."""
         imports = {a: self.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
+        own = {old.name: new.name for old, new in zip(self.sources, self._copied(region))}
+        imports = {a: tuple(own.get(name, name) for name in names) for a, names in imports.items()}
         given = Emission(self.device.target, ACCESSES, imports, self._functions(), self.options, plain)
         try:
             if isinstance(variant, FoldVariant):
@@ -137,7 +140,13 @@ class Lowering:
 
     def build(self, region: Node, variant: Variant) -> Kernel:
         source = self.source(region, variant, plain=True)
-        return build_kernel(self.device, source, self.sources, lambda: self.source(region, variant))
+        return build_kernel(self.device, source, self._copied(region), lambda: self.source(region, variant))
+
+    def _copied(self, region: Node) -> list[ModuleSource]:
+        """Returns the modules, with copies of functions whose reads of textures, buffers and pointers have gradients."""
+        nodes = [n for body in region.bodies for n in body.walk() if "graded" in n.attrs]
+        names = tuple(dict.fromkeys(c.text("function") for n in nodes for c in n.bodies[0].walk() if c.op.name == "slang.call"))
+        return [graded_source(source, names) if names else source for source in self.sources]
 
     def _functions(self) -> set[str]:
         """Returns the names of functions in the modules that kernels import."""

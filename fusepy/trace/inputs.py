@@ -13,6 +13,7 @@ from fusepy.arguments.nested import Tree, bare, check_finite, is_nested
 from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.memory.structs import ArgumentView
+from fusepy.backend.memory.texture import setting_of
 from fusepy.derivatives.extents import Axis
 from fusepy.errors import FusepyError, GradientError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
@@ -107,6 +108,13 @@ class ExtentView(ArgumentView):
         return float(math.prod(extents[a] for a in self.axes))
 
 
+class SettingView(ArgumentView):
+    """The settings of a sampler or texture as a number."""
+
+    def of(self, value: Any) -> float:
+        return setting_of(value)
+
+
 @functools.lru_cache(maxsize=16)
 def _coordinates(extent: int) -> Grid:
     return Grid((extent,), (0,), (1,))
@@ -155,15 +163,25 @@ class TraceShapes:
             made += trace.builder.add(OPS["mul"], [made.pop(), made.pop()])
         return made[0]
 
+    def setting(self, value: Value) -> Value | None:
+        """Returns the settings of a sampler or texture: an input whose number is computed from the argument of each call."""
+        trace = self.trace
+        if value not in trace.given and value not in trace.builder.inputs:
+            return None
+        if value in trace.given:
+            return self._number(SettingView(trace.given[value][0]))
+        captured = trace.captures[trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)]
+        return trace.builder.add(OPS["const"], [], attrs={"type": "float", "value": setting_of(captured)})[0]
+
     def numbers(self, extent: int) -> Value:
         """Returns the coordinates of a grid of this extent: an input that needs no memory."""
         trace = self.trace
         return trace.capture(_coordinates(extent), "component")
 
-    def _number(self, view: ExtentView) -> Value:
+    def _number(self, view: ExtentView | SettingView) -> Value:
         trace = self.trace
         for place, known in enumerate(trace.captures):
-            if isinstance(known, ExtentView) and known == view:
+            if isinstance(known, (ExtentView, SettingView)) and known == view:
                 return trace.builder.inputs[len(trace.builder.inputs) - len(trace.captures) + place]
         made = add_input(trace, "count", 2.0)
         trace.captures.append(view)

@@ -91,7 +91,6 @@ uint extent(Tensor<float, 1> t) { return t.shape[0]; }
 [Differentiable] float carried(DiffTensor<float, 1> t, int i) { return t[i] * t[i]; }
 void put(int i, float x, RWTensor<float, 1> log) { log[i] = x; }
 [Differentiable] half halves(Tensor<half, 1> t, int i) { return t[i] * t[i]; }
-[Differentiable] float far(StructuredBuffer<float> t, int i) { return t[i]; }
 """
 
 
@@ -105,7 +104,6 @@ def constant(device: fp.Device) -> fp.Module:
     [
         ("by_helper", "'helper' reads a Tensor and is not"),
         ("by_interface", "'by_interface' takes an ITensor"),
-        ("far", "StructuredBuffer<float> is read whole"),
     ],
 )
 def test_reads_that_slang_takes_as_constants_are_refused(constant: fp.Module, name: str, words: str) -> None:

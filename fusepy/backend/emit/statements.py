@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fusepy.backend.emit.shims import Shims
 from fusepy.backend.slang.differentiable import shown_parameter
@@ -75,10 +75,13 @@ class Statements:
         words = "" if self._plain else re.sub(r"\W+", "_", label).strip("_")
         return f"v{self._count - 1}_{words}" if words else f"v{self._count - 1}"
 
-    def differentiable(self, body: Graph, wrt: Sequence[int], seeds: Sequence[int]) -> str:
+    def differentiable(
+        self, body: Graph, wrt: Sequence[int], seeds: Sequence[int], stands: Mapping[int, str] | None = None
+    ) -> str:
         """Adds a differentiable function that computes the outputs `seeds` of `body`, and returns its name.
 
-        One output is returned, several are ``out`` parameters. Inputs that are not in `wrt` are constants.
+        One output is returned, several are ``out`` parameters. Inputs that are not in `wrt` are constants. `stands` are the types
+        of inputs that have others than in `body`.
         """
         name = f"{self._prefix}_primal_{self._differentiable}"
         self._differentiable += 1
@@ -86,6 +89,8 @@ class Statements:
         if self._plain:
             names = {v: f"a{i}" for i, v in enumerate(body.inputs)}
         params = [shown_parameter(declare(v.type, names[v]), v.type, wanted=i in wrt) for i, v in enumerate(body.inputs)]
+        for i, type in (stands or {}).items():
+            params[i] = f"{type} {names[body.inputs[i]]}"
         outputs = [body.outputs[j] for j in seeds]
         inner = Statements(names, self._shims, self._plain, name)
         lines = inner.nodes(body)

@@ -18,6 +18,7 @@ from fusepy.backend.emit.stores import declare_resource, store_of
 from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.ir.arrivals import Arrival
+from fusepy.ir.graded import MODULE
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import result_types, spec_of
@@ -191,6 +192,8 @@ class KernelText:
         sources = with_own_modules(program, self.shims.sources)
         visible = imports if self.shims.imported is None else self.shims.imported
         imported = [name for alias, names in imports.items() if alias in visible for name in names]
+        if any("graded" in node.attrs for node in self.calls.walk()):
+            imported += ["fusepy", MODULE]
         text = [] if self.given.plain else [f"// {self._signature()}, {self.variant}"]
         text += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *sources))]
         text += self.given.options.exports()

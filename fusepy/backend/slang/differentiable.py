@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.sources.constant_reads import constant_read
 from fusepy.backend.sources.derivatives import ignored_no_diff, lacking_forward
+from fusepy.backend.sources.graded import graded_source
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
+from fusepy.errors import CompileError
+from fusepy.ir.graded import MODULE, graded
 from fusepy.ir.graph import declare
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import IN, CallTypes
@@ -17,6 +20,7 @@ from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.ir.whole import gathers, library, spelled
 
 DECLARE = "declare it [Differentiable], or give it a derivative of your own with [BackwardDerivative(…)]"
+READS = "read textures by Load, [] or SampleLevel, buffers and pointers by [], all in functions of one module"
 
 
 def refusal(
@@ -35,8 +39,21 @@ def refusal(
     wrong = ignored_no_diff(call.function, texts) or (lacking_forward(call.function, texts) if forward else None)
     if wrong is not None:
         return wrong
+    if call.graded:
+        return _of_copies(compiler, source, imports, call)
     words = compiler.probe(differentiable(imports, call), [source])
     return None if words is None else (_told(words, call, source), DECLARE)
+
+
+def _of_copies(compiler: Compiler, source: ModuleSource, imports: Sequence[str], call: CallTypes) -> tuple[str, str] | None:
+    """Returns the same for a call of the copy of a function that reads textures, buffers or pointers with gradients."""
+    copied = graded_source(source, (call.function,))
+    named = [MODULE, *(copied.name if name == source.name else name for name in imports)]
+    try:
+        words = compiler.probe(differentiable(named, call), [copied])
+    except CompileError as error:
+        words = str(error)
+    return None if words is None else (words, READS)
 
 
 def _told(words: str, call: CallTypes, source: ModuleSource) -> str:
@@ -61,6 +78,8 @@ def differentiable(imports: Sequence[str], call: CallTypes) -> str:
     taken: list[str] = []
     for name, (direction, type, wanted) in zip(passed, call.params):
         shown = f"{spelled(type)} {name}" if type.kind is Kind.WHOLE else declare(type, name)
+        if call.graded and (stands := graded(type)) is not None:
+            shown = f"{stands} {name}"
         taken.append(shown_parameter(shown, type, direction, wanted))
     called = f"{call.function}({', '.join(passed)})"
     if call.method:

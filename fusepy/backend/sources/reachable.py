@@ -117,6 +117,19 @@ def functions(text: str) -> Iterator[tuple[str, str | None]]:
     return ((name, body) for name, _, body, *_ in _declared(text))
 
 
+def spans(text: str) -> Iterator[tuple[str, int, int, int]]:
+    """Yields the functions of a text without comments, outside of types and namespaces: name, start, opening brace, end."""
+    start = at = 0
+    while (at := _next(text, at)) < len(text):
+        if text[at] != "{":
+            start = at = at + 1
+            continue
+        end, head = _closing(text, at), _ATTRIBUTE.sub(" ", text[start:at])
+        if _SCOPE.search(head) is None:
+            yield from ((name, start, at, end) for name in _named(head))
+        start = at = end + 1
+
+
 def heads(text: str) -> Iterator[tuple[str, str, str, str]]:
     """Yields functions and methods of a text without comments: the name, the attributes, the head without them, the body."""
     for name, head, body, _, attributes in _declared(text):

@@ -6,7 +6,7 @@ and an input of every body; its map states what one point loads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -32,10 +32,12 @@ class Writer(Protocol):
         """Returns a name that is not used yet."""
         ...
 
-    def differentiable(self, body: Graph, wrt: Sequence[int], seeds: Sequence[int]) -> str:
+    def differentiable(
+        self, body: Graph, wrt: Sequence[int], seeds: Sequence[int], stands: Mapping[int, str] | None = None
+    ) -> str:
         """Returns the name of a differentiable function of the inputs of `body`, which gives its outputs `seeds`.
 
-        Only the inputs `wrt` have derivatives.
+        Only the inputs `wrt` have derivatives. `stands` are the Slang types of inputs that have others than in `body`.
         """
         ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fusepy.errors import VerifyError
+from fusepy.ir.graded import SAMPLER, graded
 from fusepy.ir.graph import Node, Op, Value, declare
 from fusepy.ir.ops.base import computed
 from fusepy.ir.ops.control import Control, Run, Writer, grid_rank, loaded
@@ -50,7 +51,8 @@ class Vjp(Product):
     The operands are the inputs of the body, then one gradient for each output in ``seeds``. The results are the gradients of the
     inputs in ``wrt``, of the types in ``types``. The other inputs are constants, apart from those in ``arrays``: whole arrays,
     for each of which the last operands have an array to which its gradients are added; ``words`` says what the words of these
-    gradients are, see `derivatives.packing`.
+    gradients are, see `derivatives.packing`, and ``channels`` how many numbers an element has. Inputs in ``graded`` are passed
+    with their gradients, see `ir.graded`; for those in ``settings``, samplers and textures, an operand more has the settings.
 
     In a kernel the body becomes a differentiable function, and the node a call of Slang's ``bwd_diff`` of it, so that user
     functions, their loops and their own derivatives are Slang's business.
@@ -62,8 +64,10 @@ class Vjp(Product):
     def verify_places(self, node: Node) -> str | None:
         body, count, wrt, seeds = node.bodies[0], len(node.operands), numbers(node, "wrt"), numbers(node, "seeds")
         whole = arrays(node)
-        if count != len(body.inputs) + len(seeds) + len(whole):
-            return f"{count} operands for {len(body.inputs)} inputs, {len(seeds)} gradients and {len(whole)} arrays"
+        settings = optional(node, "settings")
+        if count != len(body.inputs) + len(seeds) + len(whole) + len(settings):
+            given = f"{len(seeds)} gradients, {len(whole)} arrays and {len(settings)} settings"
+            return f"{count} operands for {len(body.inputs)} inputs, {given}"
         if not (wrt or whole) or max((*wrt, *whole)) >= len(body.inputs) or not seeds or max(seeds) >= len(body.outputs):
             return "wrt and arrays name inputs of the body, and seeds its outputs; at least one of each"
         return None if len(words(node, "types")) == len(wrt) else "types has one type for each input in wrt"
@@ -73,16 +77,24 @@ class Vjp(Product):
 
     def statements(self, node: Node, args: Sequence[str], results: Sequence[str], write: Writer) -> list[str]:
         body, wrt = node.bodies[0], numbers(node, "wrt")
-        function = write.differentiable(body, wrt, numbers(node, "seeds"))
+        whole, settings, first = arrays(node), optional(node, "settings"), len(body.inputs) + len(numbers(node, "seeds"))
+        stands = {i: str(graded(body.inputs[i].type)) for i in optional(node, "graded")}
+        function = write.differentiable(body, wrt, numbers(node, "seeds"), stands)
         lines: list[str] = []
-        whole = arrays(node)
-        passed = list(args[: len(args) - len(whole)])
-        for i, into, kinds in zip(whole, args[len(passed) :], words(node, "words") if whole else ()):
+        passed, into = list(args[:first]), dict(zip(whole, args[first:]))
+        set_to = dict(zip(settings, args[first + len(whole) :]))
+        channels, kinds = (dict(zip(whole, words(node, key) if whole else ())) for key in ("channels", "words"))
+        for i, stand in stands.items():
+            passed[i] = write.fresh("graded")
+            adds = f"_gradients_in({into[i]}, {channels[i]})" if i in into else "{}"
+            second = f"uint({set_to[i]})" if body.inputs[i].type is SAMPLER else adds
+            lines.append(f"{stand} {passed[i]} = {{ {args[i]}, {second} }};")
+        for i in (i for i in whole if i not in stands):
             type, passed[i] = body.inputs[i].type, write.fresh("array")
             lines.append(f"{declare(type, passed[i])} = {args[i]};")
-            place = f"uint64_t({into}._data), {into}._strides, {into}._offset, uint4({kinds})"
+            place = f"uint64_t({into[i]}._data), {into[i]}._strides, {into[i]}._offset, uint4({kinds[i]})"
             keeps = has_gradients(type)
-            lines.append(f"{passed[i]}._grad_out = {into};" if keeps else f"{passed[i]}._gradients_to({place});")
+            lines.append(f"{passed[i]}._grad_out = {into[i]};" if keeps else f"{passed[i]}._gradients_to({place});")
         for i in wrt:
             type = body.inputs[i].type
             passed[i] = write.fresh("pair")
@@ -166,9 +178,14 @@ def numbers(node: Node, key: str) -> tuple[int, ...]:
     return tuple(map(int, words(node, key)))
 
 
+def optional(node: Node, key: str) -> tuple[int, ...]:
+    """Returns an attribute like `numbers`; none if the node does not have it."""
+    return numbers(node, key) if key in node.attrs else ()
+
+
 def arrays(node: Node) -> tuple[int, ...]:
     """Returns the inputs of the body of a ``vjp`` whose gradients are added to arrays."""
-    return numbers(node, "arrays") if "arrays" in node.attrs else ()
+    return optional(node, "arrays")
 
 
 def added_words(nodes: Iterable[Node]) -> int:

@@ -208,12 +208,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(lambda t: m.pick(t, COUNTS))(A),
         np.array([0.0, 0.0, 3.0], F32),
     ),
-    "an array behind a pointer": (
-        lambda m: fp.grad(lambda p: m.fetch(p, COUNTS))(A),
-        "take Tensor<T, N> there",
-        lambda m: fp.grad(lambda t: m.pick(t, COUNTS))(A),
-        np.array([0.0, 0.0, 3.0], F32),
-    ),
     "a struct without derivative": (
         lambda m: fp.grad(m.at)({"position": [0.0, 2.0, 0.0], "reach": A}),
         "declare struct Ray : IDifferentiable",
