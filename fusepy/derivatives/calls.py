@@ -12,9 +12,9 @@ from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graded import SAMPLER, graded, is_sampled, reads_graded
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.oracle import IN, CallTypes, Oracle
+from fusepy.ir.resources import SAMPLER, graded, is_sampled, reads_graded
 from fusepy.ir.types import FLOAT, Type
 from fusepy.ir.whole import gathers
 

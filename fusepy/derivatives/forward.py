@@ -8,7 +8,7 @@ from fusepy.derivatives.calls import jvp
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.extents import Axis, Extents, max_rank
 from fusepy.derivatives.folds import along
-from fusepy.derivatives.rules import no_gradient
+from fusepy.derivatives.refused import no_gradient
 from fusepy.derivatives.sums import is_number
 from fusepy.derivatives.tangents import tangent_of
 from fusepy.derivatives.terms import Term, Terms, spread

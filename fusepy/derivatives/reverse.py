@@ -8,12 +8,14 @@ what is computed again, and which kernels there are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.expanded import Expanded
 from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
 from fusepy.derivatives.folds import contracted, reduced
-from fusepy.derivatives.rules import gradients_of, no_gradient, read_in_body
+from fusepy.derivatives.refused import no_gradient, read_in_body
+from fusepy.derivatives.rules import gradients_of
 from fusepy.derivatives.sums import Gradients, Seed, is_number
 from fusepy.derivatives.terms import Term, Terms, spread
 from fusepy.derivatives.visit import Visit
@@ -105,21 +107,12 @@ class Reverse:
         grid = self.extents.grid(node.operands, maps, rank)
         named = {**node.attrs, **attrs}
 
-        def count(dims: Sequence[int]) -> Term:
-            return self.count(grid, dims)
-
         def array(i: int) -> Term:
             return self.gradients.array(node.operands[i], operands[i].type)
 
-        def setting(i: int) -> Term:
-            found = self.extents.shapes.setting(node.operands[i])
-            if found is None:
-                raise read_in_body(node, operands[i].type)
-            return Term(t, found, ())
-
-        visit = Visit(
-            t, node, named, operands, results, given, wanted, count, self.constants, array, setting, self.adjoint, self.oracle
-        )
+        count, setting = partial(self.count, grid), partial(self.setting, node)
+        held = (count, self.constants, array, setting, self.adjoint, self.oracle)
+        visit = Visit(t, node, named, operands, results, given, wanted, *held)
         parts = gradients_of(visit)
         for i in wanted:
             part, times = parts[i], t.loaded(operands[1 - i]) if node.op.name == "contract" else None
@@ -127,6 +120,13 @@ class Reverse:
                 self.expanded.add(node.operands[i], operands[i], part if times is None else part * times, operands, grid)
             elif part is not None:
                 self.hand_down(node.operands[i], operands[i], part, grid, times)
+
+    def setting(self, node: Node, i: int) -> Term:
+        """Returns the settings of a sampler or texture as a number; see `Shapes.setting`."""
+        found = self.extents.shapes.setting(node.operands[i])
+        if found is None:
+            raise read_in_body(node, node.operands[i].type)
+        return Term(self.terms, found, ())
 
     def adjoint(self, body: Graph, name: str, wrt: Sequence[Value], seeds: Sequence[int]) -> Graph:
         """Returns the gradient of a body as a body.

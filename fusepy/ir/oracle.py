@@ -63,7 +63,7 @@ class CallTypes:
     Attributes:
         params: for each parameter direction and type, and whether its gradient is asked for.
         method: True if the first parameter is the object of a method.
-        graded: True if textures, buffers and pointers are passed with gradients; see `ir.graded`.
+        graded: True if textures, buffers and pointers are passed with gradients; see `ir.resources`.
     """
 
     function: str

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import math
 
-from fusepy.ir.types import BOOL, TEXTURE_RANKS, Kind, Type
+from fusepy.ir.types import BOOL, DOUBLE, TEXTURE_RANKS, Kind, Type
 from fusepy.ir.value import Value, is_stored
 
 _PLAIN = ("Texture1D", "Texture2D", "Texture3D")
 BYTES = Type.parse("ByteAddressBuffer")
+
+# In kernels of gradients, structs of this Slang module stand for textures, samplers, buffers and pointers, since Slang's own
+# reads of them have no derivative; see decision 026.
+GRADED = "fusepy_gathers"
+_HEADS = {"Texture1D": 1, "Texture2D": 1, "Texture3D": 1, "StructuredBuffer": 0, "Ptr": 0}  # 1 for those that are sampled
+SAMPLER = Type.parse("SamplerState")
 
 
 def channels(type: Type) -> int:
@@ -97,3 +103,35 @@ def sees(stored: Type, held: Type) -> bool:
 def natural(value: Value) -> Type | None:
     """Returns the resource type that a generic parameter gets."""
     return Type.resource(value.arrival.name, value.type) if value.arrival.texels else None
+
+
+def reads_graded(type: Type) -> bool:
+    """True for a texture, buffer or pointer of floats or halfs, whose reads have gradients that threads can add.
+
+    Example:
+        >>> reads_graded(Type.parse("Texture2D<float4>")), reads_graded(Type.parse("StructuredBuffer<int>"))
+        (True, False)
+    """
+    element = type.element
+    if type.kind not in (Kind.RESOURCE, Kind.POINTER) or type.head not in _HEADS or element is None:
+        return False
+    return element.is_float and element.scalar is not DOUBLE and element.kind in (Kind.SCALAR, Kind.VECTOR)
+
+
+def is_sampled(type: Type) -> bool:
+    """True for a texture whose reads have gradients."""
+    return reads_graded(type) and bool(_HEADS[type.head])
+
+
+def graded(type: Type) -> str | None:
+    """Returns the struct that stands for a value of this type; ``None`` for a type that stays as it is.
+
+    Example:
+        >>> graded(Type.parse("Ptr<float>")), graded(Type.parse("SamplerState")), graded(Type.parse("float"))
+        ('_GradPointer<float>', '_GradSampler', None)
+    """
+    if type is SAMPLER:
+        return "_GradSampler"
+    if not reads_graded(type):
+        return None
+    return f"_Grad{type.head.replace('StructuredBuffer', 'Buffer').replace('Ptr', 'Pointer')}<{type.element}>"

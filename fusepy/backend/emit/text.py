@@ -18,12 +18,12 @@ from fusepy.backend.emit.stores import declare_resource, store_of
 from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.ir.arrivals import Arrival
-from fusepy.ir.graded import MODULE
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import result_types, spec_of
-from fusepy.ir.ops.vjp import added_words
+from fusepy.ir.ops.vjp import exported
 from fusepy.ir.printer import value_type
+from fusepy.ir.resources import GRADED
 from fusepy.ir.types import Kind
 
 
@@ -192,13 +192,10 @@ class KernelText:
         sources = with_own_modules(program, self.shims.sources)
         visible = imports if self.shims.imported is None else self.shims.imported
         imported = [name for alias, names in imports.items() if alias in visible for name in names]
-        if any("graded" in node.attrs for node in self.calls.walk()):
-            imported += ["fusepy", MODULE]
+        imported += ["fusepy", GRADED] * any("graded" in node.attrs for node in self.calls.walk())
         text = [] if self.given.plain else [f"// {self._signature()}, {self.variant}"]
         text += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *sources))]
-        text += self.given.options.exports()
-        added = added_words(self.calls.walk())
-        text += [f"export static const int _fusepy_added = {added};"] if added else []
+        text += [*self.given.options.exports(), *exported(self.calls.walk())]
         text += ["", "struct FzArguments", "{", *(f"    {f.declared} {f.name};" for f in inside), "};"]
         if not target.entry_point_block:
             text += [f"uniform FzArguments {BLOCK};", *(f"{declare_resource(f)};" for f in bound)]

@@ -12,10 +12,10 @@ from fusepy.backend.sources.graded import graded_source
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
-from fusepy.ir.graded import MODULE, graded
 from fusepy.ir.graph import declare
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import IN, CallTypes
+from fusepy.ir.resources import GRADED, graded
 from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.ir.whole import gathers, library, spelled
 
@@ -48,7 +48,7 @@ def refusal(
 def _of_copies(compiler: Compiler, source: ModuleSource, imports: Sequence[str], call: CallTypes) -> tuple[str, str] | None:
     """Returns the same for a call of the copy of a function that reads textures, buffers or pointers with gradients."""
     copied = graded_source(source, (call.function,))
-    named = [MODULE, *(copied.name if name == source.name else name for name in imports)]
+    named = [GRADED, *(copied.name if name == source.name else name for name in imports)]
     try:
         words = compiler.probe(differentiable(named, call), [copied])
     except CompileError as error:

@@ -1,4 +1,4 @@
-"""Copies of functions that read textures, buffers and pointers, for kernels of gradients; see `fusepy.ir.graded`.
+"""Copies of functions that read textures, buffers and pointers, for kernels of gradients; see `fusepy.ir.resources`.
 
 A copy is an overload of the function that it is made from: it takes a struct of `fusepy_gathers` where that takes a texture, so
 that its reads have derivatives.
@@ -14,7 +14,7 @@ from dataclasses import replace
 from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.reachable import reached_from, spans
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.ir.graded import MODULE
+from fusepy.ir.resources import GRADED
 
 _ELEMENT = r"\s*<\s*((?:float|half)[1-4]?)\s*>"
 _REWRITES = [
@@ -47,7 +47,7 @@ def graded_text(text: str, functions: Sequence[str]) -> str:
             continue
         attribute = "" if "Differentiable" in head or "Derivative" in head else "[Differentiable] "
         copies.append(f"{attribute}{made.strip()} {_rewritten(plain[opening : end + 1])}")
-    return "\n".join([f"import {MODULE}; {text}", *copies]) + "\n"
+    return "\n".join([f"import {GRADED}; {text}", *copies]) + "\n"
 
 
 def _rewritten(text: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fusepy.errors import VerifyError
-from fusepy.ir.graded import SAMPLER, graded
 from fusepy.ir.graph import Node, Op, Value, declare
 from fusepy.ir.ops.base import computed
 from fusepy.ir.ops.control import Control, Run, Writer, grid_rank, loaded
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.resources import SAMPLER, graded
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Array
 from fusepy.ir.whole import has_gradients
@@ -52,7 +52,7 @@ class Vjp(Product):
     inputs in ``wrt``, of the types in ``types``. The other inputs are constants, apart from those in ``arrays``: whole arrays,
     for each of which the last operands have an array to which its gradients are added; ``words`` says what the words of these
     gradients are, see `derivatives.packing`, and ``channels`` how many numbers an element has. Inputs in ``graded`` are passed
-    with their gradients, see `ir.graded`; for those in ``settings``, samplers and textures, an operand more has the settings.
+    with their gradients, see `ir.resources`; for those in ``settings``, samplers and textures, an operand more has the settings.
 
     In a kernel the body becomes a differentiable function, and the node a call of Slang's ``bwd_diff`` of it, so that user
     functions, their loops and their own derivatives are Slang's business.
@@ -188,14 +188,14 @@ def arrays(node: Node) -> tuple[int, ...]:
     return optional(node, "arrays")
 
 
-def added_words(nodes: Iterable[Node]) -> int:
-    """Returns what these nodes add to in structs: 1 for halfs, 2 for doubles, 3 for both; see `derivatives.packing`."""
-    made = 0
+def exported(nodes: Iterable[Node]) -> list[str]:
+    """Returns the constant that tells Slang what these nodes add to in structs: 1 for halfs, 2 for doubles."""
+    added = 0
     for node in nodes:
         for given in words(node, "words") if "words" in node.attrs else ():
             digits = "".join(f"{int(number):x}" for number in given.split(","))
-            made |= bool(set(digits) & {"1", "2"}) | 2 * ("3" in digits)
-    return made
+            added |= bool(set(digits) & {"1", "2"}) | 2 * ("3" in digits)
+    return [f"export static const int _fusepy_added = {added};"] if added else []
 
 
 GRADIENT_OPS: list[Op] = [Vjp(), GradientArray(), Zero(), Sum(), FieldGradient()]
