@@ -19,7 +19,6 @@ from fusepy.ir.types import FLOAT, Type
 from fusepy.ir.whole import gathers
 
 
-
 def vjp(v: Visit) -> list[Term | None]:
     """Records the ``vjp`` of a call and returns the gradients of its operands.
 
