@@ -33,6 +33,7 @@ class BackwardTracer:
     """
 
     positional: int | None = -1
+    variadic = False
 
     def __init__(self, function: Tracer, request: GradientRequest | None = None):
         self.__name__ = f"{function.__name__}.bwds"
