@@ -258,8 +258,23 @@ def test_following_a_hint_gives_what_was_meant(m: Any, name: str) -> None:
     check(m, *HINTS[name])
 
 
+# what CUDA has not: handles (arrays of slangpy are pointers there), several samples, scenes; and its own memory is no other's
+NOT_ON_CUDA = {
+    "arrays: a global array of slangpy",
+    "arrays: no handle left for a buffer",
+    "arrays: no handles for buffers",
+    "devices: a texture that no kernel reads, by its handle",
+    "devices: handles that ran out",
+    "frameworks: CUDA memory on another device",
+    "resources: a multisampled texture",
+    "slang: a number for a scene",
+}
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_following_a_hint_of_other_programs_gives_what_was_meant(programs: Any, name: str) -> None:
+    if name in NOT_ON_CUDA and fp.default_device().target.kind == "cuda":
+        pytest.skip("not on CUDA")
     check(programs, *PROGRAMS[name])
 
 
