@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import fusepy as fp
 from tests.errors.hints.support import (
@@ -59,6 +60,12 @@ def scaling() -> Any:
     return load("hint_scaling", source)
 
 
+def too_many_groups(m: Any) -> None:
+    if fp.default_device().target.kind != "software":
+        pytest.skip("GPUs take more groups than a dispatch can name")
+    entry(m).fill.dispatch(1 << 31, tensor(X), 3)
+
+
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     # raw dispatches
     "threads of no count": (
@@ -98,7 +105,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         7 * np.arange(3, dtype=F32),
     ),
     "more groups than a device has": (
-        lambda m: entry(m).fill.dispatch(1 << 40, tensor(X), 3),
+        lambda m: too_many_groups(m),
         "dispatch over two or three dimensions, or in parts",
         lambda m: filled_by(m, lambda f, t: f.dispatch((3, 1), t, 3)),
         7 * np.arange(3, dtype=F32),
