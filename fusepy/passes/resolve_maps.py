@@ -101,7 +101,8 @@ def settle(node: Node, oracle: Oracle) -> tuple[Sequence[ArgMap], dict[str, Attr
     if node.op.name == "cast":
         value, want, rank = node.operands[0], node.results[0].type, node.results[0].rank
         batch = value.rank - (len(want.shape) if not value.arrival.plain and not value.type.shape else 0)
-        dims = node.maps[0].dims if node.maps[0].dims is not None else ArgMap.aligned(max(batch, 0), rank).dims
+        dims = (node.maps[0] if node.maps[0].dims is not None else ArgMap.aligned(max(batch, 0), rank)).dims
+        assert dims is not None
         spread = value.rank == len(dims) and not value.arrival.plain and bool(want.shape) and not value.type.shape
         return [ArgMap(dims, want if want is not value.type and not spread else None)], {}  # a number in each component
     return node.op.settled(node, oracle), {}
