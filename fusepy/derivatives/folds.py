@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
 from fusepy.ir.graph import Attr, Node
 from fusepy.ir.ops.folds import axes_of
+from fusepy.ir.oracle import member_types
+from fusepy.ir.types import Kind, Type
 
 Count = Callable[[Sequence[int]], Term]  # the product of the extents of these dimensions of a grid
+NUMBERS = 64  # a kernel that sums gradients has accumulators for so many numbers; a group's shared memory holds no more
 
 
 def reduced(t: Terms, kind: str, term: Term, dims: Sequence[int]) -> Term:
@@ -19,6 +23,15 @@ def reduced(t: Terms, kind: str, term: Term, dims: Sequence[int]) -> Term:
     if not axes:
         return term
     if not term.type.is_numeric:  # structs and arrays are reduced member by member
+        count = numbers_in(t, term.type)
+        if count > NUMBERS:
+            raise GradientError(
+                f"the gradient of one value of {count} numbers, which all points share, is too large for one thread",
+                place=t.loc,
+                saw=term.type,
+                expected=f"at most {NUMBERS} numbers",
+                hint="pass its members in a dict, or its numbers as a Tensor that Slang reads",
+            )
         parts = {name: reduced(t, kind, part, dims) for name, part in t.parts_of(term).items()}
         return t.struct(term.type, parts)
     return _folding(t, "reduce", term, frame, {"kind": kind, "axes": axes}, [d for d in frame if d not in dims])
@@ -39,6 +52,15 @@ def contracted(t: Terms, a: Term, b: Term, dims: Sequence[int], order: Sequence[
     placed = [Term(t, x.value, tuple(own[d] for d in x.dims)) for x in (t.loaded(a), t.loaded(b))]
     made = t.node("contract", placed, {"axes": tuple(f"d{own[d]}" for d in dims)})[0]
     return Term(t, made.value, tuple(left))
+
+
+def numbers_in(t: Terms, type: Type | None) -> int:
+    """Returns the number of scalars in a value."""
+    if type is None or type.scalar is not None:
+        return 0 if type is None else prod(type.shape)
+    if type.kind is Kind.ARRAY:
+        return type.shape[0] * numbers_in(t, type.element)
+    return sum(numbers_in(t, part) for part in (member_types(t.builder.oracle, type) or {}).values())
 
 
 def scanned(t: Terms, kind: str, term: Term, dim: int, exclusive: bool) -> Term:

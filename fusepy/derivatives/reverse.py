@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from fusepy.derivatives.apart import Grid, apart, on_grid, result_dims
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.expanded import Expanded
 from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
@@ -24,7 +25,6 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.base import filled_axes
-from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import AS_ONE, Kind
 from fusepy.ir.whole import gathers
@@ -45,6 +45,8 @@ class Reverse:
         self.extents = Extents(shapes)
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
+        self.structs = {node.results[0]: (node, maps) for node, maps, _ in self.settled if node.op.name == "struct"}
+        self.asked: set[Value] = set()
         self.constants = {n.results[0]: n for n in builder.nodes if n.op.name == "const"}
         self.gradients = Gradients(self.terms, oracle)
         self.expanded: Expanded | None = None
@@ -72,6 +74,7 @@ class Reverse:
         Args:
             expanded: those of `wrt` whose gradients are kept over the grid of the results, and not summed.
         """
+        self.asked = {*wrt, *expanded}
         if expanded:
             self.expanded = Expanded(self.terms, expanded, [value for value, _, _ in seeds])
         for value, given, dims in seeds:
@@ -97,13 +100,13 @@ class Reverse:
             return
         t = self.terms
         rank = max(max_rank(maps), node.grid_rank)
-        frame = _result_dims(node, rank)
+        frame = result_dims(node, rank)
         operands = [spread(t, v, m) for v, m in zip(node.operands, maps)]
         for term in operands:
             known = self.constants.get(term.value)
             term.constant = None if known is None else known.attrs["value"]
         results = [Term(t, v, frame[: v.rank]) for v in node.results]
-        given = [self.on_grid(self.gradients.one(v), frame) if found else None for v, found in zip(node.results, reached)]
+        given = [on_grid(self.gradients.one(v), frame) if found else None for v, found in zip(node.results, reached)]
         grid = self.extents.grid(node.operands, maps, rank)
         named = {**node.attrs, **attrs}
 
@@ -169,10 +172,6 @@ class Reverse:
             )
         return found
 
-    def on_grid(self, term: Term, frame: Sequence[int]) -> Term:
-        """Returns a term over the axes of a result as one over the grid of its node."""
-        return Term(self.terms, term.value, tuple(frame[d] for d in term.dims), term.wants)
-
     def count(self, grid: Sequence[Axis | None], dims: Sequence[int]) -> Term:
         """Returns the number of points of a grid along some dimensions."""
         axes = [axis for d in dims if (axis := grid[d]) is not None]
@@ -180,11 +179,14 @@ class Reverse:
             return self.terms.number(1.0)
         return Term(self.terms, self.extents.shapes.count(axes), ())
 
-    def hand_down(self, value: Value, operand: Term, part: Term, grid: Sequence[Axis | None], times: Term | None = None) -> None:
+    def hand_down(
+        self, value: Value, operand: Term, part: Term, grid: Grid, times: Term | None = None, long: bool = False
+    ) -> None:
         """Adds the gradient of an operand, given over the grid of a node, to that of the value.
 
         Args:
             times: a factor of the gradient; the sum of the products is then one of matrices.
+            long: it is a part of a value of many numbers.
         """
         t = self.terms
         own = {d: a for a, d in enumerate(operand.dims)}
@@ -196,6 +198,13 @@ class Reverse:
             part, summed = contracted(t, part, times, both, operand.dims), [d for d in summed if d not in both]
         along_part = [d for d in summed if t.runs_along(part, d)]
         dropped = [d for d in part.dims if d not in own]
+        made = None if value in self.asked else self.structs.get(value)
+        pieces = apart(t, value, operand, part, grid, made, long) if along_part or dropped else []
+        for one in pieces:
+            if self.has_gradient(one.value, one.operand.map):
+                self.hand_down(*one, long=True)
+        if pieces:
+            return
         # a number that each component of a vector or matrix is
         alike = not value.type.shape and operand.type.is_numeric and not filled_axes(value, operand.wants)
         want = part.type.scalar or part.type if is_number(value) or alike else operand.type
@@ -210,9 +219,3 @@ class Reverse:
             part = t.cast(t.wide(part) * self.count(grid, absent), part.type)
         part = t.fit(part, want) if want.is_numeric else part
         self.gradients.add(value, Term(t, part.value, tuple(own[d] for d in part.dims), part.wants))
-
-
-def _result_dims(node: Node, rank: int) -> tuple[int, ...]:
-    """Returns the dimension of the grid for each axis of the results."""
-    folded = folded_axes(node)
-    return tuple(d for d in range(rank) if d not in folded)

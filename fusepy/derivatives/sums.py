@@ -106,7 +106,8 @@ class Gradients:
         forms[term.type] = term if before is None else self._sum(value.type, before, term)
 
     def _sum(self, type: Type, a: Term, b: Term) -> Term:
-        return a + b if a.type.is_numeric else self.terms.op("add_gradients", a, b, of=type.name)
+        of = type if type.scalar is None else a.type  # numbers of the value may be taken as an array
+        return a + b if a.type.is_numeric else self.terms.op("add_gradients", a, b, of=of.name)
 
     def one(self, value: Value) -> Term:
         """Returns the gradient of a value. The forms of one that is used as numbers and as vectors are added as numbers."""

@@ -148,3 +148,10 @@ def candidates(value: Value, libraries: Sequence[str]) -> Iterator[Type]:
 def least(types: Sequence[Type]) -> tuple[int, ...]:
     """Returns how much each whole array in a binding may do; of bindings that differ only in this, the least is meant."""
     return tuple(_FAMILIES.get(family(t), 0) if t.kind is Kind.WHOLE else 0 for t in types)
+
+
+def struct_in(type: Type) -> Type | None:
+    """Returns the struct in a type: the type itself, its element or its pointee."""
+    while type.kind in (Kind.ARRAY, Kind.POINTER, Kind.WHOLE) and type.element is not None:
+        type = type.element
+    return type if type.kind is Kind.NAMED else None

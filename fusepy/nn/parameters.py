@@ -1,8 +1,7 @@
-"""Parameters: tensors in any structure; by name, and as files."""
+"""Parameters: tensors in any structure, and by name."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import ArgumentError, MissingPackageError
+from fusepy.errors import ArgumentError
 from fusepy.location import user_line
 from fusepy.pytree import flatten
 
@@ -68,54 +67,3 @@ def named(tree: Any) -> dict[str, Any]:
         path.replace("['", ".").replace("']", "").replace("[", ".").replace("]", "").strip(".") for path in structure.paths()
     ]
     return dict(zip(names, leaves))
-
-
-def save(path: str | os.PathLike[str], tree: Any) -> None:
-    """Writes parameters to a file in the safetensors format, under the names of `named`.
-
-    Raises:
-        MissingPackageError: without the package ``safetensors``.
-    """
-    _safetensors().save_file({name or "value": np.asarray(leaf) for name, leaf in named(tree).items()}, os.fspath(path))
-
-
-def load(path: str | os.PathLike[str], tree: Any) -> Any:
-    """Returns parameters from a file of `save`, as tensors in the structure of `tree`.
-
-    Tensors in `tree` are written to and stay the same objects; other leaves become new tensors.
-
-    Raises:
-        MissingPackageError: without the package ``safetensors``.
-        ArgumentError: if names or shapes of the file are others.
-    """
-    arrays = _safetensors().load_file(os.fspath(path))
-    made = parameters(tree)
-    tensors = {name or "value": tensor for name, tensor in named(made).items()}
-    if set(tensors) != set(arrays):
-        raise ArgumentError(
-            f"load: {os.fspath(path)} has other parameters",
-            saw=", ".join(sorted(arrays)),
-            expected=", ".join(sorted(tensors)),
-            hint="pass the structure that was saved",
-        )
-    for name, tensor in tensors.items():
-        if np.shape(tensor) != arrays[name].shape:
-            raise ArgumentError(
-                f"load: {name} has another shape",
-                saw=arrays[name].shape,
-                expected=np.shape(tensor),
-                hint="make the parameters as they were made before they were saved",
-            )
-        tensor.copy_from_numpy(arrays[name])
-    return made
-
-
-def _safetensors() -> Any:
-    try:
-        import safetensors.numpy
-    except ImportError:
-        raise MissingPackageError(
-            "parameters are written and read by the package safetensors, which is not installed",
-            hint="pip install safetensors",
-        ) from None
-    return safetensors.numpy

@@ -94,6 +94,11 @@ class TrainingStep:
         self.count += 1
         return loss
 
+    def start(self, leaves: Sequence[Tensor]) -> None:
+        """Makes the state of the optimiser, which is zero, unless there is one: the first step does so, and `fp.nn.load`."""
+        if not self.state:
+            self.state = [[_zeros(leaf) for _ in self._optimiser.kept] for leaf in leaves]
+
     def explain(self, parameters: Any, *batch: Any) -> Explanation:
         """Tells the kernels of a step, and the reasons for them, without running it."""
         numbers = self._optimiser.numbers(self.count + 1)
@@ -129,8 +134,7 @@ class TrainingStep:
                 saw=f"{len(leaves)} parameters, {len(set(map(id, leaves)))} tensors",
                 hint="give it one name, and use that wherever the loss needs it",
             )
-        if not self.state:
-            self.state = [[_zeros(leaf) for _ in self._optimiser.kept] for leaf in leaves]
+        self.start(leaves)
         shapes = [kept[0].shape for kept in self.state if kept]
         if len(leaves) != len(self.state) or (shapes and shapes != [leaf.shape for leaf in leaves]):
             raise ArgumentError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
@@ -161,7 +162,8 @@ class _Fuser:
         used = {v.name for v in body.inputs}
         first: list[Value] = []
         for value in folds:
-            name = next(n for n in (names[value], *(f"{names[value]}_{i}" for i in range(2, 99))) if n not in used)
+            numbered = (f"{names[value]}_{i}" for i in count(2))
+            name = next(n for n in chain([names[value]], numbered) if n not in used)
             first.append(loaded.get(value) or Value(value.type, (), name=name))
             used.add(name)
         further = [(v, m, inner) for (v, m), inner in zip(builder.operands, body.inputs) if v not in folds]

@@ -108,6 +108,23 @@ def test_each_step_has_a_loss_of_its_own_and_asks_for_the_rate_once() -> None:
     assert step.count == 3
 
 
+@pytest.mark.parametrize("optimiser", [fp.nn.Adam(lr=0.1), fp.nn.SGD(lr=0.1)], ids=["adam", "sgd"])
+def test_a_step_goes_on_where_it_was_saved(tmp_path: Path, optimiser: fp.nn.Optimiser) -> None:
+    params, step, file = fresh(), fp.training_step(loss, optimiser), tmp_path / "p.safetensors"
+    for _ in range(3):
+        step(params, X, Y)
+    fp.nn.save(file, params, step)
+    step(params, X, Y)
+    again = fp.training_step(loss, optimiser)
+    loaded = fp.nn.load(file, fresh(), again)
+    assert again.count == 3
+    again(loaded, X, Y)
+    assert (float(loaded["a"]), float(loaded["b"][0])) == (float(params["a"]), float(params["b"][0]))
+    assert float(fp.nn.load(file, fresh())["a"]) != float(params["a"])  # parameters alone, those of the third step
+    with pytest.raises(fp.ArgumentError, match="a step with the same optimiser"):
+        fp.nn.load(file, fresh(), fp.training_step(loss, fp.nn.SGD(lr=0.1, momentum=0.9)))
+
+
 def test_parameters_are_saved_and_loaded_by_name(tmp_path: Path) -> None:
     params = fp.nn.parameters({"layers": [{"weight": X}, {"weight": Y}], "bias": 2.0})
     assert list(fp.nn.named(params)) == ["layers.0.weight", "layers.1.weight", "bias"]

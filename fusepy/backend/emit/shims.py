@@ -16,7 +16,8 @@ from fusepy.ir.graph import Graph, Node, Op, declare
 from fusepy.ir.ops.call import spell_call
 from fusepy.ir.ops.region import folds_of
 from fusepy.ir.oracle import IN, OUT
-from fusepy.ir.types import VOID, Kind, Type
+from fusepy.ir.types import VOID, Type
+from fusepy.ir.whole import struct_in
 
 DIFFERENTIATED = ("vjp", "jvp")  # operations whose body Slang differentiates
 
@@ -79,13 +80,6 @@ def _modules_of_structs(body: Graph, aliases: Iterable[str]) -> set[str]:
                 if struct is not None:
                     of[struct].add(node.text("module"))
     return {alias for owners in of.values() for alias in (owners or aliases)}
-
-
-def struct_in(type: Type) -> Type | None:
-    """Returns the struct in a type: the type itself, its element or its pointee."""
-    while type.kind in (Kind.ARRAY, Kind.POINTER, Kind.WHOLE) and type.element is not None:
-        type = type.element
-    return type if type.kind is Kind.NAMED else None
 
 
 def _unhide(body: Graph, taken: frozenset[str], shims: Shims) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.sources.constant_reads import constant_read
 from fusepy.backend.sources.derivatives import ignored_no_diff, lacking_forward
 from fusepy.backend.sources.graded import graded_source
+from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
@@ -17,7 +20,15 @@ from fusepy.ir.names import split_path
 from fusepy.ir.oracle import IN, CallTypes
 from fusepy.ir.resources import GRADED, graded
 from fusepy.ir.types import AS_ONE, Kind, Type
-from fusepy.ir.whole import gathers, library, spelled
+from fusepy.ir.whole import gathers, library, spelled, struct_in
+
+
+def names_in(call: CallTypes) -> list[str]:
+    """Returns the names that a call needs: its function and all structs."""
+    types = [call.result, *(type for _, type, _ in call.params)]
+    structs = [found.name for type in types if type is not None and (found := struct_in(type)) is not None]
+    return [split_path(call.function)[0] or call.function, *structs]
+
 
 DECLARE = "declare it [Differentiable], or give it a derivative of your own with [BackwardDerivative(…)]"
 READS = "read textures by Load, [] or SampleLevel, buffers and pointers by [], all in functions of one module"
@@ -31,7 +42,8 @@ def refusal(
     Args:
         forward: in forward mode.
     """
-    texts = texts_of([source])
+    own = tuple(file for file in source.files if Path(file[0]).parent != FOLDER)  # fusepy's own modules have derivatives
+    texts = texts_of([replace(source, files=own)])
     if any(wanted and gathers(type) for _, type, wanted in call.params):
         constant = constant_read(call.function, texts)
         if constant is not None:

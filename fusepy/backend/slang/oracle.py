@@ -14,7 +14,7 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.slang.compiler import Compiler
-from fusepy.backend.slang.differentiable import refusal
+from fusepy.backend.slang.differentiable import names_in, refusal
 from fusepy.backend.slang.entry_points import with_entry_points
 from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.layouts import globals_of, layout_of, members_of
@@ -177,8 +177,7 @@ class SlangOracle:
 
     def undifferentiable(self, module: str, call: CallTypes, forward: bool = False) -> Sequence[str] | None:
         def ask() -> Sequence[str] | None:
-            imports = self.imports(module, [split_path(call.function)[0] or call.function])
-            return refusal(self._compiler, self._sources[module], imports, call, forward)
+            return refusal(self._compiler, self._sources[module], self.imports(module, names_in(call)), call, forward)
 
         return self._facts[module].get("not forwards" if forward else "not backwards", str(call), ask)
 

@@ -57,9 +57,11 @@ class Cast(Op):
             return [computed(node, want)]
         if have is want:  # the same elements, along other dimensions
             return [computed(node, want)]
-        filled = len(want.shape) if not value.arrival.plain and have.kind is Kind.SCALAR and want.is_numeric and value.rank else 0
+        filled = 0  # trailing axes that become components or elements of an array
+        if not value.arrival.plain and have.kind is Kind.SCALAR and value.rank:
+            filled = len(want.shape) if want.is_numeric else want.fills(have) or 0
         if value.rank >= filled > 0:
-            batch = value.rank - filled  # trailing axes become components
+            batch = value.rank - filled
             return [Value(want, (None,) * max(map.min_grid_rank, batch))]
         named = enum_scalar(oracle, have) or enum_scalar(oracle, want)
         if want.optional is not None and not filled:
