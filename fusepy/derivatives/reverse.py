@@ -185,8 +185,7 @@ class Reverse:
         """Adds the gradient of an operand, given over the grid of a node, to that of the value.
 
         Args:
-            times: a factor of the gradient; the sum of the products is then one of matrices.
-            long: it is a part of a value of many numbers.
+            times: a factor of the gradient; the sum of the products is then one of matrices. `long`: see `apart`.
         """
         t = self.terms
         own = {d: a for a, d in enumerate(operand.dims)}
