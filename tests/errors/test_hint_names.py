@@ -33,6 +33,8 @@ PACKAGES = {"fp": fp, "fusepy": fp, "np": np, "numpy": np, "math": math, "sys": 
 TENSORS = [fp.Tensor, *([TORCH.Tensor] if TORCH else [])]
 # what stands in hints for an object, and the classes that it may be of
 VARIABLES: dict[str, list[Any]] = {
+    "net": [fp.nn.MLP],
+    "grid": [fp.nn.HashGrid],
     **dict.fromkeys(("t", "target", "source"), TENSORS),
     "a": [np.ma.MaskedArray],
     "a.dtype": [np.dtype],
@@ -48,6 +50,7 @@ VARIABLES: dict[str, list[Any]] = {
 }
 # what users name, their modules, structs with members, functions, arguments and globals; and what is of no interface
 USERS = """
+net grid IFace
     m.Name m.Name.dtype m.Ray m.combine m.ns m.float m.float3 module.Name module.float3 ray.tmax Name Ray Box Circle IShape
     _ _type exposure k x callback f<float>
 """
