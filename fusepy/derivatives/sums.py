@@ -148,16 +148,19 @@ class Gradients:
     def _spread(self, value: Value, term: Term, rank: int) -> Value:
         """Returns a gradient with all of the first `rank` axes of a value, in their order.
 
-        Along an axis where the value has several elements and its gradient one, the gradient is repeated. Axes of extent 1 that
-        the gradient lacks are a view of a result that is stored anyway, and a copy else.
+        Along an axis where the value has several elements and its gradient one, the gradient is repeated. Where the gradient has
+        other extents, the call is refused. Axes of extent 1 that the gradient lacks are a view of a result that is stored anyway,
+        and a copy else.
         """
         t, frame = self.terms, sorted(term.dims)
         if list(term.dims) != frame:
             term = transposed(t, term, frame)
         extents = t.extents.of(value)[:rank]
         missing = [a for a in range(rank) if a not in term.dims]
-        repeated = any(extents[a] is not None and not t.runs_along(term, a) for a in range(rank))
-        if repeated or (missing and term.value not in t.folded):
+        own = dict(zip(term.dims, t.extents.of(term.value)))
+        # repeated along an axis; or of extents from elsewhere, which nothing compares where the value itself is not read
+        other = any(extents[a] is not None and own.get(a) != extents[a] for a in range(rank))
+        if other or (missing and term.value not in t.folded):
             whole = Term(t, value, tuple(range(rank)), term.type if rank != value.rank else None)
             return along(t, term, whole).value
         if missing:

@@ -73,3 +73,19 @@ def test_stop_gradient_keeps_values_and_stops_every_derivative(device: fp.Device
     assert fp.stop_gradient([image, 2.0])[0].grad is None
     made = fp.grad(lambda i: fp.sum(fp.dot(fp.stop_gradient(fp.vcast(i, "float3")), fp.vcast(i, "float3"))))(image)
     assert made.to_numpy().tolist() == np.ones((2, 3)).tolist()
+
+
+@pytest.mark.parametrize("mode", ["eager", "fused"])
+def test_extents_of_what_the_gradient_does_not_read_are_compared(mode: str) -> None:
+    """The gradient of what is linear in x reads no x."""
+    x, other = np.ones((4, 3), np.float32), np.ones((5, 3), np.float32)
+
+    def slope(x: Any, y: Any) -> Any:
+        return fp.grad(lambda x: fp.sum(x * 2 * y))(x)
+
+    call = fp.fuse(slope) if mode == "fused" else slope
+    assert call(x, other[:4]).tolist() == (2 * x).tolist()
+    assert call(x, other[:1]).shape == (4, 3)
+    with pytest.raises(fp.ShapeError, match="do not broadcast"):
+        call(x, other)
+    assert call(x, 3 * other[:4]).tolist() == (6 * x).tolist()
