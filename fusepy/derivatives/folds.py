@@ -139,17 +139,23 @@ def scan_rule(t: Terms, node: Node, g: Term, y: Term, x: Term) -> Term:
     if node.text("kind") == "sum":
         return later(g)
     # behind the first zero all products are zero, and only the slope of that zero itself is not
-    zero, first, others = without_zero(t, x, y, dim, exclusive)
-    before = scanned(t, "sum", t.where(zero, t.cast(t.number(1.0), y.type), 0.0), dim, False).equals(0)
-    return t.where(before, later(g * y) / t.where(zero, 1.0, x), t.where(first, later(g * others), 0.0))
+    zero, zeros, first, others = without_zero(t, x, y, dim, exclusive)
+    return t.where(zeros.equals(0), later(g * y) / t.where(zero, 1.0, x), t.where(first, later(g * others), 0.0))
 
 
-def without_zero(t: Terms, x: Term, y: Term, dim: int, exclusive: bool) -> tuple[Term, Term, Term]:
-    """Returns, for a scan by products, where elements are zero, where the first zero is, and the scan without that one."""
+def counted(t: Terms, test: Term, type: Type, dim: int, exclusive: bool) -> Term:
+    """Returns the number of elements up to each one along a dimension for which `test` holds, as a float `type`."""
+    return scanned(t, "sum", t.where(test, t.cast(t.number(1.0), type), 0.0), dim, exclusive)
+
+
+def without_zero(t: Terms, x: Term, y: Term, dim: int, exclusive: bool) -> tuple[Term, Term, Term, Term]:
+    """Returns, for a scan by products, where elements are zero, their number up to each element, where the first zero is, and the
+    scan without that one.
+    """
     zero = x.equals(0)
-    zeros = scanned(t, "sum", t.where(zero, t.cast(t.number(1.0), y.type), 0.0), dim, False)
+    zeros = counted(t, zero, y.type, dim, False)
     first = t.op("bitand", zero, zeros.equals(1.0))
-    return zero, first, scanned(t, "prod", t.where(first, 1.0, x), dim, exclusive)
+    return zero, zeros, first, scanned(t, "prod", t.where(first, 1.0, x), dim, exclusive)
 
 
 def no_scan(node: Node) -> GradientError:

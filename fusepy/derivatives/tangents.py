@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fusepy.derivatives.elementwise import FLAT, FORMULAS, gradients, power
-from fusepy.derivatives.folds import along, contracted, no_scan, reduce_rule, reduced, scanned, without_zero
+from fusepy.derivatives.folds import along, contracted, counted, no_scan, reduce_rule, reduced, scanned, without_zero
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
 from fusepy.ir.graph import Node
@@ -113,8 +113,8 @@ def _scan(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tang
         return scanned(t, "sum", d, dim, exclusive)
     if node.text("kind") != "prod":
         raise no_scan(node)
-    zero, first, others = without_zero(t, a, y, dim, exclusive)
-    zeros = scanned(t, "sum", t.where(zero, t.cast(t.number(1.0), y.type), 0.0), dim, exclusive)
+    zero, _, first, others = without_zero(t, a, y, dim, exclusive)
+    zeros = counted(t, zero, y.type, dim, exclusive)
     alone = others * scanned(t, "sum", t.where(first, d, 0.0), dim, exclusive)
     slope = y * scanned(t, "sum", d / t.where(zero, 1.0, a), dim, exclusive)
     return t.where(zeros.equals(0), slope, t.where(zeros.equals(1.0), alone, 0.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fusepy.inspect.reasons import work_of
 from fusepy.ir.graph import Graph
 from fusepy.ir.printer import value_type
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def nearest(given: Graph, classes: Sequence[str], known: Sequence[Recording]) -> str:
-    """Describes the difference between the arguments of a call and those of the nearest known call.
+    """Describes the difference between the arguments of a call and those of the nearest known one of the same functions.
 
     Args:
         given: the call as it is traced.
@@ -23,7 +24,9 @@ def nearest(given: Graph, classes: Sequence[str], known: Sequence[Recording]) ->
     if not known:
         return "no program is there yet; the first call compiles one"
     wanted = arguments_of(given, classes)
-    best = min((_differences(wanted, arguments_of(r.graph, r.classes)) for r in known), key=len)
+    work = [*map(work_of, given.nodes)]
+    alike = [r for r in known if work == [*map(work_of, r.graph.nodes)]] or known
+    best = min((_differences(wanted, arguments_of(r.graph, r.classes)) for r in alike), key=len)
     if not best:
         return "a program for such arguments is there, but not for how this call is mapped or what it returns"
     return "a new program: " + "; ".join(best)

@@ -67,14 +67,17 @@ class Neighbours:
 
 def label(node: Node) -> str:
     """Returns the name of a node in reasons: the function or operation, and the user's line."""
-    what = node.text("function") if node.op.name == "slang.call" else node.op.name
+    return f"{work_of(node)} ({node.loc})" if node.loc else work_of(node)
+
+
+def work_of(node: Node) -> str:
+    """Returns the function or operation of a node."""
     if node.op.name == "struct":
-        what = f"struct {node.text('path')}"
+        return f"struct {node.text('path')}"
     if node.op.name in ("reduce", "scan"):
-        kind = node.text("kind")
-        what = node.text("function") if kind == "call" else kind
-        what = f"scan {what}" if node.op.name == "scan" else what
-    return f"{what} ({node.loc})" if node.loc else what
+        what = node.text("function") if node.text("kind") == "call" else node.text("kind")
+        return f"scan {what}" if node.op.name == "scan" else what
+    return node.text("function") if node.op.name == "slang.call" else node.op.name
 
 
 def neighbours(resolved: Graph, oracle: Oracle, separate: bool = False) -> list[Neighbours]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.functions.fused import FusedFunction
 from fusepy.location import user_line
 from fusepy.modules.module import Module
+from fusepy.nn.libraries import library
 from fusepy.nn.parameters import parameters as tensors_of
 from fusepy.trace.traced import Traced
 
@@ -30,14 +30,10 @@ _SOURCE = "import fusepy_nn;\nimport fusepy;\n" + "".join(
 """
     for d in (1, 2, 3, 4)
 )
-_modules: WeakKeyDictionary[Device, Module] = WeakKeyDictionary()
 
 
 def _module(device: Device) -> Module:
-    found = _modules.get(device)
-    if found is None:
-        found = _modules[device] = Module.load_from_source(device, "encodings", _SOURCE)
-    return found
+    return library(device, "encodings", lambda d: Module.load_from_source(d, "encodings", _SOURCE))
 
 
 class _Encoding:

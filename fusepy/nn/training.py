@@ -6,7 +6,6 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.memory.tensor import Tensor
@@ -18,20 +17,16 @@ from fusepy.ir.types import FLOAT, HALF
 from fusepy.language.gradients import differentiated
 from fusepy.location import user_line
 from fusepy.modules.module import Module
+from fusepy.nn.libraries import library
 from fusepy.nn.optimisers import Optimiser
 from fusepy.nn.parameters import parameters as tensors_of
 from fusepy.pytree import Structure, flatten
 from fusepy.trace.arity import of_count
 
-_libraries: WeakKeyDictionary[Device, Module] = WeakKeyDictionary()
-
 
 def _library(device: Device) -> Module:
     """Returns the module of optimisers on a device."""
-    found = _libraries.get(device)
-    if found is None:
-        found = _libraries[device] = Module.load_from_file(device, str(FOLDER / "fusepy_optimisers.slang"))
-    return found
+    return library(device, "optimisers", lambda d: Module.load_from_file(d, str(FOLDER / "fusepy_optimisers.slang")))
 
 
 def _zeros(like: Tensor) -> Tensor:

@@ -106,6 +106,7 @@ def test_it_says_whether_the_program_is_there(m: fp.Module) -> None:
     def told(k: Any) -> tuple[str, Any]:
         with fp.lazy():
             found = m.twice(m.twice(m.add(tensor(8), k)))
+            fp.sqrt(m.add(tensor(3), tensor(3))).to_numpy()  # other calls with such arguments
         return fp.explain(found).cache, found
 
     told(1.0)[1].compute()

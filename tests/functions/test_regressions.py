@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import weakref
 from typing import Any
 
 import numpy as np
@@ -99,6 +101,24 @@ def test_stats_count_all_open_devices(lib: Any, device: Any) -> None:
     lib.add(ramp(3), 1.0)
     assert fp.stats().dispatches == before + 1
     assert fp.stats()["dispatches"] >= fp.stats(device).dispatches
+
+
+def test_sums_over_all_devices_never_fall(device: Any) -> None:
+    """A device that is dropped takes no event with it, and fusepy's own modules of networks do not keep it."""
+    opened = fp.init_device(include_paths=["/of/this/test"])
+    twice = fp.Module.load_from_source(opened, "dropped_later", "float twice(float x) { return 2 * x; }").twice
+    assert twice(3.0) == 6
+    params = {"a": fp.Tensor.zeros(opened, 2, "float")}
+    step = fp.training_step(lambda p, x: fp.sum((p["a"] - x) ** 2), fp.nn.SGD(lr=0.5))
+    assert float(step(params, fp.nn.FrequencyEncoding(1, 1, opened)(fp.Tensor.zeros(opened, (3, 1), "float")))) == 3
+    before = fp.stats()
+    dropped = weakref.ref(opened)
+    del opened, twice, params, step
+    gc.collect()
+    assert dropped() is None
+    after = fp.stats()
+    assert (after.dispatches, after.kernels_compiled) == (before.dispatches, before.kernels_compiled)
+    assert fp.stats(device).dispatches <= after.dispatches
 
 
 def test_a_class_can_be_registered_again(lib: Any) -> None:

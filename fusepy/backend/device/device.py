@@ -81,6 +81,7 @@ class Device(NativeMethods):
         self.joints: OrderedDict[Any, Any] = OrderedDict()  # programs of recorded calls, by structure, in order of use
         self.replaced: set[str] = set()  # closures of sources that a reload has replaced
         self.modules: Live[Any] = Live()
+        self.libraries: dict[str, Any] = {}  # fusepy's own modules, loaded when first used, by name
         self.recorded: list[tuple[Any, list[Any]]] = []  # objects that must outlive users' encoders
         self.retired: list[Any] = []  # owners of foreign memory that kernels may still read
         self.shares_cuda = shares_cuda  # true if it was opened in torch's CUDA context, so that both use the same addresses

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
-from fusepy.backend.device.device import open_devices
+from fusepy.backend.device.counters import all_counters
+from fusepy.backend.device.device import Device, open_devices
 from fusepy.backend.device.open import as_device
 from fusepy.errors import DeviceLostError
-
-COUNTERS = ("dispatches", "kernels_compiled", "plan_hits", "plan_misses", "disk_hits", "disk_misses")
 
 
 @dataclass(frozen=True)
 class Stats:
-    """Counters since a device was opened; sizes in bytes. ``stats()["dispatches"]`` works as well as ``stats().dispatches``."""
+    """Counts of events, and sizes in bytes. ``stats()["dispatches"]`` works as well as ``stats().dispatches``."""
 
     dispatches: int
     kernels_compiled: int
@@ -31,22 +31,32 @@ class Stats:
 
 
 def stats(device: Any = None) -> Stats:
-    """Returns the counters of a device, or the sum over all open devices. Opens none.
+    """Returns the counters of a device since it was opened; or of all: events of closed devices too, memory of open ones.
+
+    Opens none.
 
     Example:
         >>> stats().kernels_compiled >= 0
         True
     """
-    counted = [[0] * len(fields(Stats))]
-    for opened in open_devices() if device is None else [as_device(device)]:
-        try:
-            counts = [getattr(opened.counters, name) for name in COUNTERS]
-            pool = opened.pool
-            counted.append([*counts, pool.live_bytes, pool.peak_bytes, pool.reserved_bytes])
-        except DeviceLostError:  # another thread has just closed it
-            if device is not None:
-                raise
-    return Stats(*map(sum, zip(*counted)))
+    if device is not None:
+        opened = as_device(device)
+        return Stats(*opened.counters.values(), *_sizes(opened))
+    events = [counters.values() for counters in all_counters()]
+    sizes: list[list[int]] = []
+    for opened in open_devices():
+        with suppress(DeviceLostError):  # another thread has just closed it
+            sizes.append(_sizes(opened))
+    return Stats(*_sums(events, 6), *_sums(sizes, 3))
+
+
+def _sizes(device: Device) -> list[int]:
+    pool = device.pool
+    return [pool.live_bytes, pool.peak_bytes, pool.reserved_bytes]
+
+
+def _sums(rows: list[list[int]], columns: int) -> list[int]:
+    return [sum(row[i] for row in rows) for i in range(columns)]
 
 
 def clear_cache(disk: bool = False, device: Any = None) -> None:

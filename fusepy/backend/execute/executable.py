@@ -154,9 +154,10 @@ class Executable:
         return kept
 
     def destination(self, j: int, target: Any) -> Any:
+        """Returns the view of a destination of result `j` that fits its slot. The plan refuses another shape."""
         axes = self.outputs[j][1]
         if not axes or any(axis >= len(target.shape) or target.shape[axis] != 1 for axis in axes):
-            return target  # the plan refuses another shape
+            return target
         return target[tuple(0 if axis in axes else slice(None) for axis in range(len(target.shape)))]
 
     def check(self, layouts: Sequence[Layout], args: Sequence[Any], outs: Sequence[Any]) -> None:
@@ -294,7 +295,6 @@ class Executable:
                 plan.given.checked(j, out, shape)
             elif between[j]:
                 outs[j] = Bound(None, shape)
-        held = [*args, *[None] * (self.slots - len(args))]
-        plan.given.check_overlap(held, outs, recipe.grid)
+        plan.given.check_overlap([*args, *[None] * (self.slots - len(args))], outs, recipe.grid)
         if all(outs[j] is not None for j in plan.sinks):
             plan.given.check_textures(outs, recipe.grid)

@@ -47,9 +47,7 @@ def without_entry_points(source: ModuleSource) -> ModuleSource:
 
 
 def _copy(source: ModuleSource, text: str) -> ModuleSource:
-    if text == source.text:
-        return source
-    return ModuleSource.make(source.alias, text, source.path, source.include_dirs, dict(source.defines), dict(source.options))
+    return source if text == source.text else source.with_text(text)
 
 
 def _mark(match: re.Match[str]) -> str:

@@ -9,44 +9,12 @@ from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.reachable import heads, reached_from
 
 # Slang's own differentiable functions
-_BUILT_IN = frozenset(
-    [
-        *(
-            "abs",
-            "acos",
-            "asin",
-            "atan",
-            "atan2",
-            "clamp",
-            "cos",
-            "cosh",
-            "cross",
-            "determinant",
-            "distance",
-            "dot",
-            "exp",
-            "exp2",
-        ),
-        *(
-            "fma",
-            "fmod",
-            "frac",
-            "ldexp",
-            "length",
-            "lerp",
-            "log",
-            "log10",
-            "log2",
-            "mad",
-            "max",
-            "min",
-            "mul",
-            "normalize",
-            "pow",
-        ),
-        *("reflect", "refract", "rsqrt", "saturate", "sin", "sinh", "smoothstep", "sqrt", "tan", "tanh", "transpose"),
-    ]
-)
+_BUILT_IN = frozenset((
+    "abs", "acos", "asin", "atan", "atan2", "clamp", "cos", "cosh", "cross", "determinant", "distance", "dot", "exp",
+    "exp2", "fma", "fmod", "frac", "ldexp", "length", "lerp", "log", "log10", "log2", "mad", "max", "min", "mul",
+    "normalize", "pow", "reflect", "refract", "rsqrt", "saturate", "sin", "sinh", "smoothstep", "sqrt", "tan", "tanh",
+    "transpose",
+))  # fmt: skip
 _NO_DIFF = re.compile(r"\bno_diff\b[\s(]*((?:\w+\s*(?:::|\.)\s*)*)(\w+)\s*(?:<[^;(){}]*>)?\s*\(")
 _NO_DIFF_READ = re.compile(r"\bno_diff\b[\s(]*(\w+)\s*\[")
 _ARRAY = re.compile(r"\bTensor\s*<[^;{}()]*>\s*(\w+)")

@@ -41,7 +41,6 @@ def graded_text(text: str, functions: Sequence[str]) -> str:
     copies: list[str] = []
     for found, start, opening, end in spans(plain):
         head = "\n".join(line for line in plain[start:opening].splitlines() if not line.lstrip().startswith("#"))
-        head = "\n".join(line for line in plain[start:opening].splitlines() if not line.lstrip().startswith("#"))
         made = _POINTER.sub(r"_GradPointer<\1> ", _rewritten(head))
         if found not in reached or made == head:
             continue
@@ -59,12 +58,5 @@ def _rewritten(text: str) -> str:
 @functools.lru_cache(maxsize=64)
 def graded_source(source: ModuleSource, functions: tuple[str, ...]) -> ModuleSource:
     """Returns a module with copies of functions and of those that they reach."""
-    made = ModuleSource.make(
-        source.alias,
-        graded_text(source.text, functions),
-        source.path,
-        source.include_dirs,
-        dict(source.defines),
-        dict(source.options),
-    )
+    made = source.with_text(graded_text(source.text, functions))
     return replace(made, cacheable=made.cacheable and source.cacheable)

@@ -79,6 +79,10 @@ class ModuleSource:
         name = f"{stem[:40]}_{closure[:12]}"  # it becomes a file name
         return ModuleSource(alias, text, path, dirs, pairs, extra, closure, cacheable, name, files, extends)
 
+    def with_text(self, text: str) -> ModuleSource:
+        """Returns a source with another text and the same settings."""
+        return ModuleSource.make(self.alias, text, self.path, self.include_dirs, dict(self.defines), dict(self.options))
+
     @property
     def label(self) -> str:
         """The file or name that diagnostics show."""

@@ -27,7 +27,7 @@ class Folding:
     @property
     def product(self) -> bool:
         """True for a product of matrices, whose kernel reads each element many times and computes nothing else over its grid."""
-        return self.nodes[0].attrs.get("kind") == "dot"
+        return is_product(self.nodes[0])
 
     @property
     def small_rank(self) -> int:
@@ -35,8 +35,13 @@ class Folding:
         return self.rank - (0 if self.scans else len(self.over))
 
 
+def is_product(node: Node) -> bool:
+    """True for the reduction of a product of matrices."""
+    return node.op.name == "reduce" and node.attrs.get("kind") == "dot"
+
+
 def factors_of(graph: Graph, producer: Mapping[Value, Node]) -> set[Value]:
     """Returns the computed values that are multiplied as matrices. What is only converted is converted as it is loaded."""
-    products = [producer[n.operands[0]] for n in graph.nodes if n.op.name == "reduce" and n.attrs.get("kind") == "dot"]
+    products = [producer[n.operands[0]] for n in graph.nodes if is_product(n)]
     made = {v: producer[v] for node in products for v in node.operands if v in producer}
     return {v for v, node in made.items() if node.op.name != "cast" or node.operands[0] in producer}

@@ -15,7 +15,7 @@ from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.types import AS_ONE
 from fusepy.ir.value import is_spread
 from fusepy.passes.effects import is_pure, may_share, writes_array, written_arrays
-from fusepy.passes.partition.folding import Folding, Leaves, factors_of
+from fusepy.passes.partition.folding import Folding, Leaves, factors_of, is_product
 from fusepy.passes.partition.order import WriteOrder
 
 
@@ -95,7 +95,7 @@ class Levels:
 
     def is_factor(self, node: Node, value: Value) -> bool:
         """True if `node` multiplies the computed `value` as a matrix."""
-        return value in self.factors and any(n.attrs.get("kind") == "dot" for n in self.readers.get(node.results[0], ()))
+        return value in self.factors and any(map(is_product, self.readers.get(node.results[0], ())))
 
     def overwrites(self, node: Node, value: Value) -> bool:
         """True if `node` writes an array from which its operand `value` is computed; then `value` is stored first."""
@@ -149,7 +149,7 @@ class Levels:
         leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
         for folding in self.foldings:
             alike = folding.level == level and folding.over == over and folding.rank == rank
-            apart = folding.product or node.attrs.get("kind") == "dot"
+            apart = folding.product or is_product(node)
             if alike and not apart and folding.nodes[0].op is node.op and self.share_grid(folding.leaves, leaves):
                 break
         else:
