@@ -14,9 +14,10 @@ from fusepy.backend.emit.options import Options
 from fusepy.backend.emit.region import emit
 from fusepy.backend.emit.shims import used_names
 from fusepy.backend.emit.text import Emission, KernelSource
-from fusepy.backend.execute.executable import Executable, Step
+from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.fold_plan import make_plan
 from fusepy.backend.execute.plan import Plan, PlanContext
+from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.texture_results import Target, textures_for
 from fusepy.backend.kernels.build import build_kernel
 from fusepy.backend.kernels.kernel import Kernel

@@ -108,6 +108,32 @@ def test_each_step_has_a_loss_of_its_own_and_asks_for_the_rate_once() -> None:
     assert step.count == 3
 
 
+def test_parts_of_other_sizes_are_trained_together(device: fp.Device) -> None:
+    """Their sums have grids of their own, but share an argument; vectors and numbers of a parameter are read by one kernel."""
+    source = "[Differentiable] float mixed(float2 a, float2 at, float lamp) { return sin(a.x + at.x * a.y) * lamp; }"
+    m = fp.Module.load_from_source(device, "parts_of_other_sizes", source)
+    rng, lamps = np.random.default_rng(0), np.float32([1, 2, 3])
+    sizes = {"large": 4, "small": 2}
+    at = {name: rng.random((2, n, 2, n, 2), np.float32) for name, n in sizes.items()}
+    start = {name: rng.random((n, n, 2), np.float32) for name, n in sizes.items()}
+
+    def loss(p: Any, at: Any, lamps: Any) -> Any:
+        whole = (0, 1, 2, 3)
+        parts = [m.mixed(fp.vmap(p[k], (1, 3)), fp.vmap(at[k], whole), fp.vmap(lamps, (4,))) for k in p]
+        return sum(fp.mean(part * part) for part in parts)
+
+    params = fp.nn.parameters(start)
+    found, wanted = float(fp.training_step(loss, fp.nn.SGD(lr=0.5))(params, at, lamps)), 0.0
+    for k in sizes:
+        a, x = start[k][:, None, :], at[k].astype(float)
+        angle, squares = a[..., 0] + x[..., 0] * a[..., 1], float(np.mean(lamps**2))
+        wanted += np.mean(np.sin(angle) ** 2) * squares
+        slope = np.sin(2 * angle) * squares / angle.size
+        slopes = np.stack([slope, slope * x[..., 0]], -1).sum((0, 2))
+        np.testing.assert_allclose(params[k].to_numpy(), start[k] - 0.5 * slopes, rtol=1e-5)
+    assert found == pytest.approx(wanted, rel=1e-5)
+
+
 @pytest.mark.parametrize("optimiser", [fp.nn.Adam(lr=0.1), fp.nn.SGD(lr=0.1)], ids=["adam", "sgd"])
 def test_a_step_goes_on_where_it_was_saved(tmp_path: Path, optimiser: fp.nn.Optimiser) -> None:
     params, step, file = fresh(), fp.training_step(loss, optimiser), tmp_path / "p.safetensors"

@@ -91,11 +91,24 @@ class Given:
         return given
 
     def check_overlap(self, args: Sequence[Any], outs: Sequence[Any], grid: Sequence[int] = ()) -> None:
-        """Rejects results that share memory with an argument, unless each thread reads just the element that it writes.
+        """Raises `ShapeError` for a result in memory of an argument that other threads may still read; see `overlapping`."""
+        for label in self.overlapping(args, outs, grid).values():
+            raise ShapeError(
+                f"{self._name}: the result overlaps argument {label!r}, which other threads still read",
+                saw="shared memory at different positions",
+                hint="write into another tensor, or exactly over the argument",
+            )
+
+    def overlapping(self, args: Sequence[Any], outs: Sequence[Any], grid: Sequence[int] = ()) -> dict[int, str]:
+        """Returns the results that share memory with an argument of which a thread reads more than the element that it writes.
 
         Args:
             grid: the extents of the grid, which tell the arguments that are stretched; omit it if none is.
+
+        Returns:
+            for each of these results the name of the argument.
         """
+        found: dict[int, str] = {}
         for j, out in enumerate(outs):
             if out is None or isinstance(out, Bound):
                 continue
@@ -105,13 +118,10 @@ class Given:
                     continue
                 alike = sorted(operand.dims) == sorted(self._dims[j]) and not operand.is_whole and not operand.is_resource
                 stretched = grid and any(n == 1 != grid[d] for n, d in zip(tensor.shape, operand.dims))
-                found = isinstance(tensor, Tensor) and _same_places(tensor, operand.dims, out, self._dims[j])
-                if not alike or stretched or not found:
-                    raise ShapeError(
-                        f"{self._name}: the result overlaps argument {operand.label!r}, which other threads still read",
-                        saw="shared memory at different positions",
-                        hint="write into another tensor, or exactly over the argument",
-                    )
+                same = isinstance(tensor, Tensor) and _same_places(tensor, operand.dims, out, self._dims[j])
+                if not alike or stretched or not same:
+                    found.setdefault(j, operand.label)
+        return found
 
     def check_textures(self, outs: Sequence[Any], grid: Sequence[int]) -> None:
         """Rejects textures that a result would only partly fill, or that other threads still read."""

@@ -6,8 +6,8 @@ lifetime of memory between launches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from fusepy.backend.execute.launch import Launch, Linked, place_barriers
 from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import link
+from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.backend.marshals.whole import check_written
 from fusepy.backend.memory.overlap import shares
@@ -27,29 +28,9 @@ if TYPE_CHECKING:
     from fusepy.backend.device.sink import Sink
     from fusepy.backend.execute.plan import Plan
     from fusepy.backend.execute.recipe import Recipe
-    from fusepy.backend.execute.texture_results import Target
     from fusepy.backend.kernels.globals import Bindings
 
 TAPES = 256
-
-
-@dataclass(frozen=True)
-class Step:
-    """One region of a program, with its slots.
-
-    Attributes:
-        plan: the plan of the region; its ``positions`` are slots.
-        results: the slots of its results.
-        acts: true if it writes memory beside its results.
-        textures: the results that are stored into textures, which the program keeps from call to call.
-        views: slots that are views of other slots with axes of extent 1: the slot, the other slot, the axes.
-    """
-
-    plan: Plan
-    results: tuple[int, ...]
-    acts: bool = False
-    textures: Mapping[int, Target] = field(default_factory=dict[int, "Target"])
-    views: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
 
 
 class Executable:
@@ -168,7 +149,7 @@ class Executable:
         """
         self._lowered(layouts, args, outs)
 
-    def _given(self, args: Sequence[Any], outs: Sequence[Any]) -> tuple[dict[int, int], list[int]]:
+    def _given(self, args: Sequence[Any], outs: Sequence[Any], copied: frozenset[int]) -> tuple[dict[int, int], list[int]]:
         """Returns the results that are written to their destinations by their slots, and those that are copied at the end."""
         given: dict[int, int] = {}
         late: list[int] = []
@@ -176,7 +157,7 @@ class Executable:
             if target is None:
                 continue
             slot = self.outputs[j][0]
-            if isinstance(target, Tensor) and (slot in given or self._read_later(slot, args, target)):
+            if isinstance(target, Tensor) and (j in copied or slot in given or self._read_later(slot, args, target)):
                 late.append(j)
             else:
                 given[slot] = j
@@ -209,13 +190,16 @@ class Executable:
             self._of_shapes[key] = tape
         return tape
 
-    def _lowered(self, layouts: Sequence[Layout], args: Sequence[Any] = (), outs: Sequence[Any] = ()) -> Tape:
+    def _lowered(
+        self, layouts: Sequence[Layout], args: Sequence[Any] = (), outs: Sequence[Any] = (), copied: frozenset[int] = frozenset()
+    ) -> Tape:
         """Returns a new tape; that of the program with separate reductions if those of one region have no common grid.
 
         Args:
             args: the arguments, if there are `outs`, which might share their memory.
+            copied: results that are copied to their destinations at the end.
         """
-        given, late = self._given(args, outs)
+        given, late = self._given(args, outs, copied)
         held = {slot: self.destination(j, outs[j]) for slot, j in given.items()}
         slots: list[Layout] = [*layouts, *[Layout((), ())] * (self.slots - len(layouts))]
 
@@ -232,12 +216,14 @@ class Executable:
                 if recipe.error is not None:
                     if self._separated is None:
                         raise recipe.error
-                    return self._separated()._lowered(layouts, args, outs)
+                    return self._separated()._lowered(layouts, args, outs, copied)
                 targets = [held.get(slot) for slot in results]
                 for slot, shape, target in zip(results, recipe.out_shapes, targets):
                     slots[slot] = Layout.contiguous(shape) if target is None else Layout.of(target)
                 if held or step.textures:
-                    self._check(plan, recipe, targets, args, [slot in step.textures for slot in results])
+                    beside = self._check(plan, recipe, targets, args, [slot in step.textures for slot in results])
+                    if beside:
+                        return self._lowered(layouts, args, outs, copied | {given[results[j]] for j in beside})
                 own = plan.launches(recipe, slots, results, new)
                 pieces.append(TapePiece(plan, results, tuple(own)))
                 launches += [replace(one, reads=self._memory(one.reads), acts=step.acts) for one in own if not one.idle]
@@ -288,13 +274,22 @@ class Executable:
             self._splits[i] = self._split(step.plan)
         return len(self._splits.get(i, ())) > 1
 
-    def _check(self, plan: Plan, recipe: Recipe, outs: list[Any], args: Sequence[Any], between: Sequence[bool]) -> None:
-        """Raises `ShapeError` for destinations that do not fit the results, or that other threads still read."""
+    def _check(self, plan: Plan, recipe: Recipe, outs: list[Any], args: Sequence[Any], between: Sequence[bool]) -> Sequence[int]:
+        """Returns the results of a region that must not be written to their destinations before its end.
+
+        Raises:
+            ShapeError: for destinations that do not fit the results; in a program of one kernel, which copies nothing, also for
+                those that other threads still read.
+        """
         for j, (out, shape) in enumerate(zip(outs, recipe.out_shapes)):
             if out is not None:
                 plan.given.checked(j, out, shape)
             elif between[j]:
                 outs[j] = Bound(None, shape)
-        plan.given.check_overlap([*args, *[None] * (self.slots - len(args))], outs, recipe.grid)
+        values = [*args, *[None] * (self.slots - len(args))]
+        if len(self.steps) > 1 and (beside := plan.given.overlapping(values, outs, recipe.grid)):
+            return list(beside)
+        plan.given.check_overlap(values, outs, recipe.grid)
         if all(outs[j] is not None for j in plan.sinks):
             plan.given.check_textures(outs, recipe.grid)
+        return ()

@@ -114,7 +114,10 @@ class ReducePlan(Plan):
             return Recipe.without_grid(ShapeError(what, hint="strict broadcasting compares the small grid alone"))
         if self._factors is not None:
             check_product(self.name, self.operands, self._factors, self._over, shapes, self._strict)
-        plain = super()._made(shapes, strides)
+        try:
+            plain = super()._made(shapes, strides)
+        except ShapeError as error:  # its folds may have grids of their own, which share an argument
+            return Recipe.without_grid(error)
         grid = plain.grid
         error = different_extents(self.name, self.operands, self._own, self._over, grid, shapes)
         if error or (error := stretched_results(self.name, self.operands, first, self._kept, grid, shapes)):
