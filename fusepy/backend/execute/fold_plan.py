@@ -110,8 +110,8 @@ class ReducePlan(Plan):
     def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> Recipe:
         first = len(self.region.bodies[0].inputs)
         if self._strict and any(o.dims for o in self.operands[first:]):
-            what = f"{self.name}: an array beside what is reduced"
-            return Recipe.without_grid(ShapeError(what, hint="strict broadcasting compares the small grid alone"))
+            hint = "strict broadcasting compares the small grid alone"
+            return Recipe.without_grid(ShapeError(f"{self.name}: an array beside what is reduced", hint=hint))
         if self._factors is not None:
             check_product(self.name, self.operands, self._factors, self._over, shapes, self._strict)
         try:
@@ -122,11 +122,9 @@ class ReducePlan(Plan):
         error = different_extents(self.name, self.operands, self._own, self._over, grid, shapes)
         if error or (error := stretched_results(self.name, self.operands, first, self._kept, grid, shapes)):
             return Recipe.without_grid(error)
-        outputs = math.prod(grid[d] for d in self._kept)
-        reduced = math.prod(grid[d] for d in self._over)
-        for fold in folds_of(self.region):
-            if not self._scans:
-                check_count(fold.kind, reduced, outputs, self.name)
+        outputs, reduced = (math.prod(grid[d] for d in dims) for dims in (self._kept, self._over))
+        for fold in () if self._scans else folds_of(self.region):
+            check_count(fold.kind, reduced, outputs, self.name)
         wide = plain.wide or plain.count + MARGIN >= LINEAR_LIMIT
         long = [d for d in range(self.rank) if grid[d] != 1]
         inner = not long or long[-1] in self._over
