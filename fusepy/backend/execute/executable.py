@@ -207,8 +207,7 @@ class Executable:
             slots.append(Layout((), ()))
             return len(slots) - 1
 
-        pieces: list[TapePiece] = []
-        launches: list[Launch] = []
+        pieces, launches = list[TapePiece](), list[Launch]()
         for i, step in enumerate(self.steps):
             for slot, other, axes in step.views:
                 slots[slot] = slots[other].with_ones(axes)
@@ -220,10 +219,9 @@ class Executable:
                 targets = [held.get(slot) for slot in results]
                 for slot, shape, target in zip(results, recipe.out_shapes, targets):
                     slots[slot] = Layout.contiguous(shape) if target is None else Layout.of(target)
-                if held or step.textures:
-                    beside = self._check(plan, recipe, targets, args, [slot in step.textures for slot in results])
-                    if beside:
-                        return self._lowered(layouts, args, outs, copied | {given[results[j]] for j in beside})
+                beside = self._check(plan, recipe, targets, args, [slot in step.textures for slot in results])
+                if beside:
+                    return self._lowered(layouts, args, outs, copied | {given[results[j]] for j in beside})
                 own = plan.launches(recipe, slots, results, new)
                 pieces.append(TapePiece(plan, results, tuple(own)))
                 launches += [replace(one, reads=self._memory(one.reads), acts=step.acts) for one in own if not one.idle]
@@ -281,6 +279,8 @@ class Executable:
             ShapeError: for destinations that do not fit the results; in a program of one kernel, which copies nothing, also for
                 those that other threads still read.
         """
+        if not any(between) and all(out is None for out in outs):
+            return ()
         for j, (out, shape) in enumerate(zip(outs, recipe.out_shapes)):
             if out is not None:
                 plan.given.checked(j, out, shape)
