@@ -202,11 +202,6 @@ class Executable:
         given, late = self._given(args, outs, copied)
         held = {slot: self.destination(j, outs[j]) for slot, j in given.items()}
         slots: list[Layout] = [*layouts, *[Layout((), ())] * (self.slots - len(layouts))]
-
-        def new() -> int:
-            slots.append(Layout((), ()))
-            return len(slots) - 1
-
         pieces, launches = list[TapePiece](), list[Launch]()
         for i, step in enumerate(self.steps):
             for slot, other, axes in step.views:
@@ -219,10 +214,9 @@ class Executable:
                 targets = [held.get(slot) for slot in results]
                 for slot, shape, target in zip(results, recipe.out_shapes, targets):
                     slots[slot] = Layout.contiguous(shape) if target is None else Layout.of(target)
-                beside = self._check(plan, recipe, targets, args, [slot in step.textures for slot in results])
-                if beside:
+                if beside := self._check(plan, recipe, targets, args, [slot in step.textures for slot in results]):
                     return self._lowered(layouts, args, outs, copied | {given[results[j]] for j in beside})
-                own = plan.launches(recipe, slots, results, new)
+                own = plan.launches(recipe, slots, results, partial(_another, slots))
                 pieces.append(TapePiece(plan, results, tuple(own)))
                 launches += [replace(one, reads=self._memory(one.reads), acts=step.acts) for one in own if not one.idle]
         return Tape(
@@ -293,3 +287,9 @@ class Executable:
         if all(outs[j] is not None for j in plan.sinks):
             plan.given.check_textures(outs, recipe.grid)
         return ()
+
+
+def _another(slots: list[Layout]) -> int:
+    """Adds a slot and returns its number."""
+    slots.append(Layout((), ()))
+    return len(slots) - 1
