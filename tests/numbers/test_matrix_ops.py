@@ -131,6 +131,10 @@ def test_user_code_that_compares_matrices_is_refused(device: Any, monkeypatch: p
         ("return bool3x3(m[0] < x, m[1] < x, m[2] < x);", False),
         ("vector<float, 3> v = mul(m, float3(x)); return g(v.x < 2);", False),
         ("if (x < 2) { return f(m); } // m < 2\n return g(m._m00 > x);", False),
+        ("for (int i = 0; i <= min(3 + 1, int(t.shape[0]) - 1); i++) m[0] = g(abs(max(x, 2)) > x); return f(m);", False),
+        ("return f(m < max(x, 2));", True),
+        ("return f(int(m < x));", True),
+        ("return f(int(x) < m);", True),
     ],
 )
 def test_what_looks_like_a_comparison_of_matrices(body: str, suspect: bool) -> None:
@@ -149,6 +153,30 @@ def test_what_looks_like_a_comparison_of_matrices(body: str, suspect: bool) -> N
 )
 def test_the_hint_has_the_names_operator_and_size(statement: str, said: str) -> None:
     assert said in comparisons.by_rows(statement, "float2x3 a, b; float3x3 n; float x;".replace("a, b", "a; float2x3 b"))
+
+
+def test_types_with_parameters_are_no_comparisons() -> None:
+    """A trial takes seconds, and code that compares no matrices is not to wait for it."""
+    members = (
+        "ParameterBlock<Scene> scene; uniform Tensor<float2x3,1> r; struct S { Tensor<P,1> p; public RWTensor<A<B>,2> q[3]; };"
+    )
+    assert suspicion(members + MASK.format("return f(m);"), ["below"]) is None
+    for text in (
+        "bool f(M m, float x) { return m < x > m; }",
+        "bool3x3 f(M m) { bool3x3 b = m < q; }",
+        "LOGIC(<);",
+        "B f(M m) { return to<bool3x3>(m); }",
+    ):
+        assert suspicion(members + text, ["f"]) is not None
+
+
+@pytest.mark.parametrize(
+    "own", ["float3x3 min(float a, float b) { return 1; }", "#define min(a, b) (a * m)", "#define min other"]
+)
+def test_a_smaller_number_may_be_a_matrix_by_the_users_own_function(own: str) -> None:
+    text = "\n".join((own, MASK.format("return f(min(x, 2) < x);")))
+    assert suspicion(text, ["below"]) is not None
+    assert suspicion(MASK.format("return f(min(x, 2) < x);"), ["below"]) is None
 
 
 def test_comparisons_behind_aliases_macros_and_attributes() -> None:

@@ -34,7 +34,14 @@ _SIMPLE = re.compile(rf"\b(?:{_SCALAR}[1-4]?|vector\s*<[^<>]*>)\s+(\w+)\b")
 _DECLARED = re.compile(r"(?:[\w\]]|(?<=\w)>)\s+(\w+)\b")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 _MACRO = re.compile(r"#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?(.*)", re.S)
-_GENERIC = re.compile(rf"\b\w+\s*<(?=[^<>]*\b{_SCALAR}[1-4]?\b)(?:[\s,]|\b\d+\b|\b{_SCALAR}[1-4]?\b)*>")
+_NUMBERS = rf"\b(?:{_SCALAR}[1-4]?|(?!bool){_SCALAR}[1-4]x[1-4])\b"
+_GENERIC = re.compile(rf"\b\w+\s*<(?=[^<>]*{_NUMBERS})(?:[\s,]|\b\d+\b|{_NUMBERS})*>")
+# a member or a global whose type has parameters, as ParameterBlock<Scene> scene
+_MEMBER = re.compile(r"\s*(?:(?!(?:return|else|case|do|throw)\b)\w+\s+)*[\w.:]+\s*<[\w\s,.:<>]*>\s+\w+\s*(?:\[\w*\]\s*)*")
+_TO_NUMBER = re.compile(rf"(?<![\w.])(?!bool){_SCALAR}[1-4]?\s*\([^()<>=!&|]*\)")
+_OFTEN = r"(?:min|max|abs|clamp)\b"  # functions of Slang
+_OF_NUMBERS = re.compile(rf"(?<![\w.:]){_OFTEN}\s*\(\s*1(?:\s*,\s*1)*\s*\)")
+_NAMED_SO = re.compile(rf"[\w>](?<!\breturn)(?<!\belse)\s+{_OFTEN}")
 _COMPARED = re.compile(r"(?<![<>-])(?:[<>](?![<>])|[=!]=|!|&&|\|\|)|\b(?:any|all)\s*\(")
 _FUNCTION = re.compile(r"\b(\w+)\s*(?:<[^()]*>)?\s*\(")
 _TO_BOOL = re.compile(r"\b(?:bool[1-4]x[1-4]|matrix\s*<\s*bool\b[^>]*>)(?:\s*\(|\s*\)|\s+\w+\s*=(?!\s*_rows\s*$))")
@@ -64,10 +71,11 @@ def suspicion(text: str, called: Collection[str], about: str = "") -> str | None
         if _COMPARED.search(macro[2]) or _TO_BOOL.search(macro[2]):
             return " ".join(macro[0].split())
     hidden = {macro[1] for macro in macros}
+    known = not _NAMED_SO.search(text + "\n" + about)
     for block in _reached(list(_blocks(_DIRECTIVE.sub(" ", text))), called):
         simple = _simple(block, hidden)
         for statement in re.split(r"[;{}]", block.partition("{")[2] if "{" in block else block):
-            used = _reduced(simple.sub("1", _GENERIC.sub(" ", statement)))
+            used = "" if _MEMBER.fullmatch(statement) else _reduced(simple.sub("1", _GENERIC.sub(" ", statement)), known)
             if _COMPARED.search(used) or _TO_BOOL.search(used):
                 return " ".join(statement.split())
     return None
@@ -88,10 +96,11 @@ def _simple(block: str, hidden: Collection[str]) -> re.Pattern[str]:
     )
 
 
-def _reduced(used: str) -> str:
-    """Removes comparisons of simple values, written as 1, from a statement."""
+def _reduced(used: str, known: bool) -> str:
+    """Removes comparisons of simple values, written as 1, from a statement; `known` if ``min`` and the like are Slang's own."""
     while True:
-        now = _BOOL_ROWS.sub("_rows", _ONE.sub("1", _TWO.sub(r"\1 1 ", used)))
+        now = _BOOL_ROWS.sub("_rows", _ONE.sub("1", _TWO.sub(r"\1 1 ", _TO_NUMBER.sub(" 1 ", used))))
+        now = _OF_NUMBERS.sub("1", now) if known else now
         if now == used:
             return used
         used = now
