@@ -11,11 +11,11 @@ import slangpy as spy
 
 import fusepy as fp
 from fusepy.backend.slang import comparisons
-from fusepy.backend.slang.comparisons import suspicion
 from fusepy.backend.slang.diagnostics import unbuilt
 from fusepy.backend.slang.facts import Facts
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.types import Type
+from tests.backend.sources.test_matrix_comparisons import MASK
 
 NUMBERS = [[1, 2, 3, 7], [0, np.nan, np.inf, -np.inf], [-1, -0.0, 5.5, -2.5]]
 
@@ -93,9 +93,6 @@ def test_numbers_that_are_none(device: Any) -> None:
         np.testing.assert_array_equal(least, [-np.inf] * 3)
 
 
-MASK = "bool3x3 below(float3x3 m, float x) {{ {} }} float3x3 twice(float3x3 m) {{ return m * 2; }}"
-
-
 def test_user_code_that_compares_matrices_is_refused(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a trial in a new process, which other tests fork from one that has imported fusepy."""
     monkeypatch.setattr(comparisons, "subprocess", subprocess)
@@ -111,84 +108,6 @@ def test_user_code_that_compares_matrices_is_refused(device: Any, monkeypatch: p
     _, said = failure.value.hint.split("compare row by row: ")  # which is followed as it stands
     rows = fp.Module.load_from_source(device, "rows", MASK.format(f"return {said};"))
     np.testing.assert_array_equal(rows.below(x, 3.0), x < 3)
-
-
-@pytest.mark.parametrize(
-    ("body", "suspect"),
-    [
-        ("bool3x3 b = m < x; return b;", True),
-        ("return m == transpose(m);", True),
-        ("return all(mul(m, m) >= x) ? bool3x3(m) : b;", True),
-        ("bool3x3 b = bool3x3(m); return b;", True),
-        ("var c = !m; return c;", True),
-        ("let q = m * 2; return q < x;", True),
-        ("return float3x3(x) < 2;", True),
-        ("float3x3 n[2] = { m, m }; return n[0] < x;", True),
-        ("return m + 1 < x;", True),
-        ("return f(q < x, x > q);", True),
-        ("int i = 3; while (i > 0 && i + 1 < 9 && !(x == 2)) i--; return f(m);", False),
-        ("matrix<float, 3, 3> n = m; for (int i = 0; i < 3; i++) n[i] = m[i] * x; return f(n);", False),
-        ("return bool3x3(m[0] < x, m[1] < x, m[2] < x);", False),
-        ("vector<float, 3> v = mul(m, float3(x)); return g(v.x < 2);", False),
-        ("if (x < 2) { return f(m); } // m < 2\n return g(m._m00 > x);", False),
-        ("for (int i = 0; i <= min(3 + 1, int(t.shape[0]) - 1); i++) m[0] = g(abs(max(x, 2)) > x); return f(m);", False),
-        ("return f(m < max(x, 2));", True),
-        ("return f(int(m < x));", True),
-        ("return f(int(x) < m);", True),
-    ],
-)
-def test_what_looks_like_a_comparison_of_matrices(body: str, suspect: bool) -> None:
-    assert (suspicion(MASK.format(body), ["below"]) is not None) is suspect
-    assert suspicion(MASK.format(body), ["twice"]) is None
-
-
-@pytest.mark.parametrize(
-    ("statement", "said"),
-    [
-        ("return a != b", "bool2x3(a[0] != b[0], a[1] != b[1])"),
-        ("bool2x3 c = x >= a", "bool2x3(x >= a[0], x >= a[1])"),
-        ("return any(n == n)", "bool3x3(n[0] == n[0], n[1] == n[1], n[2] == n[2])"),
-        *((s, "and build") for s in ("return bool2x3(a)", "return all(mul(a, n) < x)", "return a < n", "return o.a < b", "!a")),
-    ],
-)
-def test_the_hint_has_the_names_operator_and_size(statement: str, said: str) -> None:
-    assert said in comparisons.by_rows(statement, "float2x3 a, b; float3x3 n; float x;".replace("a, b", "a; float2x3 b"))
-
-
-def test_types_with_parameters_are_no_comparisons() -> None:
-    """A trial takes seconds, and code that compares no matrices is not to wait for it."""
-    members = (
-        "ParameterBlock<Scene> scene; uniform Tensor<float2x3,1> r; struct S { Tensor<P,1> p; public RWTensor<A<B>,2> q[3]; };"
-    )
-    assert suspicion(members + MASK.format("return f(m);"), ["below"]) is None
-    for text in (
-        "bool f(M m, float x) { return m < x > m; }",
-        "bool3x3 f(M m) { bool3x3 b = m < q; }",
-        "LOGIC(<);",
-        "B f(M m) { return to<bool3x3>(m); }",
-    ):
-        assert suspicion(members + text, ["f"]) is not None
-
-
-@pytest.mark.parametrize(
-    "own", ["float3x3 min(float a, float b) { return 1; }", "#define min(a, b) (a * m)", "#define min other"]
-)
-def test_a_smaller_number_may_be_a_matrix_by_the_users_own_function(own: str) -> None:
-    text = "\n".join((own, MASK.format("return f(min(x, 2) < x);")))
-    assert suspicion(text, ["below"]) is not None
-    assert suspicion(MASK.format("return f(min(x, 2) < x);"), ["below"]) is None
-
-
-def test_comparisons_behind_aliases_macros_and_attributes() -> None:
-    for text in (
-        "typealias M = float3x3; bool3x3 below(M m, float x) { return m < x; }",
-        "#define LESS(a, b) ((a) < (b))\nbool3x3 below(float3x3 m, float x) { return LESS(m, x); }",
-        "[Outer(1)] bool3x3 below(float3x3 m, float x) { return m < x; }",
-    ):
-        assert suspicion(text, ["below"]), text
-    generic = "bool below<T : IArithmetic>(T m, T x) { return m < x; }"
-    assert suspicion(generic, ["below"], "float3x3 v0;")
-    assert suspicion(generic, ["below"]) is None
 
 
 def test_a_trial_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,127 +13,18 @@ import re
 import subprocess
 import sys
 import threading
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 
 import slangpy as spy
 
 from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.stage import COMPUTE
-from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.lacking import own_texts
+from fusepy.backend.sources.matrix_comparisons import by_rows, suspicion
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 
 TIMEOUT = 120.0  # seconds for the other process; it compiles a kernel
-_SCALAR = r"(?:bool|half|float|double|float(?:16|32|64)_t|u?int(?:8|16|32|64)?(?:_t)?)"
-_MATRIX = rf"(?:{_SCALAR}[1-4]x[1-4]|matrix\s*<[^<>]*>)"
-_HAS_MATRIX = re.compile(r"[1-4]x[1-4]\b|\bmatrix\b|##")
-_ROWS = re.compile(rf"\b{_MATRIX}\s+(\w+)\b(?!\s*\[)")
-_SIMPLE = re.compile(rf"\b(?:{_SCALAR}[1-4]?|vector\s*<[^<>]*>)\s+(\w+)\b")
-_DECLARED = re.compile(r"(?:[\w\]]|(?<=\w)>)\s+(\w+)\b")
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
-_MACRO = re.compile(r"#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?(.*)", re.S)
-_NUMBERS = rf"\b(?:{_SCALAR}[1-4]?|(?!bool){_SCALAR}[1-4]x[1-4])\b"
-_GENERIC = re.compile(rf"\b\w+\s*<(?=[^<>]*{_NUMBERS})(?:[\s,]|\b\d+\b|{_NUMBERS})*>")
-# a member or a global whose type has parameters, as ParameterBlock<Scene> scene
-_MEMBER = re.compile(r"\s*(?:(?!(?:return|else|case|do|throw)\b)\w+\s+)*[\w.:]+\s*<[\w\s,.:<>]*>\s+\w+\s*(?:\[\w*\]\s*)*")
-_TO_NUMBER = re.compile(rf"(?<![\w.])(?!bool){_SCALAR}[1-4]?\s*\([^()<>=!&|]*\)")
-_OFTEN = r"(?:min|max|abs|clamp)\b"  # functions of Slang
-_OF_NUMBERS = re.compile(rf"(?<![\w.:]){_OFTEN}\s*\(\s*1(?:\s*,\s*1)*\s*\)")
-_NAMED_SO = re.compile(rf"[\w>](?<!\breturn)(?<!\belse)\s+{_OFTEN}")
-_COMPARED = re.compile(r"(?<![<>-])(?:[<>](?![<>])|[=!]=|!|&&|\|\|)|\b(?:any|all)\s*\(")
-_FUNCTION = re.compile(r"\b(\w+)\s*(?:<[^()]*>)?\s*\(")
-_TO_BOOL = re.compile(r"\b(?:bool[1-4]x[1-4]|matrix\s*<\s*bool\b[^>]*>)(?:\s*\(|\s*\)|\s+\w+\s*=(?!\s*_rows\s*$))")
-_BOOL_ROWS = re.compile(r"\bbool[1-4]x[1-4]\s*\(\s*1(?:\s*,\s*1)+\s*\)")
-_TWO = re.compile(r"(^|[(,?:=\[]|&&|\|\||\breturn\b)\s*1\s*(?:[<>]=?|[=!]=|&&|\|\|)\s*1\s*(?=$|[),?:\]]|&&|\|\|)")
-_ONE = re.compile(r"(?<![\w\s])\(\s*1\s*\)|!\s*1\b|\b(?:any|all|if|while)\s*\(\s*1\s*\)|\b1\s*[-+*/%]\s*1\b")
-
-
-def suspicion(text: str, called: Collection[str], about: str = "") -> str | None:
-    """Returns the first statement that may compare a whole matrix, in the functions of a text that the `called` ones reach.
-
-    Names say little about types (aliases, `let`, macros), so every comparison counts that may not be of scalars, vectors or rows.
-
-    Args:
-        about: other texts of the program, where the matrices may be declared.
-
-    Example:
-        >>> suspicion("bool2x2 f(float2x2 m, float x) { return m < x; }", ["f"])
-        'return m < x'
-        >>> suspicion("bool f(float2x2 m, int i) { return m[i].x < 2; }", ["f"])
-    """
-    text = bare(text)
-    if not _HAS_MATRIX.search(text) and not _HAS_MATRIX.search(about):
-        return None
-    macros = [found for line in _DIRECTIVE.findall(text) if (found := _MACRO.search(line))]
-    for macro in macros:
-        if _COMPARED.search(macro[2]) or _TO_BOOL.search(macro[2]):
-            return " ".join(macro[0].split())
-    hidden = {macro[1] for macro in macros}
-    known = not _NAMED_SO.search(text + "\n" + about)
-    for block in _reached(list(_blocks(_DIRECTIVE.sub(" ", text))), called):
-        simple = _simple(block, hidden)
-        for statement in re.split(r"[;{}]", block.partition("{")[2] if "{" in block else block):
-            used = "" if _MEMBER.fullmatch(statement) else _reduced(simple.sub("1", _GENERIC.sub(" ", statement)), known)
-            if _COMPARED.search(used) or _TO_BOOL.search(used):
-                return " ".join(statement.split())
-    return None
-
-
-def _simple(block: str, hidden: Collection[str]) -> re.Pattern[str]:
-    """Returns a pattern for scalars and vectors in a block: numbers, names declared as nothing else, rows of matrices."""
-    counts = Counter(_DECLARED.findall(re.sub(r"\b(?:return|else|case)\b", ";", block)))
-
-    def names(declared: re.Pattern[str]) -> str:
-        found = declared.findall(block)
-        return "|".join(n for n in set(found) if n not in hidden and counts[n] <= found.count(n)) or "(?!)"
-
-    at, part = r"\s*\[[\w\s+*-]*\]", r"(?:\s*\.\s*\w+\b(?!\s*\())"
-    return re.compile(
-        rf"\b\d[\w.]*|(?<![.\w])(?:{names(_SIMPLE)})\b(?:{at})*{part}?(?!\s*[(\[.])"
-        rf"|(?<![.\w])(?:{names(_ROWS)})\b(?:{at}{part}?|\s*\.\s*_m?\d\d\b)(?!\s*[(.])|\b(?:true|false)\b"
-    )
-
-
-def _reduced(used: str, known: bool) -> str:
-    """Removes comparisons of simple values, written as 1, from a statement; `known` if ``min`` and the like are Slang's own."""
-    while True:
-        now = _BOOL_ROWS.sub("_rows", _ONE.sub("1", _TWO.sub(r"\1 1 ", _TO_NUMBER.sub(" 1 ", used))))
-        now = _OF_NUMBERS.sub("1", now) if known else now
-        if now == used:
-            return used
-        used = now
-
-
-def _blocks(text: str) -> Iterator[str]:
-    """Yields the top-level items of a text: declarations, and functions and types with their bodies."""
-    start = depth = 0
-    for found in re.finditer(r"[{};]", text):
-        depth += {"{": 1, "}": -1, ";": 0}[found[0]]
-        if depth <= 0 and found[0] != "{":
-            yield text[start : found.end()]
-            start = found.end()
-    yield text[start:]
-
-
-def _reached(blocks: Sequence[str], called: Collection[str]) -> list[str]:
-    """Returns the blocks of the functions that `called` reaches, and all types and namespaces."""
-    words, left = set(called), list(blocks)
-    found: list[str] = []
-    while True:
-        now = [b for b in left if not (heads := _heads(b)) or words.intersection(heads)]
-        if not now:
-            return found
-        found += now
-        left = [b for b in left if b not in now]
-        words.update(word for block in now for word in re.findall(r"\w+", block))
-
-
-def _heads(block: str) -> list[str]:
-    """Returns the possible names of the function in a block, its attributes among them; nothing for types and constants."""
-    head, body, _ = block.partition("{")
-    return _FUNCTION.findall(head) if body else []
 
 
 def check_comparisons(
@@ -172,27 +63,6 @@ def check_comparisons(
         saw=found,
         hint=by_rows(found, about),
     )
-
-
-def by_rows(statement: str, text: str) -> str:
-    """Returns a hint that rewrites a comparison of matrices by rows, with its own names and operator if they are known.
-
-    Example:
-        >>> by_rows("return m >= x", "bool2x2 f(float2x2 m, float x) { return m >= x; }")
-        'compare row by row: bool2x2(m[0] >= x, m[1] >= x)'
-    """
-    shapes = {name: shape for shape, name in re.findall(rf"\b{_SCALAR}([1-4]x[1-4])\s+(\w+)\b(?!\s*\[)", text)}
-    found = re.search(r"(?<![\w.)\]])(\w+)\s*([<>]=?|[=!]=)\s*(\w+)\b(?!\s*[.\[(])", statement)
-    among = {shapes[name] for name in (found[1], found[3]) if name in shapes} if found else set[str]()
-    if found is None or len(among) != 1:
-        return "compare row by row, the first as a[0] < b[0], and build the matrix of bools of what these give"
-    shape = among.pop()
-
-    def row(name: str, i: int) -> str:
-        return f"{name}[{i}]" if name in shapes else name
-
-    rows = ", ".join(f"{row(found[1], i)} {found[2]} {row(found[3], i)}" for i in range(int(shape[0])))
-    return f"compare row by row: bool{shape}({rows})"
 
 
 def _survives(kind: spy.DeviceType, arguments: tuple[object, ...]) -> bool:
