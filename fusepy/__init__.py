@@ -55,6 +55,8 @@ from fusepy.inspect.explain import Explanation
 from fusepy.inspect.lowered import Lowered
 from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.ir.types import Type
+from fusepy.language import math as _math
+from fusepy.language import reductions as _reductions
 from fusepy.language.batchable import Batchable, is_batchable_like
 from fusepy.language.check_grads import check_grads
 from fusepy.language.differentiable import differentiable, is_differentiable_like, stop_gradient
@@ -62,48 +64,8 @@ from fusepy.language.forward import diffpair, jvp
 from fusepy.language.generators import call_id, grid, linspace, rand_float, thread_id, wang_hash
 from fusepy.language.gradients import grad, value_and_grad, vjp
 from fusepy.language.loops import cond, fori_loop, while_loop
-from fusepy.language.math import (
-    abs,
-    acos,
-    asin,
-    atan,
-    atan2,
-    ceil,
-    clip,
-    cos,
-    cosh,
-    cross,
-    dot,
-    exp,
-    exp2,
-    floor,
-    fract,
-    length,
-    lerp,
-    log,
-    log2,
-    log10,
-    matmul,
-    maximum,
-    minimum,
-    normalize,
-    power,
-    reflect,
-    round,
-    rsqrt,
-    saturate,
-    sign,
-    sin,
-    sinh,
-    smoothstep,
-    sqrt,
-    step,
-    tan,
-    tanh,
-    trunc,
-    where,
-)
-from fusepy.language.reductions import all, any, argmax, argmin, max, mean, min, prod, reduce, scan, sum
+from fusepy.language.math import *  # noqa: F403
+from fusepy.language.reductions import *  # noqa: F403
 from fusepy.modules.instance_list import InstanceList
 from fusepy.modules.instance_tensor import InstanceTensor
 from fusepy.modules.loading import get_function, load, reload_all
@@ -113,6 +75,10 @@ from fusepy.modules.slang_type import SlangType
 from fusepy.modules.struct import BoundFunction, Struct, struct
 from fusepy.nn.training import training_step
 from fusepy.trace.setup import CallContext
+from fusepy.vocabulary import arithmetic as _arithmetic
+from fusepy.vocabulary import names as _names
+from fusepy.vocabulary.arithmetic import *  # noqa: F403
+from fusepy.vocabulary.names import *  # noqa: F403
 
 if _typing.TYPE_CHECKING:
     from fusepy.language.spellings import *  # noqa: F403
@@ -180,35 +146,16 @@ __all__ = [
     "UnrollWarning",
     "UnsupportedArgumentError",
     "VerifyError",
-    "abs",
-    "acos",
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "asin",
-    "atan",
-    "atan2",
     "call_id",
-    "ceil",
     "check_grads",
     "clear_cache",
-    "clip",
     "cond",
-    "cos",
-    "cosh",
     "create_device",
-    "cross",
     "default_device",
     "differentiable",
     "diffpair",
-    "dot",
-    "exp",
-    "exp2",
     "explain",
-    "floor",
     "fori_loop",
-    "fract",
     "fuse",
     "get_function",
     "grad",
@@ -218,48 +165,18 @@ __all__ = [
     "is_differentiable_like",
     "jvp",
     "lazy",
-    "length",
-    "lerp",
     "linspace",
     "load",
-    "log",
-    "log2",
-    "log10",
-    "matmul",
-    "max",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
     "nn",
-    "normalize",
-    "power",
-    "prod",
     "rand_float",
-    "reduce",
-    "reflect",
     "register",
     "reload_all",
     "resolve",
-    "round",
-    "rsqrt",
-    "saturate",
-    "scan",
-    "sign",
-    "sin",
-    "sinh",
-    "smoothstep",
-    "sqrt",
     "stats",
-    "step",
     "stop_gradient",
     "struct",
-    "sum",
-    "tan",
-    "tanh",
     "thread_id",
     "training_step",
-    "trunc",
     "value_and_grad",
     "vcast",
     "vdim",
@@ -267,9 +184,12 @@ __all__ = [
     "vmap",
     "vmapping",
     "wang_hash",
-    "where",
     "while_loop",
 ]
+__all__ += _math.__all__
+__all__ += _reductions.__all__
+__all__ += _arithmetic.__all__
+__all__ += _names.__all__
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.ir.graph import Node
 
-Pair = tuple[Term, Term]
+Pair = tuple[Term, Term | None]
 Triple = tuple[Term, Term, Term]
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -56,6 +56,8 @@ UNARY: dict[
     "exp2": lambda t, g, y, x: g * (y * LN2),
     "log": lambda t, g, y, x: g / x,
     "log2": lambda t, g, y, x: g / (x * LN2),
+    "log1p": lambda t, g, y, x: g / (1 + x),
+    "expm1": lambda t, g, y, x: g * (y + 1),
     "log10": lambda t, g, y, x: g / (x * LN10),
     "sqrt": lambda t, g, y, x: g / (2 * y),
     "rsqrt": lambda t, g, y, x: g * (y / (-2 * x)),
@@ -72,6 +74,8 @@ BINARY: dict[str, Callable[[Terms, Term, Term, Term, Term], Pair]] = {
     "mul": lambda t, g, y, a, b: (g * b, g * a),
     "div": lambda t, g, y, a, b: (g / b, -(g * y / b)),
     "mod": lambda t, g, y, a, b: (g, -(g * t.op("floordiv", a, b))),
+    "fmod": lambda t, g, y, a, b: (g, -(g * t.op("trunc", a / b))),
+    "copysign": lambda t, g, y, x, s: (g * t.op("sign", x) * t.op("copysign", 1.0, s), None),
     "pow": _power,
     "atan2": lambda t, g, y, a, b: (g * b / (a * a + b * b), -(g * a / (a * a + b * b))),
     "minimum": _chosen,
@@ -87,7 +91,7 @@ STEPS = frozenset({"floor", "ceil", "trunc", "round", "sign", "step", "floordiv"
 FLAT = STEPS | {"stop_gradient"}  # the gradient of these is 0
 
 
-def gradients(t: Terms, name: str, g: Term, y: Term, x: Sequence[Term]) -> Sequence[Term]:
+def gradients(t: Terms, name: str, g: Term, y: Term, x: Sequence[Term]) -> Sequence[Term | None]:
     """Returns the gradients of the operands of the operation `name`."""
     scalar = y.type.scalar or y.type  # integers compute as the operation does: 1 - s of a uint8_t would wrap
     x = [a if a.type.is_float or a.value.weak else t.cast(a, a.type.with_scalar(scalar) if a.type.shape else scalar) for a in x]

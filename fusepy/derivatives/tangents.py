@@ -31,7 +31,9 @@ def tangent_of(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx:
     if name in FLAT:
         return None
     if name in FORMULAS:
-        return t.total([gradients(t, name, d, y, x)[i] for i, d in enumerate(dx) if d is not None])
+        terms = [gradients(t, name, d, y, x)[i] for i, d in enumerate(dx) if d is not None]
+        moving = [term for term in terms if term is not None]
+        return t.total(moving) if moving else None
     if name == "power":
         assert dx[0] is not None
         return power(t, node, dx[0], x[0])

@@ -5,9 +5,10 @@ In a trace they are recorded, else they run at once.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from fusepy.pytree import LEAF
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import BINARY, COMPARISONS, UFUNCS, UNARY, no_array, no_modulus, ufunc_name
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 _eager: dict[str, FusedFunction] = {}
 _OPERATORS = {*BINARY.values(), *COMPARISONS}
 
@@ -45,6 +47,27 @@ def apply(op: str, names: str, *args: Any, _result: Any = None) -> Any:
         exec(f"def {op}({', '.join(parameters)}): return apply({op!r}, {names!r}, {', '.join(parameters)})", scope)
         found = _eager[op] = FusedFunction(scope[op])
     return found(*args) if _result is None else found(*args, _result=_result)
+
+
+def composed(*static: str) -> Callable[[_F], _F]:
+    """Returns a decorator for a function of arrays that is written with operators and functions of fusepy.
+
+    In a trace it is recorded as they are, else it runs as one fused function.
+
+    Args:
+        static: the parameters that are no arrays, such as ``"axis"``: they are part of the program.
+    """
+
+    def decorate(function: _F) -> _F:
+        fused = FusedFunction(function, static)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return fused(*args, **kwargs)
+
+        return cast("_F", call)
+
+    return decorate
 
 
 def _symbol(op: str) -> str:

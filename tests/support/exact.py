@@ -51,6 +51,8 @@ UNARY: dict[str, Callable[[Number], Number]] = {
     "exp": _grows(mp.exp, 0),
     "exp2": _grows(lambda x: mp.mpf(2) ** x, 0),
     "exp10": _grows(lambda x: mp.mpf(10) ** x, 0),
+    "expm1": _grows(mp.expm1, -1),
+    "log1p": lambda x: mp.ninf if x == -1 else mp.nan if x < -1 else mp.log1p(x),
     "log": _log(None),
     "log2": _log(2),
     "log10": _log(10),
@@ -62,8 +64,9 @@ _INFINITE: dict[str, tuple[float, float]] = {  # at infinity, and at minus infin
     "tanh": (1, -1),
     **dict.fromkeys(["sinh", "asinh"], (math.inf, -math.inf)),
     "cosh": (math.inf, math.inf),
+    "expm1": (math.inf, -1),
     **dict.fromkeys(["exp", "exp2", "exp10"], (math.inf, 0)),
-    **dict.fromkeys(["acosh", "log", "log2", "log10"], (math.inf, math.nan)),
+    **dict.fromkeys(["acosh", "log", "log2", "log10", "log1p"], (math.inf, math.nan)),
 }
 
 _ODD = ("sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh")

@@ -87,6 +87,11 @@ ROWS = [
         where=divisible,
         slack=remainder_slack,
     ),
+    Row(
+        *("fmod", fp.fmod, np.fmod, 2),
+        where=divisible,
+        slack=remainder_slack,
+    ),
     Row("neg", lambda a: -a, np.negative),
     Row("lt", lambda a, b: a < b, np.less, 2, to="bool"),
     Row("le", lambda a, b: a <= b, np.less_equal, 2, to="bool"),
@@ -106,6 +111,10 @@ ROWS = [
     Row("select", lambda a, b: fp.where(a > b, a, b), lambda a, b: np.where(a > b, a, b), 2, to="kept"),
     Row("abs", fp.abs, np.abs, to="kept"),
     Row("sign", fp.sign, np.sign, to="float"),
+    Row("isnan", fp.isnan, np.isnan, to="bool"),
+    Row("isinf", fp.isinf, np.isinf, to="bool"),
+    Row("isfinite", fp.isfinite, np.isfinite, to="bool"),
+    Row("copysign", fp.copysign, np.copysign, 2, to="float"),
     Row("floor", fp.floor, np.floor, to="float"),
     Row("ceil", fp.ceil, np.ceil, to="float"),
     Row("trunc", fp.trunc, np.trunc, to="float"),
@@ -141,6 +150,8 @@ ROWS = [
     Row("log", fp.log, np.log, to="float", ulps=(2, 64, 2), where=tame(0.1, 1e4), slack=lambda x: 2e-6 * (x.itemsize < 8)),
     Row("log2", fp.log2, np.log2, to="float", ulps=(2, 64, 2), where=tame(0.1, 1e4), slack=lambda x: 2e-6 * (x.itemsize < 8)),
     Row("log10", fp.log10, np.log10, to="float", ulps=(2, 64, 2), where=tame(0.1, 1e4), slack=lambda x: 2e-6 * (x.itemsize < 8)),
+    Row("log1p", fp.log1p, np.log1p, to="float", ulps=(1, 3, 2)),
+    Row("expm1", fp.expm1, np.expm1, to="float", ulps=(1, 3, 2)),
     Row(
         *("atan2", fp.atan2, np.arctan2, 2),
         to="float",
@@ -150,7 +161,25 @@ ROWS = [
     ),
 ]
 
-_LONG = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "exp2", "log", "log2", "log10", "atan2"]
+_LONG = [
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "expm1",
+    "atan2",
+]
 SHORT = [r for r in ROWS if r.name not in _LONG]  # half and double spend seconds on compiling the others
 
 # operations with tables of their own, each over all scalars: the test that holds it

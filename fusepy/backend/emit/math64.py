@@ -1,4 +1,4 @@
-"""The Slang modules that operations call: transcendental functions of double, powers, and functions that keep NaN.
+"""The Slang modules that operations call: transcendental functions of double, powers, log1p and expm1, functions that keep NaN.
 
 A kernel imports the modules that it uses.
 """
@@ -10,11 +10,11 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from fusepy.backend.sources.libraries import FOLDER
-from fusepy.ir.ops.doubles import PREFIX
+from fusepy.ir.ops.doubles import NEAR_ZERO, PREFIX
 from fusepy.ir.ops.math import KEEPS_NAN
 from fusepy.ir.ops.power import PREFIX as POWERS
 
-_FILES = {PREFIX: "fusepy_math64", POWERS: "fusepy_powers", KEEPS_NAN: "fusepy_nan"}
+_FILES = {PREFIX: "fusepy_math64", POWERS: "fusepy_powers", KEEPS_NAN: "fusepy_nan", NEAR_ZERO: "fusepy_near_zero"}
 
 
 def with_own_modules(program: Sequence[str], sources: Mapping[str, str]) -> dict[str, str]:

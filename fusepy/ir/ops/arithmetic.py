@@ -92,16 +92,16 @@ class Operator(Componentwise):
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         scalar = self.operand_scalar(node)
         shape = node.results[0].type.shape
-        wide = self.name in ("floordiv", "mod")  # emitted as calls, whose operands must agree in shape
+        wide = self.name in ("floordiv", "mod", "fmod")  # emitted as calls, whose operands must agree in shape
         want = [shaped(scalar, shape if wide else v.type.shape) for v in node.operands]
         converted = [convert(a, v.type, w) for a, v, w in zip(args, node.operands, want)]
         if scalar.is_float and self.name in _OF_ITSELF and node.operands[0] is node.operands[1]:
             type, value = shaped(scalar, node.operands[0].type.shape), _OF_ITSELF[self.name]
             return _of_itself(converted[0], type, value, self.name != "sub")
         # for halfs, spirv-opt takes c / -x for c / x, and -x / c for x / c: they are divided as floats
-        halfs = scalar is HALF and self.name in ("div", "floordiv", "mod")
+        halfs = scalar is HALF and self.name in ("div", "floordiv", "mod", "fmod")
         type, at = shaped(scalar, shape), FLOAT if halfs else working(scalar)
-        if self.name in ("floordiv", "mod") and node.operands[0] is node.operands[1]:  # 0 // 0 is 0, as in NumPy
+        if self.name in ("floordiv", "mod", "fmod") and node.operands[0] is node.operands[1]:  # 0 // 0 is 0, as in NumPy
             return f"{type}({converted[0]} != {type}(0))" if self.name == "floordiv" else f"{type}(0)"
         if scalar is BOOL and self.name == "invert":
             return f"!{converted[0]}"  # on CUDA a bool is promoted to an int, whose complement is never zero
@@ -138,7 +138,7 @@ class Shift(Operator):
 
 # The results for a finite number and itself. Compilers use them for NaN, infinities and 0 too, and spirv-opt writes an invalid
 # constant for x / x of two or three components.
-_OF_ITSELF = {"sub": 0, "div": 1, "floordiv": 1, "mod": 0}
+_OF_ITSELF = {"sub": 0, "div": 1, "floordiv": 1, "mod": 0, "fmod": 0}
 
 
 def _of_itself(name: str, type: Type, value: int, divides: bool) -> str:
@@ -189,6 +189,7 @@ OPERATORS: list[Op] = [
         np.remainder,
         slang_int=f"{_REST} + {{1}} * {{t}}({_SIGNS})",
     ),
+    Operator("fmod", "fmod", "{0} - {1} * trunc({0} / {1})", np.fmod, slang_int=_REST),
     Operator("neg", "-", "-{0}", np.negative),
     Operator("bitand", "&", "{0} & {1}", np.bitwise_and, domain="integer"),
     Operator("bitor", "|", "{0} | {1}", np.bitwise_or, domain="integer"),

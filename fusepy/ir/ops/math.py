@@ -11,7 +11,7 @@ from fusepy.ir.ops.base import Componentwise, common_shape, components, computed
 from fusepy.ir.ops.doubles import spelled
 from fusepy.ir.ops.promotion import promote
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import FLOAT, UINT64, Type
+from fusepy.ir.types import BOOL, FLOAT, UINT64, Type
 from fusepy.ir.value import Array
 
 
@@ -88,6 +88,28 @@ class Spelled(Intrinsic):
         return convert(spelling.format(*operands, t=at), at, want)
 
 
+class Classification(Intrinsic):
+    """A question about floats: a bool for each component. Of integers the answer is `otherwise`."""
+
+    def __init__(self, name: str, numpy: Callable[..., Array], *, otherwise: bool):
+        super().__init__(name, 1, numpy, slang=f"{KEEPS_NAN}{name}", floats=False)
+        self.otherwise = otherwise
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        return [computed(node, shaped(BOOL, common_shape(node, f"{self.name}()")))]
+
+    def wanted(self, node: Node, i: int) -> Type | None:
+        return node.operands[0].type.scalar
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        return [np.asarray(self.numpy(*args))]
+
+    def by_component(self, node: Node, args: Sequence[str]) -> str:
+        if node.operands[0].type.is_float:
+            return f"{self.slang}({args[0]})"
+        return f"{node.results[0].type}({str(self.otherwise).lower()})"
+
+
 # Half to even, as NumPy does: Slang's round may do either, and its rint rounds half away from zero on CUDA.
 _HALF_TO_EVEN = (
     "trunc({0}) + {t}(sign({0})) * select((abs({0} - trunc({0})) > 0.5)"
@@ -143,6 +165,11 @@ INTRINSICS: list[Op] = [
     Spelled("minimum", np.minimum, f"{KEEPS_NAN}min({{0}}, {{1}})", arity=2, integers="min({0}, {1})", floats=False),
     Spelled("maximum", np.maximum, f"{KEEPS_NAN}max({{0}}, {{1}})", arity=2, integers="max({0}, {1})", floats=False),
     Intrinsic("atan2", 2, np.arctan2),
+    *(Intrinsic(f.__name__, 1, f) for f in (np.log1p, np.expm1)),
+    Spelled("copysign", np.copysign, f"{KEEPS_NAN}copysign({{0}}, {{1}})", arity=2, floats=True),
+    Classification("isnan", np.isnan, otherwise=False),
+    Classification("isinf", np.isinf, otherwise=False),
+    Classification("isfinite", np.isfinite, otherwise=True),
     Spelled("step", _step, "select({1} >= {0}, {t}(1), {t}(0))", arity=2, floats=True),
     Spelled("clip", _clip, f"{KEEPS_NAN}clip({{0}}, {{1}}, {{2}})", arity=3, integers="clamp({0}, {1}, {2})", floats=False),
     Intrinsic("lerp", 3, _lerp),

@@ -51,7 +51,7 @@ def same(found: Any, expected: Any) -> None:
 
 ARITHMETIC = [
     *(("add", operator.add), ("sub", operator.sub), ("mul", operator.mul), ("div", operator.truediv)),
-    *(("floordiv", operator.floordiv), ("mod", operator.mod)),
+    *(("floordiv", operator.floordiv), ("mod", operator.mod), ("fmod", np.fmod)),
     *(("lt", operator.lt), ("le", operator.le), ("gt", operator.gt), ("ge", operator.ge)),
     *(("eq", operator.eq), ("ne", operator.ne)),
     *(("minimum", np.minimum), ("maximum", np.maximum), ("atan2", np.arctan2)),
