@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fusepy.derivatives.differential import differential
-from fusepy.derivatives.packing import packed
+from fusepy.derivatives.scatter import packed
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.ops.exact import sums_in
 from fusepy.ir.oracle import IN, CallTypes, Oracle
 from fusepy.ir.resources import SAMPLER, graded, is_sampled, reads_graded
 from fusepy.ir.types import FLOAT, Type
@@ -45,7 +46,10 @@ def vjp(v: Visit) -> list[Term | None]:
         attrs["arrays"] = tuple(str(places[i]) for i in whole)
         attrs["words"] = tuple(packed(operands[i].type.element or FLOAT, v.oracle, v.node.loc) for i in whole)
         attrs["channels"] = tuple(str(math.prod(operands[i].value.type.shape)) for i in whole)
-    taken = [*(operands[i] for i in passed), *given, *(v.array(i) for i in whole)]
+    arrays = [v.array(i) for i in whole]
+    if any(sums_in(a.type) for a in arrays):
+        attrs["sums"] = tuple(str(sums_in(a.type)) for a in arrays)
+    taken = [*(operands[i] for i in passed), *given, *arrays]
     if grades:
         attrs["graded"] = tuple(str(k) for k, i in enumerate(passed) if graded(operands[i].type) is not None)
         set_up = [i for i in passed if operands[i].type is SAMPLER or is_sampled(operands[i].type)]

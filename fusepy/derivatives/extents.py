@@ -19,7 +19,13 @@ class Axis(NamedTuple):
 
 
 class Shapes(Protocol):
-    """The extents of the inputs of a program."""
+    """The extents of the inputs of a program.
+
+    Attributes:
+        exact: threads add gradients to exact sums.
+    """
+
+    exact: bool
 
     def is_unit(self, axis: Axis) -> bool:
         """True if the extent is 1. Programs that asked are used for arguments with the same answers only."""

@@ -111,7 +111,7 @@ class Reverse:
         named = {**node.attrs, **attrs}
 
         def array(i: int) -> Term:
-            return self.gradients.array(node.operands[i], operands[i].type)
+            return self.gradients.scatter.array(node.operands[i], operands[i].type)
 
         count, setting = partial(self.count, grid), partial(self.setting, node)
         held = (count, self.constants, array, setting, self.adjoint, self.oracle)
@@ -151,7 +151,7 @@ class Reverse:
         ends = [(fresh[body.outputs[j]], g, None) for j, g in zip(seeds, given)]
         whole = [fresh[v] for v in wrt if v.type.kind is Kind.WHOLE]
         for i, value in enumerate(whole):
-            reverse.gradients.arrays[value] = builder.input(f"array_{i}", self.gradients.into(value.type))
+            reverse.gradients.scatter.given(value, builder.input(f"array_{i}", self.gradients.scatter.into(value.type, value)))
         return builder.finish(reverse.run(ends, [fresh[v] for v in wrt if v.type.kind is not Kind.WHOLE], whole))
 
     # ---- frames -------------------------------------------------------------------------------------------------

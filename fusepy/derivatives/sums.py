@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.folds import along, transposed
+from fusepy.derivatives.scatter import Scatter
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
@@ -13,8 +14,7 @@ from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes, shaped
 from fusepy.ir.oracle import Oracle, member_types
-from fusepy.ir.types import BOOL, FLOAT, HALF, Kind, Type
-from fusepy.ir.whole import scattered
+from fusepy.ir.types import BOOL, FLOAT, Kind, Type
 
 # a value, its gradient, and the axes of the value along which that runs; ``None`` is 1 for each component, and all axes in order
 Seed = tuple[Value, Value | None, tuple[int, ...] | None]
@@ -24,37 +24,18 @@ class Gradients:
     """The gradients of values, as terms over the axes of each value.
 
     Attributes:
-        arrays: the arrays to which calls add the gradients of values that they read whole.
+        scatter: the arrays to which calls add the gradients of values that they read whole.
     """
 
     def __init__(self, terms: Terms, oracle: Oracle):
         self.terms = terms
         self.oracle = oracle
-        self.arrays: dict[Value, Value] = {}
+        self.scatter = Scatter(terms, oracle)
         self.grouped: dict[Value, Value] = {}  # gradients as numbers, and as the vectors as which the values were used
         self._of: dict[Value, dict[Type, Term]] = {}
 
     def __contains__(self, value: Value) -> bool:
-        return value in self._of or value in self.arrays
-
-    def array(self, value: Value, type: Type) -> Term:
-        """Returns the array to which calls add the gradients of `value`, which they read whole as a `type`."""
-        t = self.terms
-        into = self.into(type) if type.kind is Kind.WHOLE else _flat(value)
-        stored = into.element
-        assert stored is not None, type
-        if value not in self.arrays:
-            if type.kind is Kind.WHOLE and value.rank > type.rank and stored.scalar is not None:  # trailing axes are components
-                stored = stored.scalar
-            attrs = {"type": stored.name, "of": value.type.name}
-            self.arrays[value] = t.op("gradient_array", Term(t, value, tuple(range(value.rank))), **attrs).value
-        return Term(t, self.arrays[value], (), into)
-
-    def into(self, type: Type) -> Type:
-        """Returns the type as which a call takes the array to which it adds the gradients of a `type`."""
-        derived = None if type.element is None else differential(type.element, self.oracle)
-        assert derived is not None, type
-        return scattered(type, derived)
+        return value in self._of or value in self.scatter
 
     def seed(self, value: Value, given: Value | None, dims: tuple[int, ...] | None = None) -> None:
         """Adds the gradient of a result; see `Seed`. The trailing axes of one that is given as numbers may be components.
@@ -111,12 +92,9 @@ class Gradients:
 
     def one(self, value: Value) -> Term:
         """Returns the gradient of a value. The forms of one that is used as numbers and as vectors are added as numbers."""
-        if value in self.arrays:  # all calls that read the value have added to it
-            made = self.arrays.pop(value)
-            term = Term(self.terms, made, tuple(range(made.rank)))
-            if value.type.scalar is HALF and made.type.is_numeric:  # they were added as floats
-                term = self.terms.exact(term, made.type.with_scalar(HALF))
-            self.add(value, term)
+        if value in self.scatter:  # all calls that read the value have added to its arrays
+            for term in self.scatter.taken(value):
+                self.add(value, term)
         forms = list(self._of[value].values())
         if len(forms) == 1:
             return forms[0]
@@ -182,13 +160,6 @@ class Gradients:
         type = FLOAT if is_number(value) else differential(value.type, self.oracle)
         assert type is not None, "the caller checks that there is a gradient"
         return self.terms.zero(value.type, type)
-
-
-def _flat(value: Value) -> Type:
-    """Returns the type of the array to which calls add the gradients of a texture, or of memory that they read by one index."""
-    scalar = FLOAT if value.type.scalar is HALF or not value.type.is_float else value.type.scalar
-    assert scalar is not None, value
-    return Type.whole("fusepy::AtomicTensor", value.type.with_scalar(scalar), value.rank)
 
 
 def is_number(value: Value) -> bool:

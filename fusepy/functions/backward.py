@@ -119,7 +119,7 @@ class BackwardTracer:
             leaves = [list(leaves_of(value, name)) for value, name in zip(values, names)]
         every = [leaf for found in leaves for leaf in found]
         trace = Trace(self.__name__, self.device or device_of(unmapped(leaf) for _, leaf in every))
-        trace.strict = config.strict
+        trace.strict, trace.options = config.strict, config.options.of_gradients
         passed: dict[int, Any] = {}
         inputs: list[int] = []
         first = 0

@@ -54,6 +54,17 @@ def thread_group(group: Any, what: str, device: Any) -> tuple[int, ...]:
     return found
 
 
+def truth(given: Any, what: str) -> bool:
+    """Returns a bool.
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+    if not isinstance(given, bool):
+        raise ArgumentError(f"{what} is True or False", saw=shown(given), hint="write deterministic=True")
+    return given
+
+
 def by_name(given: Any, named: Mapping[str, Any], what: str, example: str) -> dict[str, Any]:
     """Merges options from a dict and from keywords.
 

@@ -131,7 +131,7 @@ class PythonTracer:
         with naming(self.__name__):
             leaves = [leaf for name, value in dynamic.items() for _, leaf in leaves_of(value, name)]
         trace = Trace(self.__name__, self._device_of(leaves))
-        trace.strict = config.strict
+        trace.strict, trace.options = config.strict, config.options.of_gradients
         with trace.recording():
             passed: dict[str, Any] = {}
             for position, name in enumerate(self.signature.parameters):

@@ -15,8 +15,7 @@ from fusepy.backend.marshals.registry import host_array, kind_of_value
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError, PrecisionWarning, ShapeError
 from fusepy.ir.graph import Graph, Value
-from fusepy.ir.ops.exponents import given_exponents
-from fusepy.ir.ops.power import refuse_negative
+from fusepy.ir.ops.power import given_exponents, refuse_negative
 from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.types import Type
 from fusepy.location import user_place

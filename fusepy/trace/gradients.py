@@ -150,7 +150,8 @@ def tangents(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Seq
 
 def _reverse(trace: Trace, start: int, loc: str | None, wrt: Sequence[Value]) -> Reverse:
     _check_structs(trace, start, wrt)
-    return Reverse(trace.builder, trace.builder.nodes[start:], trace.oracle, TraceShapes(trace), loc)
+    exact = trace.chain[-1].options.deterministic
+    return Reverse(trace.builder, trace.builder.nodes[start:], trace.oracle, TraceShapes(trace, exact), loc)
 
 
 def _check_structs(trace: Trace, start: int, values: Sequence[Value]) -> None:

@@ -130,8 +130,8 @@ class TraceShapes:
     The trace notes which extents were asked for: its program runs for arguments with the same answers only.
     """
 
-    def __init__(self, trace: OpenTrace):
-        self.trace = trace
+    def __init__(self, trace: OpenTrace, exact: bool):
+        self.trace, self.exact = trace, exact
 
     def is_unit(self, axis: Axis) -> bool:
         extents, place, view = self._source(axis.input)

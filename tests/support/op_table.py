@@ -200,5 +200,5 @@ APART = {
     "slang.call": "test_kinds_table.test_there_and_back",
 }
 # no operations of programs: what fusion makes of them, and a note of which extents a generator follows
-GRADIENTS = ("vjp", "jvp", "loop_vjp", "add_gradients", "field_gradient", "zero_gradient", "gradient_array")
+GRADIENTS = ("vjp", "jvp", "loop_vjp", "add_gradients", "field_gradient", "zero_gradient", "gradient_array", "round_sums")
 EXEMPT = ("region", "along", "stop_gradient", *GRADIENTS)  # those of gradients are tested with these, see tests/derivatives

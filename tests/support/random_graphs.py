@@ -38,7 +38,7 @@ LOCATIONS = st.sampled_from([None, "look.py:12", "/tmp/my files/look.py:7"])
 _KINDS = ["call"] * 8 + ["componentwise"] * 5 + ["struct"] * 2 + ["cast", "construct", "member", "select", "const", "index"]
 _KINDS += ["control"] * 2
 # made by reverse mode alone, of structs as well
-_GRADIENTS = ("vjp", "gradient_array", "zero_gradient", "add_gradients", "field_gradient")
+_GRADIENTS = ("vjp", "gradient_array", "round_sums", "zero_gradient", "add_gradients", "field_gradient")
 _APART = ("cond", "power", "while_loop", "cast", "member", "index", "select", "expand", *_GRADIENTS)
 _COMPONENTWISE = [op for op in OPS.values() if op.arity and op.spreads and op.name not in _APART]
 

@@ -21,12 +21,19 @@ class Options:
         constants: type, name and value of each link-time constant, by name.
         conformances: interface, type and id.
         group_rank: dimensions that the grid must have at least; that of ``call_group_shape``, else 0.
+        deterministic: gradients to which threads add are exact sums, which the order of additions does not change.
     """
 
     numthreads: tuple[int, ...] = ()
     constants: tuple[Constant, ...] = ()
     conformances: tuple[tuple[str, str, int], ...] = ()
     group_rank: int = 0
+    deterministic: bool = False
+
+    @property
+    def of_gradients(self) -> Options:
+        """Those of these options that gradients depend on, which are needed before a function is traced."""
+        return replace(NO_OPTIONS, deterministic=self.deterministic)
 
     @property
     def tile(self) -> tuple[int, ...]:
@@ -58,7 +65,8 @@ class Options:
         linked = tuple(dict.fromkeys([*self.conformances, *other.conformances]))
         constants = tuple(mine[name] for name in sorted(mine))
         group = {"numthreads": self.numthreads or other.numthreads, "group_rank": max(self.group_rank, other.group_rank)}
-        return replace(self, constants=constants, conformances=linked, **group)
+        both = self.deterministic or other.deterministic
+        return replace(self, constants=constants, conformances=linked, deterministic=both, **group)
 
 
 NO_OPTIONS = Options()

@@ -193,6 +193,7 @@ class KernelText:
         visible = imports if self.shims.imported is None else self.shims.imported
         imported = [name for alias, names in imports.items() if alias in visible for name in names]
         imported += ["fusepy", GRADED] * any("graded" in node.attrs for node in self.calls.walk())
+        imported += ["fusepy"] * any("sums" in node.attrs for node in self.calls.walk())
         text = [] if self.given.plain else [f"// {self._signature()}, {self.variant}"]
         text += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *sources))]
         text += [*self.given.options.exports(), *exported(self.calls.walk())]

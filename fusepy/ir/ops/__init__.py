@@ -7,6 +7,7 @@ from fusepy.ir.graph import Op
 from fusepy.ir.ops.arithmetic import OPERATORS
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.control import CONTROL_OPS
+from fusepy.ir.ops.exact import SCATTER_OPS
 from fusepy.ir.ops.jvp import JVP
 from fusepy.ir.ops.loop_vjp import LOOP_VJP
 from fusepy.ir.ops.math import INTRINSICS
@@ -19,6 +20,6 @@ from fusepy.ir.ops.vector import VECTOR_OPS
 from fusepy.ir.ops.vjp import GRADIENT_OPS
 
 _ALL = [SlangCall(), Struct(), Region(), *STRUCTURE_OPS, *OPERATORS, *POWERS, *INTRINSICS, *VECTOR_OPS, *REDUCE_OPS, *CONTROL_OPS]
-OPS: dict[str, Op] = {op.name: op for op in (*_ALL, *GRADIENT_OPS, JVP, LOOP_VJP)}
+OPS: dict[str, Op] = {op.name: op for op in (*_ALL, *GRADIENT_OPS, *SCATTER_OPS, JVP, LOOP_VJP)}
 
 __all__ = ["OPS", "Op"]

@@ -8,9 +8,10 @@ from fusepy.errors import VerifyError
 from fusepy.ir.graph import Node, Op, Value, declare
 from fusepy.ir.ops.base import computed
 from fusepy.ir.ops.control import Control, Run, Writer, grid_rank, loaded
+from fusepy.ir.ops.exact import first_size
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resources import SAMPLER, graded
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import Type
 from fusepy.ir.value import Array
 from fusepy.ir.whole import has_gradients
 
@@ -51,8 +52,9 @@ class Vjp(Product):
     The operands are the inputs of the body, then one gradient for each output in ``seeds``. The results are the gradients of the
     inputs in ``wrt``, of the types in ``types``. The other inputs are constants, apart from those in ``arrays``: whole arrays,
     for each of which the last operands have an array to which its gradients are added; ``words`` says what the words of these
-    gradients are, see `derivatives.packing`, and ``channels`` how many numbers an element has. Inputs in ``graded`` are passed
+    gradients are, see `derivatives.scatter`, and ``channels`` how many numbers an element has. Inputs in ``graded`` are passed
     with their gradients, see `ir.resources`; for those in ``settings``, samplers and textures, an operand more has the settings.
+    With ``sums`` the arrays hold exact sums of so many words for each element, see `ops.exact`.
 
     In a kernel the body becomes a differentiable function, and the node a call of Slang's ``bwd_diff`` of it, so that user
     functions, their loops and their own derivatives are Slang's business.
@@ -84,6 +86,7 @@ class Vjp(Product):
         passed, into = list(args[:first]), dict(zip(whole, args[first:]))
         set_to = dict(zip(settings, args[first + len(whole) :]))
         channels, kinds = (dict(zip(whole, words(node, key) if whole else ())) for key in ("channels", "words"))
+        sums = dict(zip(whole, optional(node, "sums")))
         for i, stand in stands.items():
             passed[i] = write.fresh("graded")
             adds = f"_gradients_in({into[i]}, {channels[i]})" if i in into else "{}"
@@ -92,35 +95,19 @@ class Vjp(Product):
         for i in (i for i in whole if i not in stands):
             type, passed[i] = body.inputs[i].type, write.fresh("array")
             lines.append(f"{declare(type, passed[i])} = {args[i]};")
-            place = f"uint64_t({into[i]}._data), {into[i]}._strides, {into[i]}._offset, uint4({kinds[i]})"
-            keeps = has_gradients(type)
-            lines.append(f"{passed[i]}._grad_out = {into[i]};" if keeps else f"{passed[i]}._gradients_to({place});")
+            if has_gradients(type):
+                lines.append(f"{passed[i]}._grad_out = {'{}' if i in sums else into[i]};")
+                if i not in sums:
+                    continue
+            exact = f"uint2({sums[i]}, {first_size(type, kinds[i])})" if i in sums else "0"
+            place = f"uint64_t({into[i]}._data), {into[i]}._strides, {into[i]}._offset, uint4({kinds[i]}), {exact}"
+            lines.append(f"{passed[i]}{'._primal' if has_gradients(type) else ''}._gradients_to({place});")
         for i in wrt:
             type = body.inputs[i].type
             passed[i] = write.fresh("pair")
             lines.append(f"DifferentialPair<{type}> {passed[i]} = diffPair({args[i]});")
         lines.append(f"bwd_diff({function})({', '.join(passed)});")
         return [*lines, *(f"{declare(v.type, name)} = {passed[i]}.d;" for v, name, i in zip(node.results, results, wrt))]
-
-
-class GradientArray(Op):
-    """An array of zeros, the gradients of elements of type ``of``, with the extents of the operand, to which calls add."""
-
-    name = "gradient_array"
-    arity = 1
-    merges = False
-    needs = {"type": (str,), "of": (str,)}
-
-    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        return [computed(node, Type.parse(node.text("type")))]
-
-    def wanted(self, node: Node, i: int) -> Type | None:
-        return node.results[0].type.scalar  # only the extents of the operand count
-
-    def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
-        type = node.results[0].type
-        zero = f"{type}(0)" if type.is_numeric else "{}" if type.kind is Kind.ARRAY else f"{node.text('of')}.dzero()"
-        return [f"{declare(type, results[0])} = {zero};"]
 
 
 class Zero(Op):
@@ -189,13 +176,13 @@ def arrays(node: Node) -> tuple[int, ...]:
 
 
 def exported(nodes: Iterable[Node]) -> list[str]:
-    """Returns the constant that tells Slang what these nodes add to in structs: 1 for halfs, 2 for doubles."""
+    """Returns the constant that tells Slang what these nodes add to: 1, 2 for halfs, doubles in structs, 4 for exact sums."""
     added = 0
     for node in nodes:
         for given in words(node, "words") if "words" in node.attrs else ():
             digits = "".join(f"{int(number):x}" for number in given.split(","))
-            added |= bool(set(digits) & {"1", "2"}) | 2 * ("3" in digits)
+            added |= bool(set(digits) & {"1", "2"}) | 2 * ("3" in digits) | 4 * ("sums" in node.attrs)
     return [f"export static const int _fusepy_added = {added};"] if added else []
 
 
-GRADIENT_OPS: list[Op] = [Vjp(), GradientArray(), Zero(), Sum(), FieldGradient()]
+GRADIENT_OPS: list[Op] = [Vjp(), Zero(), Sum(), FieldGradient()]
