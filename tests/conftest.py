@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import subprocess
@@ -40,6 +41,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
             item.add_marker(pytest.mark.random)
     config.stash[COLLECTED] = [claim for item in items for claim in claims_of(item)], {item.path for item in items}
+
+
+def pytest_collection_finish() -> None:
+    """Takes modules, tests and what they have imported out of every later collection, which would look at them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

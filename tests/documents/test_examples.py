@@ -49,13 +49,11 @@ def refused_on_cuda(error: str) -> bool:
     return os.environ.get("FUSEPY_DEVICE") == "cuda" and "CUDA has no textures of three components" in error
 
 
-def lacks_torch(path: Path) -> bool:
-    """True for an example with torch where that is not installed."""
-    return "import torch" in path.read_text(encoding="utf-8") and importlib.util.find_spec("torch") is None
-
-
-def needs_scikit_image(path: Path) -> bool:
-    return "import photograph" in path.read_text(encoding="utf-8")
+def lacks(path: Path) -> str | None:
+    """What an example imports that is not installed."""
+    text = path.read_text(encoding="utf-8")
+    needs = {"import torch": "torch", "import photograph": "skimage"}  # skimage is of the extra "demo"
+    return next((name for line, name in needs.items() if line in text and importlib.util.find_spec(name) is None), None)
 
 
 def test_the_examples_are_numbered_without_gaps():
@@ -65,7 +63,7 @@ def test_the_examples_are_numbered_without_gaps():
 
 def test_examples_run(tmp_path: Path):
     """All in one process, in which the second program and later ones need not import and open a device again."""
-    paths = [str(path) for path in EXAMPLES if not needs_scikit_image(path) and not lacks_torch(path)]
+    paths = [str(path) for path in EXAMPLES if not lacks(path)]
     done = start(["-c", RUN_ALL, *paths], tmp_path)
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert [path for path, _, _ in told] == paths, done.stderr
@@ -76,14 +74,12 @@ def test_examples_run(tmp_path: Path):
 
 @pytest.mark.parametrize(
     "path",
-    [path if needs_scikit_image(path) else pytest.param(path, marks=pytest.mark.long) for path in EXAMPLES],
+    [pytest.param(path, marks=pytest.mark.long) if i else path for i, path in enumerate(EXAMPLES)],
     ids=lambda path: path.stem,
 )
 def test_an_example_runs_in_a_process_of_its_own(path: Path, tmp_path: Path):
-    if needs_scikit_image(path):
-        pytest.importorskip("skimage")  # the extra "demo"
-    if lacks_torch(path):
-        pytest.skip("needs torch")
+    if lacks(path):
+        pytest.skip(f"needs {lacks(path)}")
     done = start([str(path)], tmp_path)
     if refused_on_cuda(done.stderr):
         pytest.skip("its texture is a Texture2D<float3>, which fusepy refuses on CUDA")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import pytest
 
 from fusepy.passes.pipeline import PIPELINE, SEPARATED
-from tests.rules.tree import TEXTS, TREES, classes, only, parsed
+from tests.rules.tree import TEXTS, classes, only, parsed, trees
 
 HOMES: dict[str, list[str]] = {
     r"arrival(\.name)? (==|!=|is|in|not in) |(==|!=|is|is not) [\w.]+\.arrival\b": [  # an `Arrival` has flags
@@ -69,7 +69,7 @@ def test_one_home(pattern: str, homes: list[str]) -> None:
 
 
 def test_devices_are_told_apart_in_one_place() -> None:
-    only(telling_apart(TREES), TELL_DEVICES_APART)
+    only(telling_apart(trees()), TELL_DEVICES_APART)
 
 
 def test_passes_are_frozen_dataclasses() -> None:
@@ -77,7 +77,7 @@ def test_passes_are_frozen_dataclasses() -> None:
         assert dataclasses.is_dataclass(step)
         with pytest.raises(dataclasses.FrozenInstanceError):
             step.name = "other"  # type: ignore[misc]
-    passes = {name for name, tree in TREES.items() for c in classes(tree) if any(ast.unparse(b) == "Pass" for b in c.bases)}
+    passes = {name for name, tree in trees().items() for c in classes(tree) if any(ast.unparse(b) == "Pass" for b in c.bases)}
     assert {f"passes/{type(step).__module__.rpartition('.')[2]}.py" for step in PIPELINE} == passes
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import networkx as nx
 import pytest
 
-from tests.rules.tree import FILES, TEXTS, TREES, only
+from tests.rules.tree import FILES, only, trees
 
 # Bottom first. A file may import its own package and the packages of earlier rows; those of its own row, and of later ones,
 # never.
@@ -117,12 +118,14 @@ def imports(tree: ast.AST, package: list[str], kind: str = "top") -> Iterator[tu
             yield from imports(node, package, kind)
 
 
-def parsed(path: str, text: str) -> list[tuple[str, int, str]]:
+def imported_by(path: str, tree: ast.AST) -> list[tuple[str, int, str]]:
     package = module_of(path).split(".")
-    return list(imports(ast.parse(text), package if path.endswith("__init__.py") else package[:-1]))
+    return list(imports(tree, package if path.endswith("__init__.py") else package[:-1]))
 
 
-IMPORTS = {path: parsed(path, text) for path, text in TEXTS.items()}
+@cache
+def all_imports() -> dict[str, list[tuple[str, int, str]]]:
+    return {path: imported_by(path, tree) for path, tree in trees().items()}
 
 
 def edges_of(path: str, found: list[tuple[str, int, str]]) -> list[Edge]:
@@ -131,7 +134,9 @@ def edges_of(path: str, found: list[tuple[str, int, str]]) -> list[Edge]:
     return [Edge(path, other, line, kind) for other, line, kind in modules if other != path]
 
 
-EDGES = [edge for path, found in IMPORTS.items() for edge in edges_of(path, found)]
+@cache
+def all_edges() -> list[Edge]:
+    return [edge for path, found in all_imports().items() for edge in edges_of(path, found)]
 
 
 def upward(edges: list[Edge]) -> list[Edge]:
@@ -152,7 +157,7 @@ def in_circles(edges: list[Edge]) -> set[str]:
 
 def uses(path: str, package: str, *, types: bool = True) -> bool:
     """Whether a file imports a package from elsewhere, such as slangpy."""
-    return any(name.partition(".")[0] == package and (types or kind != "types") for name, _, kind in IMPORTS[path])
+    return any(name.partition(".")[0] == package and (types or kind != "types") for name, _, kind in all_imports()[path])
 
 
 def crowded() -> dict[str, int]:
@@ -179,21 +184,21 @@ def meeting() -> set[str]:
     both = {
         path
         for path in FILES
-        if {"passes", "backend"} <= {edge.imported.partition("/")[0] for edge in EDGES if edge.importer == path}
+        if {"passes", "backend"} <= {edge.imported.partition("/")[0] for edge in all_edges() if edge.importer == path}
     }
     return {path for path in both if package_of(path) not in ("program", "inspect")}
 
 
 def in_functions() -> set[tuple[str, str]]:
-    return {(edge.importer, edge.imported) for edge in EDGES if edge.kind == "function"}
+    return {(edge.importer, edge.imported) for edge in all_edges() if edge.kind == "function"}
 
 
 def test_imports_go_down() -> None:
-    only({edge[:2] for edge in upward(EDGES)}, {*UPWARD})
+    only({edge[:2] for edge in upward(all_edges())}, {*UPWARD})
 
 
 def test_no_circles() -> None:
-    only({*in_circles(EDGES)}, {*IN_CIRCLES})
+    only({*in_circles(all_edges())}, {*IN_CIRCLES})
 
 
 def test_imports_inside_functions() -> None:
@@ -213,7 +218,7 @@ def test_folders_stay_small() -> None:
 
 def test_packages_say_what_they_are_for() -> None:
     """Each `__init__.py` opens with the duty of the package, and says what it may import."""
-    packages = {path: ast.get_docstring(tree) or "" for path, tree in TREES.items() if path.endswith("/__init__.py")}
+    packages = {path: ast.get_docstring(tree) or "" for path, tree in trees().items() if path.endswith("/__init__.py")}
     assert [path for path, said in packages.items() if "Imports" not in said] == []
 
 
@@ -230,13 +235,13 @@ def test_passes_and_backend_meet_in_programs() -> None:
 
 
 def test_nothing_goes_through_the_package_itself() -> None:
-    for path, found in IMPORTS.items():
+    for path, found in all_imports().items():
         if package_of(path) != "cli":
             assert "fusepy" not in {name for name, _, _ in found}, f"{path} imports fusepy/__init__.py, which imports everything"
 
 
 def test_no_bare_exceptions() -> None:
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ExceptHandler):
                 names = {n.id for n in ast.walk(node.type) if isinstance(n, ast.Name)} if node.type else {"nothing"}
@@ -245,7 +250,7 @@ def test_no_bare_exceptions() -> None:
 
 def test_the_test_can_fail() -> None:
     text = "import slangpy as spy\ndef f():\n    from fusepy.passes import cse\nfrom fusepy import errors\nfrom . import graph\n"
-    found = parsed("ir/bad.py", text + "if TYPE_CHECKING:\n    import fusepy.cli\n")
+    found = imported_by("ir/bad.py", ast.parse(text + "if TYPE_CHECKING:\n    import fusepy.cli\n"))
     assert {"slangpy", "fusepy.passes.cse", "fusepy.errors", "fusepy.ir.graph"} <= {name for name, _, _ in found}
     edges = edges_of("ir/bad.py", found)
     kinds = {(edge.imported, edge.kind) for edge in edges}

@@ -9,7 +9,7 @@ import ast
 from collections import Counter
 from collections.abc import Mapping
 
-from tests.rules.tree import TREES, Function, classes, only, parsed
+from tests.rules.tree import Function, classes, only, parsed, trees
 
 TWICE = """
 Binding
@@ -54,11 +54,11 @@ def relative(trees: Mapping[str, ast.AST]) -> float:
 
 
 def test_a_class_name_exists_once() -> None:
-    only(twice(TREES), TWICE)
+    only(twice(trees()), TWICE)
 
 
 def test_docstrings_begin_with_a_noun_or_verb() -> None:
-    assert relative(TREES) <= OPENINGS
+    assert relative(trees()) <= OPENINGS
 
 
 def test_these_rules_can_fail() -> None:

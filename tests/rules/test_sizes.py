@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.rules.tree import TEXTS, TREES, Function, classes, functions, only, parsed
+from tests.rules.tree import TEXTS, Function, classes, functions, only, parsed, trees
 
 LINES, FUNCTION, CLASS, PARAMETERS = 300, 40, 200, 8
 SHORT = 220  # lines of 95 % of the files, one day
@@ -86,15 +86,15 @@ def test_files() -> None:
 
 
 def test_functions() -> None:
-    only(long_functions(TREES), LONG_FUNCTIONS)
+    only(long_functions(trees()), LONG_FUNCTIONS)
 
 
 def test_classes() -> None:
-    only(long_classes(TREES), LONG_CLASSES)
+    only(long_classes(trees()), LONG_CLASSES)
 
 
 def test_parameters() -> None:
-    only(many_parameters(TREES), MANY_PARAMETERS)
+    only(many_parameters(trees()), MANY_PARAMETERS)
 
 
 def test_these_rules_can_fail() -> None:

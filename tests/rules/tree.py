@@ -1,18 +1,23 @@
-"""The files of fusepy, read and parsed once for all rules."""
+"""The files of fusepy, read and parsed once for all rules: parsed when the first rule asks, since every worker imports this."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROOT = REPOSITORY / "fusepy"
 FILES = {path.relative_to(ROOT).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
 TEXTS = {name: path.read_text(encoding="utf-8") for name, path in FILES.items()}
-TREES = {name: ast.parse(text) for name, text in TEXTS.items()}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    return parsed(TEXTS)
 
 
 def functions(tree: ast.AST) -> Iterator[Function]:

@@ -30,7 +30,7 @@ void swap(inout float3 a, inout float3 b) { float3 t = a; a = b; b = t; }
 
 Ray make_ray(float3 position, float3 direction) { Ray r; r.position = position; r.direction = direction; return r; }
 float3 at(Ray r, float t) { return r.position + t * r.direction; }
-Mixed mix(Mixed m) { m.a += 1; m.b += 2; m.c = !m.c; m.d *= half(2); m.e += 0.1lf; m.v *= 3; return m; }
+Mixed mix(Mixed m) { m.a += 1; m.b += 2; m.c = m.c ? false : true; m.d *= half(2); m.e += 0.1lf; m.v *= 3; return m; }
 float3 outer_at(Outer o) { return at(o.ray, o.weight); }
 
 float size_of(float x) { return abs(x); }
