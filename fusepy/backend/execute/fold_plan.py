@@ -19,7 +19,7 @@ from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_s
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
-from fusepy.backend.execute.products import check_product, product_stages, sides_of
+from fusepy.backend.execute.products import check_product, lying, product_stages, sides_of
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
@@ -143,8 +143,10 @@ class ReducePlan(Plan):
         stages = make(kind, work, Variant(True, self.rank, wide)) if linear else ()
         made = (grid, plain.count, plain.strides, plain.out_shapes, wide)
         if self._sides is not None:
-            given = (self._sides, self._over[0], grid, Variant(False, self.rank, wide), work.nbytes, kind)
-            strided, stages = product_stages(*given, dense=False) or strided, product_stages(*given, dense=True)
+            given = (self._sides, self._over[0], grid, Variant(False, self.rank, wide), kind)
+            lies = lying(self._sides, self.operands, plain.strides)
+            strided = product_stages(*given, dense=False, lying=lies) or strided
+            stages = product_stages(*given, dense=True, lying=lies)
         return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else apart)
 
     def _lies_inner(self, strides: Sequence[tuple[int, ...]], otherwise: bool) -> bool:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from fusepy.backend.emit.fold.accumulators import NOWHERE, Accumulator, accumulator_text
 from fusepy.backend.emit.fold.chunks import FoldChunks
@@ -17,6 +18,8 @@ from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.text import KernelText
 from fusepy.ir.graph import declare
 from fusepy.ir.ops.control import block
+
+NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
 class FoldElements:
@@ -124,15 +127,25 @@ class FoldElements:
         """Returns lines that pass a result's accumulator through the epilogue, and store the results."""
         return self.results_of([a.result(acc) for a in self.accumulators], out)
 
-    def results_of(self, folded: Sequence[str], out: str) -> list[str]:
-        """Returns lines that pass folded values through the epilogue, and store the results."""
+    def results_of(
+        self, folded: Sequence[str], out: str, held: Mapping[int, str] = NOTHING, into: Mapping[int, str] = NOTHING
+    ) -> list[str]:
+        """Returns lines that pass folded values through the epilogue, and store the results.
+
+        Args:
+            held: expressions for operands of the epilogue that are loaded already, by position.
+            into: variables for the results that are not stored here.
+        """
         lines = [f"{self.chunks.index} i = {out};"] if self.variant.linear or self.variant.dense else []
         lines += [f"{declare(a.want, f'f{a.j}')} = {value};" for a, value in zip(self.accumulators, folded)]
         text, small = self.text, range(self.text.plain, len(self.text.types))
-        if len(text.region.bodies) == 1:
-            return lines + [text.stores[j].write(f"f{a.j}") for j, a in zip(small, self.accumulators)]
-        lines += [f"{declare(o.want, f'a_{o.name}')} = {text.load(o)};" for o in text.then if not o.is_resource]
-        lines += [f"{declare(text.types[j], f't_{j}')};" for j in small]
-        names = [*(f"f{a.j}" for a in self.accumulators), *(o.resource if o.is_resource else f"a_{o.name}" for o in text.then)]
-        lines.append(f"fz_then_{text.name}({', '.join([*names, *(f't_{j}' for j in small)])});")
-        return lines + [text.stores[j].write(f"t_{j}") for j in small]
+        results = {j: f"f{a.j}" for j, a in zip(small, self.accumulators)}
+        if len(text.region.bodies) > 1:
+            then = [o for o in text.then if not o.is_resource]
+            lines += [f"{declare(o.want, f'a_{o.name}')} = {held.get(o.position) or text.load(o)};" for o in then]
+            results = {j: f"t_{j}" for j in small}
+            lines += [f"{declare(text.types[j], name)};" for j, name in results.items()]
+            names = [f"f{a.j}" for a in self.accumulators]
+            names += [o.resource if o.is_resource else f"a_{o.name}" for o in text.then]
+            lines.append(f"fz_then_{text.name}({', '.join([*names, *results.values()])});")
+        return lines + [f"{into[j]} = {name};" if j in into else text.stores[j].write(name) for j, name in results.items()]
