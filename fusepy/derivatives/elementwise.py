@@ -30,9 +30,17 @@ def _smoothstep(t: Terms, g: Term, y: Term, low: Term, high: Term, x: Term) -> T
 
 
 def _chosen(t: Terms, g: Term, y: Term, a: Term, b: Term) -> Pair:
-    """Gradient of a minimum or maximum: to the operand that is the result, and half to each if both are."""
+    """Gradient of a minimum or maximum: to the operand that is the result, and half to each if both are.
+
+    It needs one number of the operands, so that a later kernel loads no more.
+    """
     share = t.where(a.equals(b), 0.5, 1.0)
-    return t.where(a.equals(y), g * share, 0.0), t.where(b.equals(y), g * share, 0.0)
+
+    def of(x: Term) -> Term:
+        part = t.where(x.equals(y), share, 0.0)
+        return t.where(part > 0, g * part, 0.0)
+
+    return of(a), of(b)
 
 
 def _clip(t: Terms, g: Term, y: Term, x: Term, low: Term, high: Term) -> Triple:

@@ -11,8 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fusepy.backend.device.target import Target
+from fusepy.backend.emit.fold.tile import ProductTile
 from fusepy.backend.emit.fold.tuning import GROUPS
-from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant, ProductTile
+from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Operand, Variant, addressing
 from fusepy.backend.emit.tuning import LANES
 from fusepy.backend.execute.fold_stages import Stage, sizes_of

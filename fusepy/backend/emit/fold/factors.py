@@ -6,7 +6,7 @@ to 8 bytes. Elements beyond an edge are the last ones again; terms beyond the en
 
 from __future__ import annotations
 
-from fusepy.backend.emit.fold.variant import ProductTile
+from fusepy.backend.emit.fold.tile import ProductTile
 from fusepy.backend.emit.operand import BLOCK, Operand
 from fusepy.backend.emit.text import KernelText
 from fusepy.backend.emit.tuning import LANES
