@@ -143,10 +143,9 @@ class ReducePlan(Plan):
         stages = make(kind, work, Variant(True, self.rank, wide)) if linear else ()
         made = (grid, plain.count, plain.strides, plain.out_shapes, wide)
         if self._sides is not None:
-            given = (self._sides, self._over[0], grid, Variant(False, self.rank, wide), kind)
             lies = lying(self._sides, self.operands, plain.strides)
-            strided = product_stages(*given, dense=False, lying=lies) or strided
-            stages = product_stages(*given, dense=True, lying=lies)
+            given = (self._sides, self._over[0], grid, Variant(False, self.rank, wide), kind)
+            strided, stages = product_stages(*given, False, lies) or strided, product_stages(*given, True, lies)
         return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else apart)
 
     def _lies_inner(self, strides: Sequence[tuple[int, ...]], otherwise: bool) -> bool:

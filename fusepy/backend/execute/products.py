@@ -7,11 +7,11 @@ own, which choose among a few tiles; other devices and types, and small products
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from fusepy.backend.device.target import Target
-from fusepy.backend.emit.fold.tile import ProductTile
+from fusepy.backend.emit.fold.product_tiles import Lying, Sides, tile_of
 from fusepy.backend.emit.fold.tuning import GROUPS
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Operand, Variant, addressing
@@ -25,7 +25,6 @@ from fusepy.ir.types import FLOAT
 
 Shapes = Sequence[tuple[int, ...]]
 SMALL = 1 << 15  # products below which a fold is as fast, and compiles sooner
-DEEPEST = 64  # the longest sum whose elements of the right matrix are kept
 CHUNK = 1 << 15  # the longest sum of one group
 
 
@@ -111,26 +110,11 @@ def sides_of(region: Node, operands: Sequence[Operand], target: Target) -> tuple
     return row, column
 
 
-@dataclass(frozen=True)
-class Lying:
-    """How the arrays of a product lie in memory: those that hold floats, with the steps of each along the grid.
-
-    Attributes:
-        sides: the matrix that runs along the first, and the one along the second dimension of the sides.
-        then: the operands of the epilogue, by position.
-    """
-
-    sides: tuple[Mapping[int, int], Mapping[int, int]]
-    then: Mapping[int, Mapping[int, int]]
-
-
 def lying(sides: tuple[int, int], operands: Sequence[Operand], strides: Sequence[tuple[int, ...]]) -> Lying:
-    """Returns how the operands of a product lie, whose rows and columns are the dimensions `sides`."""
+    """Returns how the operands of a product lie, whose left matrix runs along the first of the `sides`."""
     steps = {o.position: dict(zip(o.dims, strides[o.position])) for o in operands if _is_floats(o)}
-    a, b = operands[:2]
-    if sides[0] not in a.dims:
-        a, b = b, a
-    return Lying((steps.get(a.position, {}), steps.get(b.position, {})), {k: v for k, v in steps.items() if k > 1})
+    a, b = operands[:2] if sides[0] in operands[0].dims else operands[1::-1]
+    return Lying(steps.get(a.position, {}), steps.get(b.position, {}), {k: v for k, v in steps.items() if k > 1})
 
 
 def _is_floats(o: Operand) -> bool:
@@ -138,70 +122,38 @@ def _is_floats(o: Operand) -> bool:
 
 
 def product_stages(
-    sides: tuple[int, int], over: int, grid: Sequence[int], variant: Variant, kind: str, dense: bool, lying: Lying
+    sides: tuple[int, int], over: int, grid: Sequence[int], variant: Variant, kind: str, dense: bool, lies: Lying
 ) -> list[Stage]:
     """Returns the stages of a product: one kernel, or two if the sum is cut into chunks. Empty if a fold does as well.
 
     Args:
         dense: for contiguous results.
     """
-    left, right = lying.sides
     if grid[sides[1]] < 4:
-        sides, left, right = sides[::-1], right, left
+        sides, lies = sides[::-1], lies.swapped()
     row, column = sides
     rows, columns, reduced = grid[row], grid[column], grid[over]
     batches = math.prod(n for d, n in enumerate(grid) if d not in (row, column, over))
     outputs = rows * columns * batches
     if outputs * reduced < SMALL or columns < 4 or not reduced:
         return []
-    wide = min(8, _power(-(-columns // LANES)))
-    across = -(-columns // (LANES * wide))
-    even = wide > 1 and columns % 2 == 0
-    short = reduced <= DEEPEST and rows >= 32
-    tile = _short(rows, reduced, wide) if short else _long(rows, reduced, wide)
-    by_row = left.get(row) == 1 and rows % 2 == 0
-    by_term = left.get(over) == 1 and tile.whole and (not short or tile.depth % 16 == 0)
-    by_column, below = right.get(column) == 1 and even, right.get(over) == 1 and tile.whole
-    tile = replace(tile, row=row, column=column, left=row if by_row else over if by_term else -1)
-    tile = replace(tile, right=column if by_column else over if below else -1)
-    if short:
-        tile = replace(tile, terms=16 if tile.left == over else 8, rows=tile.rows + tile.rows % 2 if by_row else tile.rows)
+    tile = tile_of(Sides(row, column, over), grid, lies)
+    across, own, chunks = -(-columns // (LANES * tile.columns)), tile.rows, 1
+    if tile.depth:
         own = min(max(32, -(-rows * across * batches // GROUPS[kind])), rows)
-        chunks = 1
+        own = -(-own // tile.rows) * tile.rows
     else:
-        own = tile.rows
         groups = across * -(-rows // own) * batches
         chunks = max(1, min(-(-reduced // 512), -(-GROUPS[kind] // groups)), -(-reduced // CHUNK))
-    own = -(-own // tile.rows) * tile.rows
     sizes = sizes_of(outputs, reduced, chunks, reduced, LANES)
     sizes.update(rows_of_group=own, across=across, down=-(-rows // own), batches=batches)
     chunks = sizes["chunks"]
-    if chunks == 1 and dense and even and column == max(d for d in range(len(grid)) if d != over):
-        beside = tuple(sorted(k for k, steps in lying.then.items() if row in steps and steps.get(column) == 1))
-        tile = replace(tile, ends=True, beside=beside)
-    shape = FoldShape(False, False, LANES, tile=tile)
+    dense = dense and chunks == 1
+    shape = FoldShape(False, False, LANES, tile=tile.with_ends(lies.then) if dense and grid[column] % 2 == 0 else tile)
     writes = "results" if chunks == 1 else "partials"
-    stage = Stage(FoldVariant(False, variant.rank, variant.wide, shape=shape, writes=writes, dense=dense and chunks == 1), sizes)
+    stage = Stage(FoldVariant(False, variant.rank, variant.wide, shape=shape, writes=writes, dense=dense), sizes)
     if chunks == 1:
         return [stage]
     shape = FoldShape(False, False, LANES, 4, 16)  # no group shares a result: barriers take longer than its few additions
     second = FoldVariant(False, variant.rank, variant.wide, shape=shape, reads="partials")
     return [replace(stage, writes=0, partials=outputs * chunks), Stage(second, sizes_of(outputs, chunks, 1, reduced), reads=0)]
-
-
-def _short(rows: int, reduced: int, wide: int) -> ProductTile:
-    """Returns the tile of a short sum; more rows would not leave their sums in registers."""
-    depth = _power(max(LANES, reduced)) if reduced <= 16 else -(-reduced // 16) * 16
-    return ProductTile(0, 0, {8: 3 if depth > 32 else 2, 4: 4, 2: 8, 1: 16}[wide], wide, 8, depth, whole=reduced == depth)
-
-
-def _long(rows: int, reduced: int, wide: int) -> ProductTile:
-    """Returns the tile of a long sum; more terms at a time would not leave the loop in the cache for instructions."""
-    terms = 4 if wide == 8 else 8
-    most = 64 if wide <= 2 else 32
-    return ProductTile(0, 0, min(most, max(8, _power(rows))), wide, terms, whole=reduced % LANES == 0)
-
-
-def _power(number: int) -> int:
-    """Returns the power of two at or above `number`."""
-    return 1 << max(number - 1, 0).bit_length()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,13 @@ class ProductTile:
             return across, 16 // across
         along = min(self.terms, 8 if self.left < 0 else 16)
         return (8 if self.left < 0 else 16) // along, along
+
+    def with_ends(self, then: Mapping[int, Mapping[int, int]]) -> ProductTile:
+        """Returns the tile with results in pairs of columns; `then` are the steps of operands of the epilogue, by position."""
+        if self.columns == 1 or self.column < self.row:
+            return self
+        beside = sorted(k for k, steps in then.items() if self.row in steps and steps.get(self.column) == 1)
+        return replace(self, ends=True, beside=tuple(beside))
 
     def described(self, lanes: int) -> str:
         """Returns what `explain` says of it, for groups of `lanes` threads."""

@@ -1,0 +1,66 @@
+"""The tile of a product of matrices: its size, and which neighbours in memory are loaded at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from fusepy.backend.emit.fold.tile import ProductTile
+from fusepy.backend.emit.tuning import LANES
+
+DEEPEST = 64  # the longest sum whose elements of the right matrix are kept
+Steps = Mapping[int, int]
+
+
+class Sides(NamedTuple):
+    """The dimensions of a product: rows, columns, and the sum."""
+
+    row: int
+    column: int
+    over: int
+
+
+@dataclass(frozen=True)
+class Lying:
+    """How the arrays of a product lie in memory: for those that hold floats, the step along each dimension of the grid.
+
+    Attributes:
+        left, right: the steps of the matrices.
+        then: the steps of operands of the epilogue, by position.
+    """
+
+    left: Steps
+    right: Steps
+    then: Mapping[int, Steps]
+
+    def swapped(self) -> Lying:
+        return Lying(self.right, self.left, self.then)
+
+
+def tile_of(sides: Sides, grid: Sequence[int], lies: Lying) -> ProductTile:
+    """Returns the tile for a product over `grid`."""
+    rows, columns, reduced = (grid[d] for d in sides)
+    wide = min(8, power_above(-(-columns // LANES)))
+    by_row = lies.left.get(sides.row) == 1 and rows % 2 == 0
+    if reduced <= DEEPEST and rows >= 32:
+        depth = power_above(max(LANES, reduced)) if reduced <= 16 else -(-reduced // 16) * 16
+        own = {8: 3 if depth > 32 and not by_row else 2, 4: 4, 2: 8, 1: 16}[wide]  # their sums stay in registers
+        tile = ProductTile(sides.row, sides.column, own, wide, 8, depth, whole=reduced == depth)
+    else:
+        own, terms = (
+            min(64 if wide <= 2 else 32, max(8, power_above(rows))),
+            4 if wide == 8 else 8,
+        )  # for the cache of instructions
+        tile = ProductTile(sides.row, sides.column, own, wide, terms, whole=reduced % LANES == 0)
+    by_term = lies.left.get(sides.over) == 1 and tile.whole and tile.depth % 16 == 0
+    by_column = lies.right.get(sides.column) == 1 and wide > 1 and columns % 2 == 0
+    below = lies.right.get(sides.over) == 1 and tile.whole
+    left = sides.row if by_row else sides.over if by_term else -1
+    terms = 16 if tile.depth and left == sides.over else tile.terms
+    return replace(tile, terms=terms, left=left, right=sides.column if by_column else sides.over if below else -1)
+
+
+def power_above(number: int) -> int:
+    """Returns the power of two at or above `number`."""
+    return 1 << max(number - 1, 0).bit_length()
