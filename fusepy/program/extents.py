@@ -18,7 +18,7 @@ PROGRAMS = 17  # of one key
 class ByExtents:
     """Stands for the programs of one key that differ by extents of the arguments.
 
-    An axis of extent 1 is broadcast, so its gradient is a sum: another program than that of the same axis with more elements. An
+    An axis of three numbers that reaches a call may be components. An axis of extent 1 is broadcast, so its gradient is a sum: another program than that of the same axis with more elements. An
     array of numbers that is read as structs has as many axes of structs as its extents say.
     """
 
@@ -48,13 +48,18 @@ class ByExtents:
 
 def depends_on_extents(program: Program) -> bool:
     """True if a call of the same key may need another program, for its extents."""
-    return bool(program.recording.trace.units) or any(isinstance(c, StructView) for c in program.captures)
+    trace = program.recording.trace
+    return bool(trace.units or trace.smalls) or any(isinstance(c, StructView) for c in program.captures)
 
 
 def _takes(program: Program, args: Sequence[Any]) -> bool:
     positions = program.positions
     for (place, axis), unit in program.recording.trace.units.items():
         if (_extent(unmapped(args[positions[place]]), axis) == 1) != unit:
+            return False
+    for (place, axis), small in program.recording.trace.smalls.items():
+        extent = _extent(unmapped(args[positions[place]]), axis)
+        if (extent if 2 <= extent <= 4 else None) != small:
             return False
     for view in program.captures:
         if isinstance(view, StructView) and struct_rank(unmapped(args[positions[view.place]]), view.element) != view.rank:

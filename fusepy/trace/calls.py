@@ -10,9 +10,11 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import OUT
+from fusepy.ir.resolve.resolve import resolve_call
 from fusepy.location import user_line
 from fusepy.trace.arity import bind
 from fusepy.trace.buffers import chosen
+from fusepy.trace.components.operands import regrouped
 from fusepy.trace.maps import call_map
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.structs import check_loose, passed
@@ -86,5 +88,10 @@ def _operands(
         maps.append(trace.maps.get(operand, UNSAID).under(map))
     if any(v.arrival.raw for v in operands):
         types = [[params[i].type for params in declared if i < len(params)] for i in range(len(operands))]
-        return chosen(trace, alias, function, operands, maps, types, dirs)
-    return operands, maps
+        operands, maps = chosen(trace, alias, function, operands, maps, types, dirs)
+    loc = user_line()
+
+    def resolve(offered: Sequence[Value]) -> Sequence[ArgMap]:
+        return resolve_call(trace.oracle, alias, function, offered, maps, loc, dirs, trace.strict).maps
+
+    return regrouped(trace, operands, maps, resolve, loc)

@@ -146,6 +146,15 @@ class TraceShapes:
             self.trace.units[place, axis.axis] = unit
         return unit
 
+    def small(self, axis: Axis) -> int | None:
+        """Returns the extent if it is from 2 to 4, so that a vector could take the axis in."""
+        extents, place, view = self._source(axis.input)
+        extent = extents[axis.axis] if axis.axis < len(extents) else 0
+        found = extent if 2 <= extent <= 4 else None
+        if place is not None and view is None:
+            self.trace.smalls[place, axis.axis] = found
+        return found
+
     def count(self, axes: Sequence[Axis]) -> Value:
         """Returns the product of extents: an input whose number is computed from the arguments of each call."""
         trace, known = self.trace, 1.0

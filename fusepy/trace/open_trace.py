@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.backend.slang.oracle import SlangOracle
     from fusepy.backend.sources.source import ModuleSource
+    from fusepy.trace.components.grouping import Grouping
 
 
 class OpenTrace(Protocol):
@@ -32,6 +33,10 @@ class OpenTrace(Protocol):
     captures: list[Any]
     grouped: dict[Value, Value]
     units: dict[tuple[int, int], bool]
+    smalls: dict[tuple[int, int], int | None]
+
+    @property
+    def grouping(self) -> Grouping: ...
 
     @property
     def builder(self) -> Builder: ...

@@ -26,6 +26,7 @@ from fusepy.location import user_line
 from fusepy.symbolic import TRACING, Symbolic, misplaced
 from fusepy.trace.buffers import check_elements, elements_of
 from fusepy.trace.calls import record_call
+from fusepy.trace.components.grouping import Grouping
 from fusepy.trace.inputs import add_input
 from fusepy.trace.maps import array_product, check_axes, common_map
 from fusepy.trace.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
@@ -73,6 +74,8 @@ class Trace:
         self.named: dict[int, tuple[Any, Type]] = {}  # nested arguments with a declared struct, by identity
         self.grouped: dict[Value, Value] = {}  # for numbers, the vectors whose components they are
         self.units: dict[tuple[int, int], bool] = {}  # for axes of inputs whose extent matters: whether it is 1
+        self.smalls: dict[tuple[int, int], int | None] = {}  # the same for extents from 2 to 4: which of these, or None
+        self.grouping = Grouping(self)
         self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`
         self._captured: dict[int, Value] = {}
         self.derived = -1  # the number of nodes behind the last gradient

@@ -1,0 +1,160 @@
+"""`Grouping`: an array of numbers that a program computes, as an array of the vectors or matrices that its last axes hold.
+
+A call that takes ``float3`` takes an array of numbers (H, W, 3), computed or not. Operations on each number commute with grouping:
+``sqrt(image)`` as vectors is ``sqrt`` of the image as vectors. So the operations between the arguments and the call are recorded
+again on vectors, up to what cannot be: a sum along the last axis, a product of matrices, a random number. The numbers of that
+are put into vectors by a sum over the last axis, which has one term that is not 0 for each component.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from fusepy.derivatives.extents import max_rank
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.graph import Attr, Node, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.base import Componentwise, shaped
+from fusepy.ir.types import BOOL, Kind, Type
+from fusepy.ir.value import is_spread
+from fusepy.trace.components.extents import Extents
+from fusepy.trace.inputs import TraceShapes
+from fusepy.trace.open_trace import OpenTrace
+
+_LIFTED = frozenset(("cast", "stop_gradient", "reduce", "scan", "expand"))
+_FOLDS = frozenset(("sum", "prod", "mean", "max", "min"))
+Part = tuple[Value, ArgMap]
+
+
+class Grouping:
+    """Records arrays of numbers of a trace as arrays of vectors or matrices; the same one only once."""
+
+    def __init__(self, trace: OpenTrace):
+        self.trace = trace
+        self.extents = Extents(trace)
+        self._made: dict[tuple[Value, Type], Value] = {}
+
+    def holds(self, value: Value, shape: tuple[int, ...]) -> bool:
+        """True if the last axes of an array of numbers are known to have these extents."""
+        if value.type.kind is not Kind.SCALAR or value.rank < len(shape):
+            return False
+        return self.extents.tail(value)[value.rank - len(shape) :] == shape
+
+    def of(self, value: Value, type: Type, loc: str | None) -> Value:
+        """Returns `value`, an array of numbers that ends in the extents of `type`, as an array of `type`."""
+        found = self._made.get((value, type))
+        if found is not None:
+            return found
+        held = self.trace.grouped.get(value)
+        if held is not None and held.type is type:
+            return held
+        count = len(type.shape)
+        node = self.extents.maker(value)
+        if node is not None:
+            made = self._lifted(node, value, type) or self._collected(value, type, loc)
+        elif value.arrival.memory:
+            (made,) = self._add("cast", [(value, _own(value.rank - count))], {"type": type.name}, loc)
+        else:
+            made = self._collected(value, type, loc)
+        dims = self.trace.maps.get(value, UNSAID).dims
+        if dims is not None and len(dims) == value.rank:
+            self.trace.maps[made] = ArgMap(dims[: value.rank - count])
+        self._made[value, type] = made
+        if node is not None and made.type.scalar is value.type:
+            self.trace.grouped.setdefault(value, made)
+        return made
+
+    def _add(
+        self, op: str, parts: Sequence[Part], attrs: dict[str, Attr] | None = None, loc: str | None = None
+    ) -> tuple[Value, ...]:
+        return self.trace.builder.add(OPS[op], [v for v, _ in parts], [m for _, m in parts], attrs, loc)
+
+    def _lifted(self, node: Node, value: Value, type: Type) -> Value | None:
+        """Records the node again on vectors; ``None`` if that is not possible."""
+        name = node.op.name
+        if name == "slang.call":
+            return self._called(node, value, type)
+        if not isinstance(node.op, Componentwise) and name not in _LIFTED:
+            return None
+        maps = self.extents.maps(node)
+        rank = max_rank(maps) if name in ("reduce", "scan") else value.rank
+        inner = range(rank - len(type.shape), rank)
+        attrs = dict(node.attrs)
+        if name in ("reduce", "scan", "expand"):
+            axes = attrs["axes"] if name != "scan" else (attrs["axis"],)
+            assert isinstance(axes, tuple)
+            if any(f"d{d}" in axes for d in inner) or (name != "expand" and attrs["kind"] not in _FOLDS):
+                return None
+        if name == "cast":
+            attrs["type"] = type.name
+        parts = [self._part(node, i, map, inner, type.shape) for i, map in enumerate(maps)]
+        if any(p is None for p in parts):
+            return None
+        (made,) = self._add(name, [p for p in parts if p is not None], attrs, node.loc)
+        return made if made.type is type else self._add("cast", [(made, _own(made.rank))], {"type": type.name}, node.loc)[0]
+
+    def _part(self, node: Node, i: int, map: ArgMap, inner: range, shape: tuple[int, ...]) -> Part | None:
+        """Returns an operand of a node without the dimensions `inner` of its grid; ``None`` if it does not hold vectors of `shape`."""
+        value, dims = node.operands[i], map.dims
+        if dims is None or is_spread(value):
+            return None
+        if not set(dims) & set(inner):
+            return value, ArgMap(dims, node.maps[i].type)
+        if map.type is not None or len(dims) != value.rank or dims[-len(inner) :] != tuple(inner):
+            return None
+        if not self.holds(value, shape):
+            return None
+        scalar = (node.op.wanted(node, i) if value.weak else None) or value.type
+        return self.of(value, shaped(scalar, shape), node.loc), ArgMap(dims[: -len(inner)])
+
+    def _called(self, node: Node, value: Value, type: Type) -> Value | None:
+        """Records a call of a Slang function of numbers once for each component."""
+        if len(type.shape) != 1 or node.attrs.get("writes") or any(r.type.kind is not Kind.SCALAR for r in node.results):
+            return None
+        inner = range(value.rank - 1, value.rank)
+        maps = self.extents.maps(node)
+        parts = [self._part(node, i, map, inner, type.shape) for i, map in enumerate(maps)]
+        if any(p is None for p in parts):
+            return None
+        results: list[Sequence[Value]] = []
+        for k in range(type.shape[0]):
+            given: list[Part] = []
+            for part, whole in zip(parts, node.operands):
+                assert part is not None
+                given.append(part if part[0] is whole else (self._component(part[0], k, node.loc), part[1]))
+            results.append(self._add("slang.call", given, dict(node.attrs), node.loc))
+        for j, result in enumerate(node.results):
+            vector = shaped(result.type, type.shape)
+            own = [(r[j], _own(r[j].rank)) for r in results]
+            self._made[result, vector] = self._add("construct", own, {"type": vector.name}, node.loc)[0]
+        return self._made[value, type]
+
+    def _component(self, vector: Value, k: int, loc: str | None) -> Value:
+        return self._add("index", [(vector, _own(vector.rank)), (self._number(k, "int", loc), ArgMap(()))], loc=loc)[0]
+
+    def _number(self, number: float, type: str, loc: str | None) -> Value:
+        return self._add("const", [], {"type": type, "value": number}, loc)[0]
+
+    def _collected(self, value: Value, type: Type, loc: str | None) -> Value:
+        """Records the vectors as sums along the last axes of the numbers, each in its component."""
+        outer = value.rank - len(type.shape)
+        counts = [TraceShapes(self.trace).numbers(n) for n in type.shape]
+        zero = self._number(-0.0 if value.type.is_float else 0, value.type.name if value.type is not BOOL else "int", loc)
+        parts: list[Part] = []
+        for place in itertools.product(*map(range, type.shape)):
+            part = value
+            for axis, k in enumerate(place):
+                test = self._add("eq", [(counts[axis], ArgMap((0,))), (self._number(k, "int", loc), ArgMap(()))], loc=loc)[0]
+                given = [(test, ArgMap((outer + axis,))), (part, _own(value.rank)), (zero, ArgMap(()))]
+                (part,) = self._add("select", given, loc=loc)
+            parts.append((part, _own(value.rank)))
+        whole = shaped(parts[0][0].type, type.shape)
+        (each,) = self._add("construct", parts, {"type": whole.name}, loc)
+        axes = tuple(f"d{d}" for d in range(outer, value.rank))
+        (made,) = self._add("reduce", [(each, _own(value.rank))], {"kind": "sum", "axes": axes}, loc)
+        return made if made.type is type else self._add("cast", [(made, _own(outer))], {"type": type.name}, loc)[0]
+
+
+def _own(rank: int) -> ArgMap:
+    return ArgMap.identity(rank)
