@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.backend.execute.layouts import Layout
+from fusepy.backend.marshals.generators import COMPUTED
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.graph import Graph
@@ -109,8 +110,8 @@ def _fits(program: Program) -> bool:
         and program.result_kind.put_off
         and not (program.writes or program.targets or program.waits or program.detours)
         and bool(program.graph.nodes)
-        and all(v.arrival.plain or v.arrival.array for v in graph.inputs)
-        and all(c.__class__ is Tensor for c in program.captures)
+        and all(v.arrival.plain or v.arrival.array or v.arrival.computed for v in graph.inputs)
+        and all(c.__class__ is Tensor or isinstance(c, COMPUTED) for c in program.captures)
         and bool(graph.outputs)
         and not set(graph.outputs) & set(graph.inputs)
     )

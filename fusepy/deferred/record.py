@@ -13,6 +13,7 @@ from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.device.block import Block
 from fusepy.backend.marshals.constant import Components
+from fusepy.backend.marshals.generators import COMPUTED
 from fusepy.backend.memory.pending import PENDING, RECORDER, waiting
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.calls import Call, Group, LazyTensor, Output, joined
@@ -169,7 +170,7 @@ def _kept(program: Program, position: int, value: Any) -> Any:
         return value.copy() if isinstance(placed, Components) else placed
     if cls is list or cls is tuple:
         return _copied(value)
-    return cast("Any", value) if isinstance(value, (bool, np.generic)) else None
+    return cast("Any", value) if isinstance(value, (bool, np.generic, *COMPUTED)) else None
 
 
 def _copied(value: Any) -> Any:

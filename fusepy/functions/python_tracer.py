@@ -25,6 +25,7 @@ from fusepy.ir.resolve.refusals import none_error
 from fusepy.location import user_line
 from fusepy.pytree import Structure, several
 from fusepy.trace.arity import is_variadic, of_count, signature_of
+from fusepy.trace.components.annotations import annotations_of, honoured
 from fusepy.trace.inputs import argument
 from fusepy.trace.recording import Recording, entered
 from fusepy.trace.structs import returned
@@ -49,6 +50,7 @@ class PythonTracer:
         self.static = frozenset(static)
         self.values: Mapping[str, Any] = {}
         self.signature = signature_of(function, self.__name__)
+        self.annotations = annotations_of(function, self.signature)
         self.variadic = is_variadic(self.signature)
         names = self.parameter_names()
         for name in static:
@@ -111,8 +113,12 @@ class PythonTracer:
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Calls the function inside a trace, so that it becomes part of the trace."""
+        own: PythonTracer = self
+        if self.annotations and args:
+            own, _, _, kwargs, _ = self.bind(args, kwargs)
+            args = ()
         with entered(self, self.__name__):
-            found = self._called(kwargs) if self.values or not args else self.function(*args, **kwargs)
+            found = own._called(kwargs, trace) if own.values or not args else self.function(*args, **kwargs)
         if self.accumulator is None:
             return found
         leaves, structure = flatten_values(found, self.__name__)
@@ -166,14 +172,16 @@ class PythonTracer:
     def _traced(self, trace: Trace, passed: Mapping[str, Any]) -> tuple[list[Traced], Structure]:
         """Calls the Python function with traced arguments, and returns the leaves of its result with their structure."""
         with entered(self, self.__name__):
-            result = self._called(passed)
+            result = self._called(passed, trace)
             found, structure = flatten_values(result, self.__name__, lambda v: id(v) in trace.named)
             return [self._output(trace, leaf) for leaf in found], structure
 
     def _output(self, trace: Trace, leaf: Any) -> Traced:
         return accumulated(trace, Traced(trace, returned(trace, leaf, self.__name__), None), self.accumulator)
 
-    def _called(self, passed: Mapping[str, Any]) -> Any:
+    def _called(self, passed: Mapping[str, Any], trace: Trace) -> Any:
+        if self.annotations:
+            passed = honoured(trace.innermost(), self.__name__, passed, self.annotations)
         named = {**passed, **self.values}
         first = [named.pop(n) for n, p in self.signature.parameters.items() if p.kind is p.POSITIONAL_ONLY]
         try:

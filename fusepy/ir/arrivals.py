@@ -55,6 +55,11 @@ class Arrival:
         return self.array or self.paired
 
     @property
+    def computed(self) -> bool:
+        """True for what a kernel computes from a few numbers of the call."""
+        return self.placed or self.name == "Linspace"
+
+    @property
     def placed(self) -> bool:
         """True for a value computed from the position of a thread, without memory."""
         return self.coordinates or self.generated

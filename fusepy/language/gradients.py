@@ -14,12 +14,14 @@ from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import is_nested
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.errors import ArgumentError, GradientError, did_you_mean
+from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.pullback import floats, pullback
 from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.trace.arity import is_variadic, of_count
+from fusepy.trace.components.annotations import annotations_of, honoured
 from fusepy.trace.gradients import gradients
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
@@ -80,6 +82,7 @@ def differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, wi
         raise ArgumentError(f"{what}() takes a function", saw=repr(function)[:60], hint=f"write fp.{what}(f)(x)")
     signature = signature_of(function)
     names = list(signature.parameters)
+    annotations = {} if isinstance(function, DeviceFunction) else annotations_of(function, signature)
     several = isinstance(argnums, (tuple, list))
     listed = cast("Sequence[Any]", argnums) if several else [argnums]
     variadic = is_variadic(signature)
@@ -97,6 +100,7 @@ def differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, wi
         start = len(trace.builder.nodes)
         of = [bound.arguments[name] for name in chosen]
         bound.arguments.update((name, floats(tree, what)) for name, tree in zip(chosen, of))
+        bound.arguments.update(honoured(trace, what, bound.arguments, annotations))
         result = function(*bound.args, **bound.kwargs)
         value = _first(result, what) if has_aux else result
         found = gradients(trace, start, [(one_result(value, what), None)], of, what, chosen)

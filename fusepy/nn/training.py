@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from fusepy.arguments.mapping import vcast
 from fusepy.backend.device.device import Device
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.sources.libraries import FOLDER
@@ -172,7 +173,8 @@ class TrainingStep:
             made: list[Any] = [loss._fusepy_cast(FLOAT)]
             for i, (leaf, gradient) in enumerate(zip(leaves, flatten(gradients)[0])):
                 mine = kept[i * each : (i + 1) * each]
-                args = [v._fusepy_cast(_wide(leaf.type)) for v in (leaf, gradient, *mine)]
+                wide = _wide(leaf.type)
+                args = [vcast(v._fusepy_cast(wide), wide) for v in (leaf, gradient, *mine)]  # numbers stay numbers
                 new, *others = update(*args, *values) if each else [update(*args, *values)]
                 made += [new._fusepy_cast(leaf.type), *others]
             return tuple(made)

@@ -18,8 +18,9 @@ PROGRAMS = 17  # of one key
 class ByExtents:
     """Stands for the programs of one key that differ by extents of the arguments.
 
-    An axis of three numbers that reaches a call may be components. An axis of extent 1 is broadcast, so its gradient is a sum: another program than that of the same axis with more elements. An
-    array of numbers that is read as structs has as many axes of structs as its extents say.
+    An axis of extent 1 is broadcast, so its gradient is a sum: another program than that of the same axis with more elements. An
+    axis of extent 2 to 4 whose numbers reach a call may be components. An array of numbers that is read as structs has as many
+    axes of structs as its extents say.
     """
 
     open = True

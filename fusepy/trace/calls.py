@@ -81,17 +81,19 @@ def _operands(
     declared = [[p for p in s.params if p.direction != OUT] for s in trace.oracle.declared(alias, function)]
     operands: list[Value] = []
     maps: list[ArgMap] = []
+    said: list[ArgMap] = []
     for i, value in enumerate(bind(trace.oracle, alias, function, args, kwargs)):
         slots = [params[i] for params in declared if i < len(params)]
         operand, map = passed(trace, function, value, slots[0].name if slots else f"arg{i}", [p.type for p in slots])
         operands.append(operand)
         maps.append(trace.maps.get(operand, UNSAID).under(map))
+        said.append(map)
     if any(v.arrival.raw for v in operands):
         types = [[params[i].type for params in declared if i < len(params)] for i in range(len(operands))]
         operands, maps = chosen(trace, alias, function, operands, maps, types, dirs)
     loc = user_line()
 
-    def resolve(offered: Sequence[Value]) -> Sequence[ArgMap]:
+    def resolve(offered: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[ArgMap]:
         return resolve_call(trace.oracle, alias, function, offered, maps, loc, dirs, trace.strict).maps
 
-    return regrouped(trace, operands, maps, resolve, loc)
+    return regrouped(trace, operands, maps, said, resolve, loc)

@@ -19,11 +19,12 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.oracle import Param, parts
 from fusepy.ir.resolve.refusals import wrong_members
-from fusepy.ir.resolve.resolve import member_offer
+from fusepy.ir.resolve.resolve import member_offer, resolve_members
 from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.trace.buffers import member_elements
+from fusepy.trace.components.operands import regrouped
 from fusepy.trace.inputs import add_input
 from fusepy.trace.maps import check_axes
 from fusepy.trace.open_trace import OpenTrace
@@ -125,6 +126,7 @@ def composed(trace: OpenTrace, tree: Tree, type: Type, path: str) -> tuple[Value
         raise wrong_members(type, list(members), list(tree.fields), path, loc)
     operands: list[Value] = []
     maps: list[ArgMap] = []
+    written: list[ArgMap] = []
     explicit = False
     for name, inner in tree.fields.items():
         value, map = operand(trace, inner, f"{path}.{name}", [members[name].type])
@@ -133,7 +135,14 @@ def composed(trace: OpenTrace, tree: Tree, type: Type, path: str) -> tuple[Value
             value, said = member_elements(trace, value, said, members[name].type)
         operands.append(value)
         maps.append(said)
+        written.append(map)
         explicit |= map.dims is not None
+    names = list(tree.fields)
+
+    def resolve(offered: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[ArgMap]:
+        return resolve_members(trace.oracle, type, names, offered, maps, path, loc, trace.strict).maps
+
+    operands, maps = regrouped(trace, operands, maps, written, resolve, loc)
     maps, outer, loose = placed(trace, [members[n] for n in tree.fields], operands, maps, path, loc)
     attrs: dict[str, Attr] = {"type": type.name, "fields": tuple(tree.fields), "path": path}
     if trace.strict:

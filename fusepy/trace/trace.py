@@ -244,6 +244,9 @@ class Trace:
             seen = elements_of(self, value, type)
             if seen is not None:
                 return seen
+        grouped = self.grouping.cast(value, type, loc)
+        if grouped is not value:
+            value, known = grouped, ArgMap(self.maps.get(grouped, UNSAID).under(said).dims, type)
         check_axes("vcast", value, known, loc)
         (map,), inherited = common_map(self, [value], [known])
         made = self.builder.add(OPS["cast"], [value], [map], {"type": type.name}, loc)[0]

@@ -45,20 +45,20 @@ def fused(function: Callable[..., Any], *args: Any) -> Any:
     return fp.fuse(function)(*args)
 
 
+def with_annotation(type: Any) -> Callable[..., Any]:
+    def doubled(i: Any) -> Any:
+        return i * 2
+
+    doubled.__annotations__["i"] = type
+    return doubled
+
+
+def annotated(i: "float3") -> Any:  # noqa: F821, UP037
+    return (i * 1).zyx
+
+
 # what is refused, the words of the hint that say what to write, what follows them, and what the user meant
 HINTS: dict[str, tuple[Program, str, Program, Any]] = {
-    "a computed image as vectors": (
-        lambda m: fused(lambda i: m.luma(i * 2), IMAGE),
-        'convert the argument before computing with it, fp.vcast(x, "float3")',
-        lambda m: fused(lambda i: m.luma(fp.vcast(i, "float3") * 2), IMAGE),
-        BRIGHT * 2,
-    ),
-    "a computed image among overloads": (
-        lambda m: fused(lambda i: m.over(i * 2), IMAGE),
-        'convert the argument before computing with it, fp.vcast(x, "float',
-        lambda m: fused(lambda i: m.over(fp.vcast(i, "float3") * 2), IMAGE),
-        IMAGE[..., 2] * 2,
-    ),
     "a swizzle of an image": (
         lambda m: fused(lambda i: i.x, IMAGE),
         'write fp.vcast(i, "float3")',
@@ -67,9 +67,45 @@ HINTS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a swizzle of a computed image": (
         lambda m: fused(lambda i: (i * 2).zyx, IMAGE),
-        'convert the argument before computing with it, fp.vcast(x, "float3")',
-        lambda m: fused(lambda i: (fp.vcast(i, "float3") * 2).zyx, IMAGE),
+        'write fp.vcast(x, "float3") of it',
+        lambda m: fused(lambda i: fp.vcast(i * 2, "float3").zyx, IMAGE),
         IMAGE[..., ::-1] * 2,
+    ),
+    "a swizzle of an argument without a type": (
+        lambda m: fused(lambda i: i.zyx, IMAGE),
+        'annotate def f(i: "float3")',
+        lambda m: fused(annotated, IMAGE),
+        IMAGE[..., ::-1],
+    ),
+    "a swizzle of what comes from an argument without a type": (
+        lambda m: fused(lambda i: (i * 1).zyx, IMAGE),
+        "annotate the argument that it comes from",
+        lambda m: fused(annotated, IMAGE),
+        IMAGE[..., ::-1],
+    ),
+    "an image of floats for an annotation of integers": (
+        lambda m: fused(with_annotation("int3"), IMAGE),
+        "convert it before the call, or annotate the parameter as what it holds, float",
+        lambda m: fused(with_annotation("float3"), IMAGE),
+        IMAGE * 2,
+    ),
+    "an image for an annotation of other components": (
+        lambda m: fused(with_annotation("float2"), IMAGE),
+        "pass an array whose last extents are 2",
+        lambda m: fused(with_annotation("float2"), IMAGE.reshape(2, 6, 2)),
+        IMAGE.reshape(2, 6, 2) * 2,
+    ),
+    "vectors for an annotation of numbers": (
+        lambda m: fused(with_annotation("float"), fp.vcast(IMAGE, "float3")),
+        "annotate the parameter as what it holds",
+        lambda m: fused(with_annotation("float3"), fp.vcast(IMAGE, "float3")),
+        IMAGE * 2,
+    ),
+    "a float for an annotation of an integer": (
+        lambda m: fused(with_annotation(int), 2.5),
+        "pass an integer, or an array of such",
+        lambda m: fused(with_annotation(int), 2),
+        4,
     ),
     "a splat of an image": (
         lambda m: fused(lambda i: i.xxx, IMAGE),
@@ -85,8 +121,8 @@ HINTS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "length() of a computed image": (
         lambda m: fused(lambda i: fp.length(i + i), IMAGE),
-        'convert the argument before computing with it, fp.vcast(x, "float3")',
-        lambda m: fused(lambda i: fp.length(fp.vcast(i, "float3") + fp.vcast(i, "float3")), IMAGE),
+        'write fp.vcast(x, "float3") of it',
+        lambda m: fused(lambda i: fp.length(fp.vcast(i + i, "float3")), IMAGE),
         np.sqrt((4 * IMAGE * IMAGE).sum(-1, dtype=F32)),
     ),
     "a reduction by a function of vectors": (
@@ -97,8 +133,8 @@ HINTS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a reduction of a computed image by a function of vectors": (
         lambda m: fused(lambda i: fp.reduce(m.most, 0.0, i * 2), IMAGE),
-        'convert the argument before computing with it, fp.vcast(x, "float3")',
-        lambda m: fused(lambda i: fp.reduce(m.most, 0.0, fp.vcast(i, "float3") * 2), IMAGE),
+        'write fp.vcast(x, "float3") of it',
+        lambda m: fused(lambda i: fp.reduce(m.most, 0.0, fp.vcast(i * 2, "float3")), IMAGE),
         2 * IMAGE.max((0, 1)),
     ),
     "axes that vmap leaves over": (
@@ -106,12 +142,6 @@ HINTS: dict[str, tuple[Program, str, Program, Any]] = {
         'fp.vcast(i, "float3")',
         lambda m: fused(lambda i: fp.vmap(fp.vcast(i, "float3"), (0, 1)) + 1, IMAGE),
         IMAGE + 1,
-    ),
-    "axes that vmap leaves over of a computed image": (
-        lambda m: fused(lambda i: fp.vcast(fp.vmap(i * 2, (0, 1)), "float3") + 1, IMAGE),
-        "name a dimension for each axis",
-        lambda m: fused(lambda i: fp.vmap(i * 2, (0, 1, 2)) + 1, IMAGE),
-        IMAGE * 2 + 1,
     ),
     "integers for floats": (
         lambda m: m.add(np.arange(3, dtype=np.int16), 1.0),

@@ -317,7 +317,10 @@ def test_vcast_inside(lib: Any) -> None:
     same(fp.fuse(lambda x: fp.vcast(x, "double") * 0.1)(c), c.astype(np.float64) * 0.1)
     same(fp.fuse(lambda x: fp.vcast(x, "float") / 2)(np.arange(4)), np.arange(4, dtype=F32) / 2)
     same(fp.fuse(lambda x: fp.vcast(x > 1, "int"))(c), (c > 1).astype(np.int32))
-    same(fp.fuse(lambda x: lib.luma(fp.vcast(x * 1, lib.float3)))(ramp(4)), ramp(4) * F32(111))
+    same(fp.fuse(lambda x: lib.luma(fp.float3(x * 1, x, x)))(ramp(4)), ramp(4) * F32(111))
+    same(fp.fuse(lambda c: lib.luma(fp.vcast(c * 1, lib.float3)))(c), lib.luma(c * 1))
+    with pytest.raises(fp.ShapeError, match="do not hold float3"):  # as outside of fused functions
+        fp.fuse(lambda x: lib.luma(fp.vcast(x * 1, lib.float3)))(ramp(4))
     same(fp.fuse(lambda c: c.x)(fp.vcast(c, "float3")), c[:, 0])
 
 

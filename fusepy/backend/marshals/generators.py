@@ -146,6 +146,9 @@ class RandFloat(WangHash):
         self.high = high
 
 
+COMPUTED = (Grid, Shape, Linspace, Generator, range)  # the classes of what a kernel computes; their objects never change
+
+
 def hashed(seed: int) -> int:
     """Returns Wang's 32-bit integer hash, the same as on the device."""
     seed = (seed ^ 61) ^ (seed >> 16)

@@ -43,8 +43,6 @@ def is_scalar_array(value: Value) -> bool:
 def components_hint(value: Value, want: Type | None = None) -> str:
     """Returns the hint for an array of scalars where vectors are needed.
 
-    An argument can be cast. A vcast of a computed value would fill all components with the same number.
-
     Args:
         want: the vector or matrix; by default a vector with the last extent.
     """
@@ -56,15 +54,17 @@ def components_hint(value: Value, want: Type | None = None) -> str:
         if shown is None or last != shown.shape:
             needed = "from 2 to 4" if shown is None else extents(shown)
             return f"the axes of an array are no components, and its last is not of {needed}: slice or reshape it before the call"
-        cast = f'fp.vcast({value.name or "x"}, "{shown}")'
-        return f"the axes of an array are no components until a call takes them so: write {cast}, or declare the parameter so"
+        name = value.name or "x"
+        cast = f'fp.vcast({name}, "{shown}")'
+        written = f'def f({name}: "{shown}")' if name.isidentifier() else "the parameter"
+        return f"the axes of an array are no components until a call takes them so: write {cast}, or annotate {written}"
     shown = named or Type.vector(value.type, 3)
     build = f"the {shown.kind.value} of its components, e.g. {python_name(shown.name)}(x, y, …)"
     if value.rank < count:
         return f"build {build}"
     return (
-        "what is computed from an array of scalars keeps its axes: convert the argument before computing with it, "
-        f'fp.vcast(x, "{shown}") where it ends in {extents(shown)}, or build {build}'
+        f'the axes of what is computed are no components until a call takes them so: write fp.vcast(x, "{shown}") of it'
+        f" where it ends in {extents(shown)}, annotate the argument that it comes from, or build {build}"
     )
 
 

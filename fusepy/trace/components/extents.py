@@ -45,7 +45,7 @@ class Extents:
         return found
 
     def tail(self, value: Value) -> Dims:
-        """Returns the axes of a value as those of an array that a call gets: extents from 2 to 4 of the last two have a number."""
+        """Returns the axes of a value as a call gets them: those of the last two have a number if it is from 2 to 4."""
         dims: list[int | None] = [None] * value.rank
         for axis in range(value.rank - 1, max(value.rank - 3, -1), -1):
             dims[axis] = self.of(value, axis)
@@ -61,6 +61,22 @@ class Extents:
             self._known[key] = self._of_input(value, axis) if node is None else self._of_node(node, axis)
         return self._known[key]
 
+    def is_unit(self, value: Value, axis: int) -> bool:
+        """True if the extent of an axis is 1."""
+        node = self.maker(value)
+        if node is None:
+            return TraceShapes(self.trace).is_unit(Axis(value, axis))
+        found = [self.is_unit(v, a) for v, a in self._sources(node, axis)]
+        return all(found)
+
+    def _sources(self, node: Node, axis: int) -> list[Axis]:
+        """Returns the axes of operands that run along an axis of the results."""
+        maps = self.maps(node)
+        folded = folded_axes(node)
+        dim = [d for d in range(max_rank(maps)) if d not in folded][axis] if folded else axis
+        along = [(v, m.dims) for v, m in zip(node.operands, maps) if m.dims is not None and not is_spread(v)]
+        return [Axis(value, dims.index(dim)) for value, dims in along if dim in dims]
+
     def _of_input(self, value: Value, axis: int) -> int | None:
         behind = value.rank - axis
         if is_spread(value) or value.type.kind is Kind.RESOURCE or value.arrival.raw:
@@ -71,13 +87,5 @@ class Extents:
         return TraceShapes(self.trace).small(Axis(value, axis))
 
     def _of_node(self, node: Node, axis: int) -> int | None:
-        maps = self.maps(node)
-        folded = folded_axes(node)
-        dim = [d for d in range(max_rank(maps)) if d not in folded][axis] if folded else axis
-        for value, map in zip(node.operands, maps):
-            if map.dims is None or dim not in map.dims or is_spread(value):
-                continue
-            found = self.of(value, map.dims.index(dim))
-            if found is not None:
-                return found
-        return None
+        found = (self.of(value, place) for value, place in self._sources(node, axis))
+        return next((extent for extent in found if extent is not None), None)

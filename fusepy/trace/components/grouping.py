@@ -1,9 +1,9 @@
 """`Grouping`: an array of numbers that a program computes, as an array of the vectors or matrices that its last axes hold.
 
-A call that takes ``float3`` takes an array of numbers (H, W, 3), computed or not. Operations on each number commute with grouping:
-``sqrt(image)`` as vectors is ``sqrt`` of the image as vectors. So the operations between the arguments and the call are recorded
-again on vectors, up to what cannot be: a sum along the last axis, a product of matrices, a random number. The numbers of that
-are put into vectors by a sum over the last axis, which has one term that is not 0 for each component.
+A call that takes ``float3`` takes an array of numbers (H, W, 3), computed or not. Operations on each number commute with
+grouping: ``sqrt(image)`` as vectors is ``sqrt`` of the image as vectors. So the operations between the arguments and the call are
+recorded again on vectors, up to what cannot be: a sum along the last axis, a product of matrices, a random number. The numbers of
+that are put into vectors by a sum over the last axis, which has one term that is not 0 for each component.
 """
 
 from __future__ import annotations
@@ -12,10 +12,15 @@ import itertools
 from collections.abc import Sequence
 
 from fusepy.derivatives.extents import max_rank
+from fusepy.errors import ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.graph import Attr, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import Componentwise, shaped
+from fusepy.ir.oracle import parts as members
+from fusepy.ir.resolve.offers import describe
+from fusepy.ir.resolve.spelling import extents, python_name
 from fusepy.ir.types import BOOL, Kind, Type
 from fusepy.ir.value import is_spread
 from fusepy.trace.components.extents import Extents
@@ -65,6 +70,80 @@ class Grouping:
             self.trace.grouped.setdefault(value, made)
         return made
 
+    def cast(self, value: Value, type: Type, loc: str | None) -> Value:
+        """Returns a computed array of numbers as the vectors or matrices that a vcast to `type` reads; other values as they are.
+
+        Raises:
+            ShapeError: if its last axes do not hold them.
+        """
+        if self.trace.body or value.name is not None or not value.rank or value.type.kind is not Kind.SCALAR:
+            return value
+        if type.kind not in (Kind.VECTOR, Kind.MATRIX):
+            return value
+        if not self.holds(value, type.shape):
+            raise self._other_extents(value, type, loc)
+        return self.of(value, type.with_scalar(value.type), loc)
+
+    def listed(self, value: Value, type: Type, loc: str | None) -> Value | None:
+        """Returns `value`, an array of numbers that ends in the extents of `type`, as an array of the fixed arrays `type`.
+
+        ``None`` if these are fixed arrays of arrays, with an extent beyond 4.
+
+        Raises:
+            ShapeError: if the last axis has another extent.
+        """
+        found = self._made.get((value, type))
+        if found is not None:
+            return found
+        if max(type.shape) <= 4:
+            found = self._list_of(self.of(value, shaped(value.type, type.shape), loc), type, loc)
+        elif len(type.shape) == 1:
+            if self.extents.is_unit(value, value.rank - 1) or self.extents.of(value, value.rank - 1) is not None:
+                raise self._other_extents(value, type, loc)
+            found = self._struct(self._apart(value, type.shape[0], loc), type, loc)
+        else:
+            return None
+        self._made[value, type] = found
+        dims = self.trace.maps.get(value, UNSAID).dims
+        if dims is not None and len(dims) == value.rank:
+            self.trace.maps[found] = ArgMap(dims[: value.rank - len(type.shape)])
+        return found
+
+    def _apart(self, value: Value, count: int, loc: str | None) -> list[Value]:
+        """Returns the elements along the last axis, each as a sum with one term that is not 0."""
+        rank, numbers = value.rank, TraceShapes(self.trace).numbers(count)
+        zero = self._number(-0.0 if value.type.is_float else 0, value.type.name if value.type is not BOOL else "int", loc)
+        found: list[Value] = []
+        for k in range(count):
+            each = self._at(value, numbers, rank - 1, k, zero, loc)
+            (made,) = self._add("reduce", [(each, _own(rank))], {"kind": "sum", "axes": (f"d{rank - 1}",)}, loc)
+            found.append(self._as(made, value.type, loc))
+        return found
+
+    def _list_of(self, whole: Value, type: Type, loc: str | None) -> Value:
+        """Returns a fixed array of the components of a vector, or of the rows of a matrix."""
+        element = type.element
+        assert element is not None
+        parts = [self._component(whole, k, loc) for k in range(type.shape[0])]
+        if element.kind is Kind.ARRAY:
+            parts = [self._list_of(part, element, loc) for part in parts]
+        return self._struct(parts, type, loc)
+
+    def _struct(self, parts: Sequence[Value], type: Type, loc: str | None) -> Value:
+        names = tuple(p.name for p in members(self.trace.oracle, type) or ())
+        attrs: dict[str, Attr] = {"type": type.name, "fields": names, "path": "x"}
+        return self._add("struct", [(p, _own(p.rank)) for p in parts], attrs, loc)[0]
+
+    def _other_extents(self, value: Value, type: Type, loc: str | None) -> ShapeError:
+        fills = f"for a number in each component write {python_name(type.name)}({', '.join('x' * type.shape[0])})"
+        return ShapeError(
+            f"the trailing axes of what is computed do not hold {type}",
+            place=loc,
+            saw=describe(Value(value.type, self.extents.tail(value), arrival=TENSOR)),
+            expected=f"last axes of {extents(type)}",
+            hint=fills if type.kind is Kind.VECTOR else "reshape the array before the call",
+        )
+
     def _add(
         self, op: str, parts: Sequence[Part], attrs: dict[str, Attr] | None = None, loc: str | None = None
     ) -> tuple[Value, ...]:
@@ -92,10 +171,10 @@ class Grouping:
         if any(p is None for p in parts):
             return None
         (made,) = self._add(name, [p for p in parts if p is not None], attrs, node.loc)
-        return made if made.type is type else self._add("cast", [(made, _own(made.rank))], {"type": type.name}, node.loc)[0]
+        return self._as(made, type, node.loc)
 
     def _part(self, node: Node, i: int, map: ArgMap, inner: range, shape: tuple[int, ...]) -> Part | None:
-        """Returns an operand of a node without the dimensions `inner` of its grid; ``None`` if it does not hold vectors of `shape`."""
+        """Returns an operand without the dimensions `inner` of the grid; ``None`` if it does not hold vectors of `shape`."""
         value, dims = node.operands[i], map.dims
         if dims is None or is_spread(value):
             return None
@@ -145,15 +224,22 @@ class Grouping:
         for place in itertools.product(*map(range, type.shape)):
             part = value
             for axis, k in enumerate(place):
-                test = self._add("eq", [(counts[axis], ArgMap((0,))), (self._number(k, "int", loc), ArgMap(()))], loc=loc)[0]
-                given = [(test, ArgMap((outer + axis,))), (part, _own(value.rank)), (zero, ArgMap(()))]
-                (part,) = self._add("select", given, loc=loc)
+                part = self._at(part, counts[axis], outer + axis, k, zero, loc)
             parts.append((part, _own(value.rank)))
         whole = shaped(parts[0][0].type, type.shape)
         (each,) = self._add("construct", parts, {"type": whole.name}, loc)
         axes = tuple(f"d{d}" for d in range(outer, value.rank))
         (made,) = self._add("reduce", [(each, _own(value.rank))], {"kind": "sum", "axes": axes}, loc)
-        return made if made.type is type else self._add("cast", [(made, _own(outer))], {"type": type.name}, loc)[0]
+        return self._as(made, type, loc)
+
+    def _at(self, value: Value, numbers: Value, axis: int, k: int, zero: Value, loc: str | None) -> Value:
+        """Returns the numbers at place `k` of an axis, and 0 at its other places."""
+        (test,) = self._add("eq", [(numbers, ArgMap((0,))), (self._number(k, "int", loc), ArgMap(()))], loc=loc)
+        given = [(test, ArgMap((axis,))), (value, _own(value.rank)), (zero, ArgMap(()))]
+        return self._add("select", given, loc=loc)[0]
+
+    def _as(self, value: Value, type: Type, loc: str | None) -> Value:
+        return value if value.type is type else self._add("cast", [(value, _own(value.rank))], {"type": type.name}, loc)[0]
 
 
 def _own(rank: int) -> ArgMap:

@@ -6,38 +6,75 @@ for such arrays, so it takes what the eager call takes, and is ambiguous where t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
-from fusepy.ir.argmap import ArgMap
+from fusepy.errors import FusepyError, NoMatchError, ShapeError
+from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.graph import Value
 from fusepy.ir.types import Kind
 from fusepy.trace.open_trace import OpenTrace
 
-Resolve = Callable[[Sequence[Value]], Sequence[ArgMap]]  # the resolved maps of a call of these operands
+Resolve = Callable[[Sequence[Value], Sequence[ArgMap]], Sequence[ArgMap]]  # the resolved maps of a call
 
 
 def regrouped(
-    trace: OpenTrace, operands: Sequence[Value], maps: Sequence[ArgMap], resolve: Resolve, loc: str | None
+    trace: OpenTrace,
+    operands: Sequence[Value],
+    maps: Sequence[ArgMap],
+    said: Sequence[ArgMap],
+    resolve: Resolve,
+    loc: str | None,
 ) -> tuple[list[Value], list[ArgMap]]:
-    """Returns the operands of a call and their maps: arrays of numbers that it takes as vectors or matrices are these."""
-    offered = list(operands) if trace.body else [_as_tensor(trace, v) for v in operands]
-    if all(a is b for a, b in zip(offered, operands)):
-        return list(operands), list(maps)
-    values, said = list(operands), list(maps)
-    for i, answer in enumerate(resolve(offered)):
-        want = answer.type
-        if offered[i] is operands[i] or want is None or want.kind not in (Kind.VECTOR, Kind.MATRIX):
+    """Returns the operands of a call and their maps: arrays of numbers that it takes as vectors, matrices or arrays are these.
+
+    Args:
+        maps: those of the operands; `said` are the parts of them that the user has written at this call.
+
+    Raises:
+        ResolveError, ShapeError: if the call does not take the operands.
+    """
+    values, found = list(operands), list(maps)
+    offered = values if trace.body else [_as_tensor(trace, v) for v in operands]
+    changed = [i for i, (a, b) in enumerate(zip(offered, operands)) if a is not b]
+    if not changed:
+        return values, found
+    travelled = {i for i in changed if maps[i].dims is not None and said[i].dims is None}
+    answers = _resolved(offered, maps, travelled, resolve)
+    for i in changed:
+        want, dims = answers[i].type, answers[i].dims
+        if want is None or dims is None or len(dims) == operands[i].rank:
             continue
-        if answer.dims is not None and len(answer.dims) < operands[i].rank:
+        if want.kind in (Kind.VECTOR, Kind.MATRIX):
             values[i] = trace.grouping.of(operands[i], want.with_scalar(operands[i].type), loc)
-            said[i] = ArgMap(maps[i].dims, maps[i].type)
-    return values, said
+        elif want.kind is Kind.ARRAY and (made := trace.grouping.listed(operands[i], want, loc)) is not None:
+            values[i] = made
+        else:
+            continue
+        inherited = trace.maps.get(values[i], UNSAID).dims
+        found[i] = ArgMap(inherited if i in travelled else None if maps[i].dims is None else dims, maps[i].type)
+    return values, found
+
+
+def _resolved(offered: Sequence[Value], maps: Sequence[ArgMap], travelled: set[int], resolve: Resolve) -> Sequence[ArgMap]:
+    """Resolves a call. Dimensions that an operand has inherited may be those of its leading axes, or have gaps."""
+    ways = [
+        [m, *(ArgMap((m.dims or ())[:-n], m.type) for n in (1, 2)), ArgMap(None, m.type)] if i in travelled else [m]
+        for i, m in enumerate(maps)
+    ]
+    refused: FusepyError | None = None
+    for way in itertools.product(*ways):
+        try:
+            return resolve(offered, way)
+        except (NoMatchError, ShapeError) as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
 
 
 def _as_tensor(trace: OpenTrace, value: Value) -> Value:
-    """Returns a tensor like a computed array of numbers, if a vector could take in its last axis; else the value itself."""
+    """Returns a tensor like a computed array of numbers; any other value as it is."""
     if value.name is not None or not value.rank or value.type.kind is not Kind.SCALAR:
         return value
-    dims = trace.grouping.extents.tail(value)
-    return value if dims[-1] is None else Value(value.type, dims, arrival=TENSOR, weak=value.weak, name="x")
+    return Value(value.type, trace.grouping.extents.tail(value), arrival=TENSOR, weak=value.weak, name="x")

@@ -99,11 +99,11 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: m.weigh([1.0, 2.0, 3.0], X),
         321 * X,
     ),
-    "an array of fixed extent, computed": (
-        lambda m: fused(lambda w: m.weigh(w * 2, 1.0), X),
+    "an array of fixed arrays, computed": (
+        lambda m: fused(lambda w: m.weigh52(w * 2), ramp(5, 2)),
         "return it, and pass the result",
-        lambda m: m.weigh(fused(lambda w: w * 2, X), 1.0),
-        (2 * X * [1, 10, 100]).sum(dtype=F32),
+        lambda m: m.weigh52(fused(lambda w: w * 2, ramp(5, 2))),
+        2 * ramp(5, 2)[4, 1],
     ),
     "a number for a pointer": (
         lambda m: m.fetch(1.0, 2),

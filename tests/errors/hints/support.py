@@ -25,6 +25,7 @@ V operator+(V x, V y) { return { x.a + y.a }; }
 float held(StructuredBuffer<float> b, int i) { return b[i]; }
 float first_of(RWTensor<float, 1> t) { t[0] = 5; return 1; }
 int twice(int n) { return 2 * n; }
+float weigh52(float w[5][2]) { return w[4][1]; }
 float weigh(float w[3], float x) { return (w[0] + 10 * w[1] + 100 * w[2]) * x; }
 [Differentiable] float fetch(float* p, int i) { return p[i]; }
 [Differentiable] float pick(Tensor<float, 1> t, int i) { return t[i]; }
