@@ -11,6 +11,7 @@ from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import OUT
 from fusepy.ir.resolve.resolve import resolve_call
+from fusepy.ir.types import Kind
 from fusepy.location import user_line
 from fusepy.trace.arity import bind
 from fusepy.trace.buffers import chosen
@@ -96,4 +97,5 @@ def _operands(
     def resolve(offered: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[ArgMap]:
         return resolve_call(trace.oracle, alias, function, offered, maps, loc, dirs, trace.strict).maps
 
-    return regrouped(trace, operands, maps, said, resolve, loc)
+    fixed = any(p.type is not None and p.type.kind is Kind.ARRAY for params in declared for p in params)
+    return regrouped(trace, operands, maps, said, resolve, fixed, loc)

@@ -9,12 +9,24 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Type
+from fusepy.ir.value import Dims
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.backend.slang.oracle import SlangOracle
     from fusepy.backend.sources.source import ModuleSource
-    from fusepy.trace.components.grouping import Grouping
+
+
+class Groups(Protocol):
+    """The arrays of numbers of a trace as arrays of vectors; see `trace.components.grouping.Grouping`."""
+
+    def holds(self, value: Value, shape: tuple[int, ...]) -> bool: ...
+
+    def tail(self, value: Value) -> Dims: ...
+
+    def of(self, value: Value, type: Type, loc: str | None) -> Value: ...
+
+    def listed(self, value: Value, type: Type, loc: str | None) -> Value | None: ...
 
 
 class OpenTrace(Protocol):
@@ -36,7 +48,7 @@ class OpenTrace(Protocol):
     smalls: dict[tuple[int, int], int | None]
 
     @property
-    def grouping(self) -> Grouping: ...
+    def grouping(self) -> Groups: ...
 
     @property
     def builder(self) -> Builder: ...

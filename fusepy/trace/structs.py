@@ -142,7 +142,8 @@ def composed(trace: OpenTrace, tree: Tree, type: Type, path: str) -> tuple[Value
     def resolve(offered: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[ArgMap]:
         return resolve_members(trace.oracle, type, names, offered, maps, path, loc, trace.strict).maps
 
-    operands, maps = regrouped(trace, operands, maps, written, resolve, loc)
+    fixed = any(m.type is not None and m.type.kind is Kind.ARRAY for m in members.values())
+    operands, maps = regrouped(trace, operands, maps, written, resolve, fixed, loc)
     maps, outer, loose = placed(trace, [members[n] for n in tree.fields], operands, maps, path, loc)
     attrs: dict[str, Attr] = {"type": type.name, "fields": tuple(tree.fields), "path": path}
     if trace.strict:

@@ -29,7 +29,7 @@ from fusepy.trace.calls import record_call
 from fusepy.trace.components.grouping import Grouping
 from fusepy.trace.inputs import add_input
 from fusepy.trace.maps import array_product, check_axes, common_map
-from fusepy.trace.methods import SLANG_OPERATORS, BoundMethod, method_of, user_operator
+from fusepy.trace.methods import SLANG_OPERATORS, method_of, user_operator
 from fusepy.trace.structs import as_struct_input
 from fusepy.trace.traced import Traced
 
@@ -239,14 +239,12 @@ class Trace:
 
     def cast(self, value: Value, type: Type, said: ArgMap, loc: str | None) -> Value:
         """Converts `value` to a type, over its own axes; the result keeps its dimensions."""
-        known = ArgMap(self.maps.get(value, UNSAID).under(said).dims, type)
         if value.arrival.raw:
             seen = elements_of(self, value, type)
             if seen is not None:
                 return seen
-        grouped = self.grouping.cast(value, type, loc)
-        if grouped is not value:
-            value, known = grouped, ArgMap(self.maps.get(grouped, UNSAID).under(said).dims, type)
+        value = self.grouping.cast(value, type, loc)
+        known = ArgMap(self.maps.get(value, UNSAID).under(said).dims, type)
         check_axes("vcast", value, known, loc)
         (map,), inherited = common_map(self, [value], [known])
         made = self.builder.add(OPS["cast"], [value], [map], {"type": type.name}, loc)[0]
@@ -263,10 +261,7 @@ class Trace:
 
     as_structs = as_struct_input
     call = record_call
-
-    def method(self, value: Traced, name: str) -> BoundMethod | None:
-        """Returns the method `name` of a value's type; ``None`` if it is a field or component."""
-        return method_of(self, value, name)
+    method = method_of
 
     def module(self, source: ModuleSource, device: Device) -> str:
         """Adds a module, and returns its alias in this trace.
@@ -301,6 +296,7 @@ class Trace:
         self.options = self.options.joined(options, name)
 
     def finish(self, outputs: Sequence[Traced]) -> Graph:
-        if self._origins:
-            assert self.oracle is self.builder.oracle  # the property imports the modules of structs without calls
+        assert (
+            not self._origins or self.oracle is self.builder.oracle
+        )  # the property imports the modules of structs without calls
         return self.builder.finish([o._value for o in outputs])  # pyright: ignore[reportPrivateUsage]

@@ -96,7 +96,7 @@ HINTS: dict[str, tuple[Program, str, Program, Any]] = {
         IMAGE.reshape(2, 6, 2) * 2,
     ),
     "vectors for an annotation of numbers": (
-        lambda m: fused(with_annotation("float"), fp.vcast(IMAGE, "float3")),
+        lambda m: fused(with_annotation("half"), fp.vcast(IMAGE, "float3")),
         "annotate the parameter as what it holds",
         lambda m: fused(with_annotation("float3"), fp.vcast(IMAGE, "float3")),
         IMAGE * 2,

@@ -1,4 +1,4 @@
-"""`Extents`: the extents from 2 to 4 of computed values, which a vector or matrix could take in.
+"""`SmallExtents`: the extents from 2 to 4 of computed values, which a vector or matrix could take in.
 
 Extents are no part of a program, but for these: an array of three numbers per pixel may be one of vectors. Whether a computed
 value has such an axis follows from the inputs that it is computed from. The trace notes what it had to ask of its arguments.
@@ -19,7 +19,7 @@ from fusepy.trace.inputs import TraceShapes
 from fusepy.trace.open_trace import OpenTrace
 
 
-class Extents:
+class SmallExtents:
     """The extents from 2 to 4 of the values of a trace; ``None`` for any other extent."""
 
     def __init__(self, trace: OpenTrace):

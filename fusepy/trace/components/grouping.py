@@ -8,28 +8,25 @@ that are put into vectors by a sum over the last axis, which has one term that i
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 from fusepy.derivatives.extents import max_rank
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.arrivals import TENSOR
-from fusepy.ir.graph import Attr, Node, Value
-from fusepy.ir.ops import OPS
+from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import Componentwise, shaped
 from fusepy.ir.oracle import parts as members
 from fusepy.ir.resolve.offers import describe
 from fusepy.ir.resolve.spelling import extents, python_name
-from fusepy.ir.types import BOOL, Kind, Type
-from fusepy.ir.value import is_spread
-from fusepy.trace.components.extents import Extents
-from fusepy.trace.inputs import TraceShapes
+from fusepy.ir.types import Kind, Type
+from fusepy.ir.value import Dims, is_spread
+from fusepy.trace.components.collecting import Attrs, Part, add, apart, as_type, collected, number, own
+from fusepy.trace.components.extents import SmallExtents
 from fusepy.trace.open_trace import OpenTrace
 
 _LIFTED = frozenset(("cast", "stop_gradient", "reduce", "scan", "expand"))
 _FOLDS = frozenset(("sum", "prod", "mean", "max", "min"))
-Part = tuple[Value, ArgMap]
 
 
 class Grouping:
@@ -37,7 +34,7 @@ class Grouping:
 
     def __init__(self, trace: OpenTrace):
         self.trace = trace
-        self.extents = Extents(trace)
+        self.extents = SmallExtents(trace)
         self._made: dict[tuple[Value, Type], Value] = {}
 
     def holds(self, value: Value, shape: tuple[int, ...]) -> bool:
@@ -45,6 +42,10 @@ class Grouping:
         if value.type.kind is not Kind.SCALAR or value.rank < len(shape):
             return False
         return self.extents.tail(value)[value.rank - len(shape) :] == shape
+
+    def tail(self, value: Value) -> Dims:
+        """Returns the axes of a value as a call gets them; see `SmallExtents.tail`."""
+        return self.extents.tail(value)
 
     def of(self, value: Value, type: Type, loc: str | None) -> Value:
         """Returns `value`, an array of numbers that ends in the extents of `type`, as an array of `type`."""
@@ -57,11 +58,11 @@ class Grouping:
         count = len(type.shape)
         node = self.extents.maker(value)
         if node is not None:
-            made = self._lifted(node, value, type) or self._collected(value, type, loc)
+            made = self._lifted(node, value, type) or collected(self.trace, value, type, loc)
         elif value.arrival.memory:
-            (made,) = self._add("cast", [(value, _own(value.rank - count))], {"type": type.name}, loc)
+            (made,) = self._add("cast", [(value, own(value.rank - count))], {"type": type.name}, loc)
         else:
-            made = self._collected(value, type, loc)
+            made = collected(self.trace, value, type, loc)
         dims = self.trace.maps.get(value, UNSAID).dims
         if dims is not None and len(dims) == value.rank:
             self.trace.maps[made] = ArgMap(dims[: value.rank - count])
@@ -100,24 +101,13 @@ class Grouping:
         elif len(type.shape) == 1:
             if self.extents.is_unit(value, value.rank - 1) or self.extents.of(value, value.rank - 1) is not None:
                 raise self._other_extents(value, type, loc)
-            found = self._struct(self._apart(value, type.shape[0], loc), type, loc)
+            found = self._struct(apart(self.trace, value, type.shape[0], loc), type, loc)
         else:
             return None
         self._made[value, type] = found
         dims = self.trace.maps.get(value, UNSAID).dims
         if dims is not None and len(dims) == value.rank:
             self.trace.maps[found] = ArgMap(dims[: value.rank - len(type.shape)])
-        return found
-
-    def _apart(self, value: Value, count: int, loc: str | None) -> list[Value]:
-        """Returns the elements along the last axis, each as a sum with one term that is not 0."""
-        rank, numbers = value.rank, TraceShapes(self.trace).numbers(count)
-        zero = self._number(-0.0 if value.type.is_float else 0, value.type.name if value.type is not BOOL else "int", loc)
-        found: list[Value] = []
-        for k in range(count):
-            each = self._at(value, numbers, rank - 1, k, zero, loc)
-            (made,) = self._add("reduce", [(each, _own(rank))], {"kind": "sum", "axes": (f"d{rank - 1}",)}, loc)
-            found.append(self._as(made, value.type, loc))
         return found
 
     def _list_of(self, whole: Value, type: Type, loc: str | None) -> Value:
@@ -131,8 +121,8 @@ class Grouping:
 
     def _struct(self, parts: Sequence[Value], type: Type, loc: str | None) -> Value:
         names = tuple(p.name for p in members(self.trace.oracle, type) or ())
-        attrs: dict[str, Attr] = {"type": type.name, "fields": names, "path": "x"}
-        return self._add("struct", [(p, _own(p.rank)) for p in parts], attrs, loc)[0]
+        attrs: Attrs = {"type": type.name, "fields": names, "path": "x"}
+        return self._add("struct", [(p, own(p.rank)) for p in parts], attrs, loc)[0]
 
     def _other_extents(self, value: Value, type: Type, loc: str | None) -> ShapeError:
         fills = f"for a number in each component write {python_name(type.name)}({', '.join('x' * type.shape[0])})"
@@ -144,10 +134,8 @@ class Grouping:
             hint=fills if type.kind is Kind.VECTOR else "reshape the array before the call",
         )
 
-    def _add(
-        self, op: str, parts: Sequence[Part], attrs: dict[str, Attr] | None = None, loc: str | None = None
-    ) -> tuple[Value, ...]:
-        return self.trace.builder.add(OPS[op], [v for v, _ in parts], [m for _, m in parts], attrs, loc)
+    def _add(self, op: str, parts: Sequence[Part], attrs: Attrs | None = None, loc: str | None = None) -> tuple[Value, ...]:
+        return add(self.trace, op, parts, attrs, loc)
 
     def _lifted(self, node: Node, value: Value, type: Type) -> Value | None:
         """Records the node again on vectors; ``None`` if that is not possible."""
@@ -171,7 +159,7 @@ class Grouping:
         if any(p is None for p in parts):
             return None
         (made,) = self._add(name, [p for p in parts if p is not None], attrs, node.loc)
-        return self._as(made, type, node.loc)
+        return as_type(self.trace, made, type, node.loc)
 
     def _part(self, node: Node, i: int, map: ArgMap, inner: range, shape: tuple[int, ...]) -> Part | None:
         """Returns an operand without the dimensions `inner` of the grid; ``None`` if it does not hold vectors of `shape`."""
@@ -205,42 +193,9 @@ class Grouping:
             results.append(self._add("slang.call", given, dict(node.attrs), node.loc))
         for j, result in enumerate(node.results):
             vector = shaped(result.type, type.shape)
-            own = [(r[j], _own(r[j].rank)) for r in results]
-            self._made[result, vector] = self._add("construct", own, {"type": vector.name}, node.loc)[0]
+            each = [(r[j], own(r[j].rank)) for r in results]
+            self._made[result, vector] = self._add("construct", each, {"type": vector.name}, node.loc)[0]
         return self._made[value, type]
 
     def _component(self, vector: Value, k: int, loc: str | None) -> Value:
-        return self._add("index", [(vector, _own(vector.rank)), (self._number(k, "int", loc), ArgMap(()))], loc=loc)[0]
-
-    def _number(self, number: float, type: str, loc: str | None) -> Value:
-        return self._add("const", [], {"type": type, "value": number}, loc)[0]
-
-    def _collected(self, value: Value, type: Type, loc: str | None) -> Value:
-        """Records the vectors as sums along the last axes of the numbers, each in its component."""
-        outer = value.rank - len(type.shape)
-        counts = [TraceShapes(self.trace).numbers(n) for n in type.shape]
-        zero = self._number(-0.0 if value.type.is_float else 0, value.type.name if value.type is not BOOL else "int", loc)
-        parts: list[Part] = []
-        for place in itertools.product(*map(range, type.shape)):
-            part = value
-            for axis, k in enumerate(place):
-                part = self._at(part, counts[axis], outer + axis, k, zero, loc)
-            parts.append((part, _own(value.rank)))
-        whole = shaped(parts[0][0].type, type.shape)
-        (each,) = self._add("construct", parts, {"type": whole.name}, loc)
-        axes = tuple(f"d{d}" for d in range(outer, value.rank))
-        (made,) = self._add("reduce", [(each, _own(value.rank))], {"kind": "sum", "axes": axes}, loc)
-        return self._as(made, type, loc)
-
-    def _at(self, value: Value, numbers: Value, axis: int, k: int, zero: Value, loc: str | None) -> Value:
-        """Returns the numbers at place `k` of an axis, and 0 at its other places."""
-        (test,) = self._add("eq", [(numbers, ArgMap((0,))), (self._number(k, "int", loc), ArgMap(()))], loc=loc)
-        given = [(test, ArgMap((axis,))), (value, _own(value.rank)), (zero, ArgMap(()))]
-        return self._add("select", given, loc=loc)[0]
-
-    def _as(self, value: Value, type: Type, loc: str | None) -> Value:
-        return value if value.type is type else self._add("cast", [(value, _own(value.rank))], {"type": type.name}, loc)[0]
-
-
-def _own(rank: int) -> ArgMap:
-    return ArgMap.identity(rank)
+        return self._add("index", [(vector, own(vector.rank)), (number(self.trace, k, "int", loc), ArgMap(()))], loc=loc)[0]

@@ -25,18 +25,22 @@ def regrouped(
     maps: Sequence[ArgMap],
     said: Sequence[ArgMap],
     resolve: Resolve,
+    fixed: bool,
     loc: str | None,
 ) -> tuple[list[Value], list[ArgMap]]:
     """Returns the operands of a call and their maps: arrays of numbers that it takes as vectors, matrices or arrays are these.
 
     Args:
         maps: those of the operands; `said` are the parts of them that the user has written at this call.
+        fixed: True if a parameter is an array of fixed extent, which may be any.
 
     Raises:
         ResolveError, ShapeError: if the call does not take the operands.
     """
     values, found = list(operands), list(maps)
-    offered = values if trace.body else [_as_tensor(trace, v) for v in operands]
+    if trace.body or not any(v.name is None and v.rank for v in operands):
+        return values, found
+    offered = [_as_tensor(trace, v, fixed) for v in operands]
     changed = [i for i, (a, b) in enumerate(zip(offered, operands)) if a is not b]
     if not changed:
         return values, found
@@ -73,8 +77,9 @@ def _resolved(offered: Sequence[Value], maps: Sequence[ArgMap], travelled: set[i
     raise refused
 
 
-def _as_tensor(trace: OpenTrace, value: Value) -> Value:
-    """Returns a tensor like a computed array of numbers; any other value as it is."""
+def _as_tensor(trace: OpenTrace, value: Value, fixed: bool) -> Value:
+    """Returns a tensor like a computed array of numbers, if its last axes may be components; else the value itself."""
     if value.name is not None or not value.rank or value.type.kind is not Kind.SCALAR:
         return value
-    return Value(value.type, trace.grouping.extents.tail(value), arrival=TENSOR, weak=value.weak, name="x")
+    dims = trace.grouping.tail(value)
+    return value if dims[-1] is None and not fixed else Value(value.type, dims, arrival=TENSOR, weak=value.weak, name="x")
