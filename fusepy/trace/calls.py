@@ -10,12 +10,10 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import OUT
-from fusepy.ir.resolve.resolve import resolve_call
-from fusepy.ir.types import Kind
 from fusepy.location import user_line
 from fusepy.trace.arity import bind
 from fusepy.trace.buffers import chosen
-from fusepy.trace.components.operands import regrouped
+from fusepy.trace.components.operands import of_call
 from fusepy.trace.maps import call_map
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.structs import check_loose, passed
@@ -92,10 +90,4 @@ def _operands(
     if any(v.arrival.raw for v in operands):
         types = [[params[i].type for params in declared if i < len(params)] for i in range(len(operands))]
         operands, maps = chosen(trace, alias, function, operands, maps, types, dirs)
-    loc = user_line()
-
-    def resolve(offered: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[ArgMap]:
-        return resolve_call(trace.oracle, alias, function, offered, maps, loc, dirs, trace.strict).maps
-
-    fixed = any(p.type is not None and p.type.kind is Kind.ARRAY for params in declared for p in params)
-    return regrouped(trace, operands, maps, said, resolve, fixed, loc)
+    return of_call(trace, alias, function, operands, maps, said, dirs)

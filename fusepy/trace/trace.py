@@ -144,9 +144,8 @@ class Trace:
             raise misplaced(value)
         number = cast("Any", value.item() if isinstance(value, np.generic) else value)
         if isinstance(number, (bool, int, float)):
-            # an IntEnum member is a plain number
             plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float
-            return self.constant(plain(number))
+            return self.constant(plain(number))  # an IntEnum member is a plain number
         return self.capture(cast("Any", value), name)
 
     def behind(self, value: Value) -> tuple[Trace, Value] | None:
@@ -296,7 +295,5 @@ class Trace:
         self.options = self.options.joined(options, name)
 
     def finish(self, outputs: Sequence[Traced]) -> Graph:
-        assert (
-            not self._origins or self.oracle is self.builder.oracle
-        )  # the property imports the modules of structs without calls
+        assert not self._origins or self.oracle is self.builder.oracle  # the property imports modules of structs without calls
         return self.builder.finish([o._value for o in outputs])  # pyright: ignore[reportPrivateUsage]

@@ -1,8 +1,4 @@
-"""Operands of calls: computed arrays of numbers are offered as the tensors that an eager call would get.
-
-An eager call sees the results of the calls before it as arrays, whose last axes may be components. A call in a trace is resolved
-for such arrays, so it takes what the eager call takes, and is ambiguous where that is.
-"""
+"""Operands of calls: computed arrays of numbers are offered as the tensors that an eager call would get."""
 
 from __future__ import annotations
 
@@ -13,10 +9,34 @@ from fusepy.errors import FusepyError, NoMatchError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.graph import Value
+from fusepy.ir.resolve.resolve import resolve_call
 from fusepy.ir.types import Kind
+from fusepy.location import user_line
 from fusepy.trace.open_trace import OpenTrace
 
 Resolve = Callable[[Sequence[Value], Sequence[ArgMap]], Sequence[ArgMap]]  # the resolved maps of a call
+
+
+def of_call(
+    trace: OpenTrace,
+    alias: str,
+    function: str,
+    operands: Sequence[Value],
+    maps: Sequence[ArgMap],
+    said: Sequence[ArgMap],
+    dirs: tuple[str, ...] | None,
+) -> tuple[list[Value], list[ArgMap]]:
+    """Returns `regrouped` for a call of a Slang function; `dirs` are the directions of its parameters, if outputs are passed."""
+    if trace.body or not any(v.name is None and v.rank for v in operands):
+        return list(operands), list(maps)
+    loc = user_line()
+
+    def resolve(offered: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[ArgMap]:
+        return resolve_call(trace.oracle, alias, function, offered, maps, loc, dirs, trace.strict).maps
+
+    declared = [p.type for s in trace.oracle.declared(alias, function) for p in s.params]
+    fixed = any(type is not None and type.kind is Kind.ARRAY for type in declared)
+    return regrouped(trace, operands, maps, said, resolve, fixed, loc)
 
 
 def regrouped(
@@ -31,16 +51,11 @@ def regrouped(
     """Returns the operands of a call and their maps: arrays of numbers that it takes as vectors, matrices or arrays are these.
 
     Args:
-        maps: those of the operands; `said` are the parts of them that the user has written at this call.
+        said: the parts of the maps that the user has written at this call.
         fixed: True if a parameter is an array of fixed extent, which may be any.
-
-    Raises:
-        ResolveError, ShapeError: if the call does not take the operands.
     """
     values, found = list(operands), list(maps)
-    if trace.body or not any(v.name is None and v.rank for v in operands):
-        return values, found
-    offered = [_as_tensor(trace, v, fixed) for v in operands]
+    offered = values if trace.body else [_as_tensor(trace, v, fixed) for v in operands]
     changed = [i for i, (a, b) in enumerate(zip(offered, operands)) if a is not b]
     if not changed:
         return values, found
