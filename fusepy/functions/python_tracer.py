@@ -113,12 +113,10 @@ class PythonTracer:
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Calls the function inside a trace, so that it becomes part of the trace."""
-        own: PythonTracer = self
-        if self.annotations and args:
-            own, _, _, kwargs, _ = self.bind(args, kwargs)
-            args = ()
+        own, _, _, named, _ = self.bind(args, kwargs) if self.annotations else (self, (), (), kwargs, None)
         with entered(self, self.__name__):
-            found = own._called(kwargs, trace) if own.values or not args else self.function(*args, **kwargs)
+            by_name = own.annotations or own.values or not args
+            found = own._called(named, trace) if by_name else self.function(*args, **kwargs)
         if self.accumulator is None:
             return found
         leaves, structure = flatten_values(found, self.__name__)
@@ -180,9 +178,7 @@ class PythonTracer:
         return accumulated(trace, Traced(trace, returned(trace, leaf, self.__name__), None), self.accumulator)
 
     def _called(self, passed: Mapping[str, Any], trace: Trace) -> Any:
-        if self.annotations:
-            passed = honoured(trace.innermost(), self.__name__, passed, self.annotations)
-        named = {**passed, **self.values}
+        named = {**honoured(trace.innermost(), self.__name__, passed, self.annotations), **self.values}
         first = [named.pop(n) for n, p in self.signature.parameters.items() if p.kind is p.POSITIONAL_ONLY]
         try:
             return self.function(*first, **named)

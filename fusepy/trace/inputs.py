@@ -130,7 +130,7 @@ class TraceShapes:
     The trace notes which extents were asked for: its program runs for arguments with the same answers only.
     """
 
-    def __init__(self, trace: OpenTrace, exact: bool):
+    def __init__(self, trace: OpenTrace, exact: bool = False):
         self.trace, self.exact = trace, exact
 
     def is_unit(self, axis: Axis) -> bool:
