@@ -68,7 +68,7 @@ def _arrays(samples: int) -> dict[str, Any]:
 def _loss(q: Any, x: Any, y: Any) -> Any:
     for i in range(3):
         x = x @ q[f"w{i}"] + q[f"b{i}"]
-        x = fp.maximum(x, 0.0) if i < 2 else x
+        x = fp.nn.relu(x) if i < 2 else x
     return fp.mean((x - y) ** 2)
 
 

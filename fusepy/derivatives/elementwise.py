@@ -74,6 +74,7 @@ UNARY: dict[
     "atan": lambda t, g, y, x: g / (1 + x * x),
     "fract": lambda t, g, y, x: g,
     "saturate": lambda t, g, y, x: t.where(t.op("bitand", x >= 0, x <= 1), g, 0.0),
+    "relu": lambda t, g, y, x: t.where(y <= 0, 0.0, g),  # of the result: it is in memory, where a product follows
     "abs": lambda t, g, y, x: g * t.op("sign", x),
 }
 BINARY: dict[str, Callable[[Terms, Term, Term, Term, Term], Pair]] = {

@@ -131,6 +131,7 @@ def clip(x: Any, low: Any, high: Any) -> Any:
 
 
 saturate = _of_x("saturate", "Limits `x` to the range from 0 to 1.")
+relu = _of_x("relu", "Returns `x` where it is positive, else 0; it is `fusepy.nn.relu`.")
 
 
 def lerp(a: Any, b: Any, t: Any) -> Any:

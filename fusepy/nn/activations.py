@@ -24,7 +24,7 @@ def relu(x: Any) -> Any:
         >>> fp.nn.relu([-1.0, 2.0])
         [0.0, 2.0]
     """
-    return _math.where(x <= 0, 0.0, x)
+    return _math.relu(x)
 
 
 @fuse

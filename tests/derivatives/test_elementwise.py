@@ -55,6 +55,7 @@ BY_NAME: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "acos": (lambda x: fp.acos(x * 0.5), (X,)),
     "atan2": (fp.atan2, (X, Y)),
     "saturate": (fp.saturate, (X,)),
+    "relu": (fp.nn.relu, (X,)),
     "minimum": (fp.minimum, (X, Y)),
     "maximum": (fp.maximum, (X, Y)),
     "clip": (fp.clip, (X, np.array([0.5, 0.5, 0.5]), np.array([0.9, 1.0, 1.1]))),

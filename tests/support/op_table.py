@@ -121,6 +121,7 @@ ROWS = [
     Row("round", fp.round, np.round, to="float"),
     Row("fract", fp.fract, lambda x: x - np.floor(x), to="float"),
     Row("saturate", fp.saturate, lambda x: np.minimum(np.maximum(x, 0), 1), to="float"),
+    Row("relu", fp.nn.relu, lambda x: np.where(x <= 0, 0, x), to="float"),
     Row("step", fp.step, lambda e, x: np.where(x >= e, 1, 0), 2, to="float"),
     Row("sqrt", fp.sqrt, np.sqrt, to="float", ulps=(1, 3, 1)),
     Row("rsqrt", fp.rsqrt, lambda x: 1 / np.sqrt(x), to="float", ulps=(1, 4, 2), where=tame(1e-6, 1e4)),

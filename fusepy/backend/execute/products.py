@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from fusepy.backend.device.target import Target
-from fusepy.backend.emit.fold.product_tiles import Lying, Sides, tile_of
+from fusepy.backend.emit.fold.product_tiles import DEEPEST, Lying, Sides, tile_of
 from fusepy.backend.emit.fold.tuning import GROUPS
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Operand, Variant, addressing
@@ -129,8 +129,8 @@ def product_stages(
     Args:
         dense: for contiguous results.
     """
-    if grid[sides[1]] < 4:
-        sides, lies = sides[::-1], lies.swapped()
+    if grid[sides[1]] < 4 or (grid[sides[1]] <= LANES < grid[sides[0]] and grid[over] > DEEPEST):
+        sides, lies = sides[::-1], lies.swapped()  # an element of the left matrix is for several columns of a lane
     row, column = sides
     rows, columns, reduced = grid[row], grid[column], grid[over]
     batches = math.prod(n for d, n in enumerate(grid) if d not in (row, column, over))

@@ -134,6 +134,10 @@ def _saturate(x: Array) -> Array:
     return np.minimum(np.maximum(x, 0), 1)
 
 
+def _relu(x: Array) -> Array:
+    return np.where(x <= 0, 0, x)
+
+
 def _step(edge: Array, x: Array) -> Array:
     return np.where(x >= edge, 1, 0)
 
@@ -159,6 +163,7 @@ INTRINSICS: list[Op] = [
     Intrinsic("rsqrt", 1, _rsqrt),
     Intrinsic("fract", 1, _fract, slang="frac"),
     Spelled("saturate", _saturate, f"{KEEPS_NAN}saturate({{0}})", floats=True),
+    Spelled("relu", _relu, "select({0} <= {t}(0), {t}(0), {0})", floats=True),
     # Slang's abs reads unsigned bits as signed
     Spelled("abs", np.abs, "abs({0})", integers="{0} * ({t}(1) - {t}(2) * {t}({0} < {t}(0)))", unsigned="{0}", floats=False),
     Spelled("sign", np.sign, f"{KEEPS_NAN}sign({{0}})", floats=True),

@@ -88,6 +88,7 @@ UNARY = [
     *((f.__name__, f) for f in (np.log, np.log2, np.log10, np.sqrt)),
     ("rsqrt", lambda x: x**-0.5),
     ("fract", lambda x: x % 1),
+    ("relu", lambda x: np.where(x > 0, x, 0)),
     ("saturate", lambda x: np.minimum(np.maximum(x, 0), 1)),
 ]
 
