@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -413,12 +414,14 @@ def test_where(lib: Any) -> None:
 
 ARITHMETIC = [operator.add, operator.sub, operator.mul]
 COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+UNARY: list[Callable[..., Any]] = [operator.neg, operator.pos, abs]
 BITWISE = [operator.and_, operator.or_, operator.xor]
 DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
 
 
-def binary(op: Callable[[Any, Any], Any]) -> Any:
-    return fp.fuse(lambda a, b: op(a, b))
+def each(ops: list[Callable[..., Any]], *args: Any) -> list[Any]:
+    """The result of every operation, from one fused function."""
+    return list(fp.fuse(lambda *args: tuple(op(*args) for op in ops))(*args))
 
 
 def operands(dtype: str) -> tuple[Any, Any]:
@@ -441,13 +444,12 @@ def operands(dtype: str) -> tuple[Any, Any]:
 def test_arithmetic(device: Any, dtype: str) -> None:
     a, b = operands(dtype)
     with np.errstate(all="ignore"):
-        for op in ARITHMETIC:
-            close(binary(op)(a, b), op(a, b), ulps=0 if a.dtype.itemsize >= 4 or a.dtype.kind != "f" else 1)
-        same(fp.fuse(lambda a: -a)(a), -a)
-        same(fp.fuse(lambda a: +a)(a), a)
-        same(fp.fuse(lambda a: abs(a))(a), np.abs(a))
-        for op in COMPARISONS:
-            same(binary(op)(a, b), op(a, b))
+        for op, got in zip(ARITHMETIC, each(ARITHMETIC, a, b)):
+            close(got, op(a, b), ulps=0 if a.dtype.itemsize >= 4 or a.dtype.kind != "f" else 1)
+        for op, got in zip(UNARY, each(UNARY, a)):
+            same(got, op(a))
+        for op, got in zip(COMPARISONS, each(COMPARISONS, a, b)):
+            same(got, op(a, b))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -460,13 +462,15 @@ def test_division(device: Any, dtype: str) -> None:
         clear = np.abs(true - np.round(true)) > 8 * np.spacing(np.abs(true)) if true.size else true.astype(bool)
         a, b = a[clear], b[clear]
         assert a.size >= 32
-        close(fp.fuse(lambda a, b: a // b)(a, b), a // b, ulps=1)
-        close(fp.fuse(lambda a, b: a % b)(a, b), a % b, atol=0.02 if dtype == "float16" else 4e-6)
+        whole, rest = each([operator.floordiv, operator.mod], a, b)
+        close(whole, a // b, ulps=1)
+        close(rest, a % b, atol=0.02 if dtype == "float16" else 4e-6)
         return
     with np.errstate(all="ignore"):
         small = slice(0, 32)  # also beyond, except where INT_MIN // -1 overflows
-        same(fp.fuse(lambda a, b: a // b)(a[small], b[small]), a[small] // b[small])
-        same(fp.fuse(lambda a, b: a % b)(a[small], b[small]), a[small] % b[small])
+        whole, rest = each([operator.floordiv, operator.mod], a[small], b[small])
+        same(whole, a[small] // b[small])
+        same(rest, a[small] % b[small])
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if "int" in d])
@@ -474,8 +478,9 @@ def test_integer_division_of_large_numbers(device: Any, dtype: str) -> None:
     info = np.iinfo(dtype)
     a = np.array([info.max, info.max, info.min, info.min + 1, info.max - 1, info.min, info.max, 5], dtype)
     b = np.array([info.max, 2, 2, info.max, info.max, info.max, 3, info.max], dtype)
-    same(fp.fuse(lambda a, b: a // b)(a, b), a // b)
-    same(fp.fuse(lambda a, b: a % b)(a, b), a % b)
+    whole, rest = each([operator.floordiv, operator.mod], a, b)
+    same(whole, a // b)
+    same(rest, a % b)
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if "int" in d] + ["bool"])
@@ -484,14 +489,15 @@ def test_bitwise(device: Any, dtype: str) -> None:
         a, b = np.array([True, True, False, False]), np.array([True, False, True, False])
     else:
         a, b = operands(dtype)
-    for op in BITWISE:
-        same(binary(op)(a, b), op(a, b))
+    for op, got in zip(BITWISE, each(BITWISE, a, b)):
+        same(got, op(a, b))
     same(fp.fuse(lambda a: ~a)(a), ~a)
     if dtype != "bool":
         shift = (np.arange(a.size) % (a.dtype.itemsize * 8)).astype(dtype)
-        same(fp.fuse(lambda a, s: a << s)(a, shift), a << shift)
-        same(fp.fuse(lambda a, s: a >> s)(a, shift), a >> shift)
-        same(fp.fuse(lambda a: (a & 1) << 3)(a), (a & 1) << 3)
+        left, right, number = each([operator.lshift, operator.rshift, lambda a, _: (a & 1) << 3], a, shift)
+        same(left, a << shift)
+        same(right, a >> shift)
+        same(number, (a & 1) << 3)
 
 
 def test_operators_with_numbers_and_arrays_on_the_left(device: Any) -> None:
@@ -584,16 +590,32 @@ MATH: list[tuple[str, Callable[..., Any], Any, int, float]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def math_of(device: Any) -> Callable[[str], dict[str, Any]]:
+    """What the functions of `MATH` give of their samples as one kind of value, by name: one fused function for each kind."""
+
+    @cache
+    def of(kind: str) -> dict[str, Any]:
+        def given(x: Any) -> Any:
+            if kind == "float3":
+                return fp.vcast(x[:198].astype(F32).reshape(-1, 3), kind)
+            return x.astype(kind)
+
+        program = fp.fuse(lambda *xs: tuple(getattr(fp, m[0])(x) for m, x in zip(MATH, xs)))
+        return dict(zip((m[0] for m in MATH), program(*(given(m[2]) for m in MATH)), strict=True))
+
+    return of
+
+
 @pytest.mark.parametrize(("name", "numpy", "samples", "ulps", "atol"), MATH, ids=[m[0] for m in MATH])
-def test_math_of_one_argument(lib: Any, name: str, numpy: Any, samples: Any, ulps: int, atol: float) -> None:
+def test_math_of_one_argument(math_of: Any, name: str, numpy: Any, samples: Any, ulps: int, atol: float) -> None:
     function = getattr(fp, name)
     x = samples.astype(F32)
     expected = numpy(x.astype(np.float64)).astype(F32)
-    close(fp.fuse(lambda x: function(x))(x), expected, ulps, atol)
+    close(math_of("float32")[name], expected, ulps, atol)
     close(function(x), expected, ulps, atol)
-    vectors = fp.vcast(x[:198].reshape(-1, 3), "float3")
-    close(fp.fuse(lambda x: function(x))(vectors), expected[:198].reshape(-1, 3), ulps, atol)
-    halves = fp.fuse(lambda x: function(x))(x.astype(np.float16))
+    close(math_of("float3")[name], expected[:198].reshape(-1, 3), ulps, atol)
+    halves = math_of("float16")[name]
     assert halves.dtype == np.float16
     np.testing.assert_allclose(halves.astype(F32), numpy(x.astype(np.float16).astype(np.float64)), rtol=6e-3, atol=6e-3)
 
@@ -601,13 +623,11 @@ def test_math_of_one_argument(lib: Any, name: str, numpy: Any, samples: Any, ulp
 OF_INTEGERS = [m for m in MATH if m[0] not in ("abs", "saturate", "asin", "acos", "tan")]
 
 
-@pytest.mark.parametrize(("name", "numpy", "samples", "ulps", "atol"), OF_INTEGERS, ids=[m[0] for m in OF_INTEGERS])
-def test_integers_become_float_where_the_function_needs_it(
-    device: Any, name: str, numpy: Any, samples: Any, ulps: int, atol: float
-) -> None:
+def test_integers_become_float_where_the_function_needs_it(device: Any) -> None:
     n = np.arange(1, 6, dtype=np.int32)
-    result = fp.fuse(lambda n: getattr(fp, name)(n))(n)
-    close(result, numpy(n.astype(np.float64)).astype(F32), ulps + 2, max(atol, 1e-6))
+    results = each([getattr(fp, m[0]) for m in OF_INTEGERS], n)
+    for result, (_, numpy, _, ulps, atol) in zip(results, OF_INTEGERS, strict=True):
+        close(result, numpy(n.astype(np.float64)).astype(F32), ulps + 2, max(atol, 1e-6))
 
 
 def test_round_is_half_to_even(device: Any) -> None:
