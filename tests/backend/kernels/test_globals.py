@@ -40,7 +40,7 @@ float times(float x, float k) { return x * k; }
 float weigh(int i) { return weights[i]; }
 int place(int i) { return steps + cell[i]; }
 float3 turn(float3 v) { return mul(transform, float4(v, 1)).xyz; }
-float tone(float x) { return g_look.mode == 2 ? x + g_look.gamma : x; }
+float tone(float x) { int mode = g_look.mode; return mode == 2 ? x + g_look.gamma : x; }
 float see(int i) { return g_scene.camera.position[i] + g_scene.camera.fov + g_scene.camera.frame[i][2]; }
 float corner(int i) { return g_scene.camera.corners[i].y + (g_scene.camera.ortho ? 100 : 0); }
 float far(int i) { return g_scene.points[i].z + g_scene.heights[i] + float(g_scene.bias) + float(g_scene.big); }
