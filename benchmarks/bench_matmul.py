@@ -2,7 +2,8 @@
 
 ``forward`` is 65536 x 32 times 32 x 64, ``weights`` the gradient of its weights, 32 x 65536 times 65536 x 64, ``input`` that of a
 second layer's input, 65536 x 64 times 64 x 64. ``step`` is loss, gradients and Adam of the whole network. ``sgl forward`` is a
-kernel written by hand for exactly these sizes, on the CPU.
+kernel written by hand for exactly these sizes, on the CPU. ``slangpy layer`` is a call of slangpy's ``.bwds``, of the last layer,
+which is less than its step: that needs calls for all layers and updates. Compiling a larger layer's takes many minutes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from benchmarks import peers as p
 CASE = "matmul"
 BLOCKS = 7
 OWN = ("forward", "weights", "input", "step")
-PEERS = [*OWN, *(f"torch {name}" for name in OWN), "sgl forward"]
+PEERS = [*OWN, *(f"torch {name}" for name in OWN), "sgl forward", "slangpy layer"]
 SIZES = (32, 64, 64, 8)
 ROWS = 256  # of a group of the kernel written by hand
 BY_HAND = """
@@ -53,6 +54,24 @@ BY_HAND = """
             [unroll] for (int j = 0; j < 8; ++j)
                 p.r[(m + i) * 64 + int(lane) + j * 8] = sum[i][j];
     }
+"""
+LAYER = """
+import slangpy;
+[Differentiable]
+float[8] layer(DiffTensor<float, 2> w, DiffTensor<float, 1> b, float[64] x)
+{
+    float[8] y;
+    [MaxIters(8)]
+    for (int o = 0; o < 8; ++o)
+    {
+        float sum = b.load(o);
+        [MaxIters(64)]
+        for (int i = 0; i < 64; ++i)
+            sum += w.load(i, o) * x[i];
+        y[o] = sum;
+    }
+    return y;
+}
 """
 
 
@@ -168,8 +187,35 @@ def by_hand(kind: str, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     return {"sgl forward": run}
 
 
-def bench_matmul(measure: Any, runners: Any, theirs: Any, by_hand: Any, block: int, peer: str) -> None:
-    target = runners.get(peer) or theirs.get(peer) or by_hand.get(peer)
+@pytest.fixture(scope="module")
+def slangpys(kind: str, data: dict[str, Any]) -> Callable[[], None]:
+    """One call of slangpy's gradients of the last layer, by its weights, biases and input."""
+    device = p.slangpy_device(kind, validation=False)
+    module = p.spy.Module.load_from_source(device, "bench_matmul_layer", LAYER)
+
+    def rows(values: Any) -> Any:
+        made = p.spy.Tensor.empty(device, (len(values),), module.layout.find_type_by_name(f"float[{values.shape[1]}]"))
+        made.copy_from_numpy(values)
+        return made.with_grads(zero=True)
+
+    w, b = (p.spy.Tensor.from_numpy(device, data[name]).with_grads(zero=True) for name in ("w2", "b2"))
+    x, result = rows(data["g"]), rows(data["y"])
+    slope = data["y"] / len(data["y"])
+    result.grad.copy_from_numpy(slope)
+
+    def run() -> None:
+        for t in (w, b, x):
+            t.grad.clear()
+        module.layer.bwds(w, b, x, _result=result)
+        device.wait()
+
+    run()
+    np.testing.assert_allclose(w.grad.to_numpy(), data["g"].T.astype("f8") @ slope, atol=1e-4)
+    return run
+
+
+def bench_matmul(measure: Any, runners: Any, theirs: Any, by_hand: Any, slangpys: Any, block: int, peer: str) -> None:
+    target = slangpys if peer == "slangpy layer" else runners.get(peer) or theirs.get(peer) or by_hand.get(peer)
     if target is None:
         pytest.skip("not installed, or no GPU")
     measure(peer, block, target, rounds=3, warmup=1)
