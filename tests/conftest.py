@@ -49,6 +49,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Gives them back: sgl's objects must be collected before the process ends, or it ends by a segmentation fault."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def trials_are_forked() -> Iterator[None]:
     """Kernels that may crash Slang are tried in a fork that has imported fusepy, which takes a tenth of the time."""
