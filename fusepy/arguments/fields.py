@@ -42,13 +42,14 @@ def fields_of(value: Any) -> Container | None:
 
 
 def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
-    """True if a list is nested: an item has fields, is a `Tensor` or traced, or arrays and numbers are mixed.
+    """True if a list is nested: an item has fields, is a `Tensor` or traced, arrays and numbers are mixed, or shapes of arrays.
 
     Other lists are values: numbers, and arrays of one shape, which are stacked.
     """
     if len(value) > ITEMS_AT_MOST or level > LEVELS:
         return False
     arrays = numbers = False
+    shape: Any = None
     for item in value:
         cls = item.__class__
         if cls is float or cls is int or cls is bool:
@@ -60,8 +61,11 @@ def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
             continue
         kind = kind_of_class(cls)
         if kind is not None and kind.array is not None:
-            axes = bool(kind.extents(item))
-            arrays, numbers = arrays or axes, numbers or not axes
+            extents = kind.extents(item)
+            if extents and shape not in (None, extents):
+                return True
+            shape = extents or shape
+            arrays, numbers = arrays or bool(extents), numbers or not extents
         elif isinstance(item, (Mapped, Symbolic)) or (kind is not None and kind.device) or fields_of(item) is not None:
             return True
     return arrays and numbers

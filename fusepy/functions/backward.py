@@ -12,7 +12,7 @@ from fusepy.errors import GradientError, GraphError, TraceError
 from fusepy.functions.accumulators import checked
 from fusepy.functions.gradient_request import CallGradients, GradientRequest
 from fusepy.functions.nodes import Use
-from fusepy.functions.parts import Config, Tracer
+from fusepy.functions.parts import Config, Tracer, needs_bind
 from fusepy.ir.oracle import OUT, Param
 from fusepy.location import user_line
 from fusepy.pytree import Structure, several
@@ -57,7 +57,7 @@ class BackwardTracer:
         tracer, static = self.function, ()
         if result is None and args and not kwargs and not tracer.takes(len(args)) and tracer.takes(len(args) - 1):
             args, result = args[:-1], args[-1]  # the result may follow the arguments
-        if len(args) != tracer.positional or kwargs:
+        if tracer.positional is None or needs_bind(tracer, args, kwargs):
             tracer, static, args, kwargs, _ = tracer.bind(args, kwargs)
         params = tracer.parameters(args, kwargs)
         with naming(self.__name__):

@@ -15,7 +15,7 @@ from fusepy.backend.memory.pending import PENDING, RECORDER, describing
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import CompileError, FusepyError
 from fusepy.functions.autograd import Tracked, any_tracked, has_autograd
-from fusepy.functions.parts import AnyFunction
+from fusepy.functions.parts import AnyFunction, needs_bind
 from fusepy.inspect.cache_miss import nearest
 from fusepy.inspect.lowered import Lowered
 from fusepy.location import at_line, user_line
@@ -150,8 +150,7 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
 
     A call with destinations is planned at once, so that it raises the errors of the call about them.
     """
-    positional = callee.tracer.positional
-    if positional is not None and (len(args) != positional or kwargs):
+    if needs_bind(callee.tracer, args, kwargs):
         callee, args, kwargs, result = bound(callee, args, kwargs, result)
     if callee.config.structs:
         args, kwargs = callee.config.as_structs(callee.tracer.parameter_names(), args, kwargs)

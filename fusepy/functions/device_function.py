@@ -12,7 +12,7 @@ from fusepy.functions import accumulators, configure
 from fusepy.functions.backward import BackwardTracer
 from fusepy.functions.call import bound, lower, run
 from fusepy.functions.nodes import Node, Use
-from fusepy.functions.parts import DEFAULT, Config, ProgramTable, Tracer
+from fusepy.functions.parts import DEFAULT, STATIC, Config, ProgramTable, Tracer
 from fusepy.functions.python_tracer import PythonTracer
 from fusepy.functions.torch_graph import in_graph, plan_in_graph
 from fusepy.inspect.lowered import Inspectable, Lowered
@@ -97,7 +97,7 @@ class DeviceFunction(Inspectable):
                 trace.adopt(self.setup, self.config.options, self.__name__)
             return self.tracer.call(trace, args, kwargs, self.config)
         positional = self.tracer.positional
-        if positional is not None and (len(args) != positional or kwargs):
+        if positional is not None and (len(args) != positional or kwargs or not STATIC.isdisjoint(map(type, args))):
             callee, args, named, _result = bound(self, args, kwargs, _result)
             deliver, made = callee.tracer.deliver, run(callee, args, named, _result)
             return made if deliver is None else deliver(made)

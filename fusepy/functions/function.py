@@ -9,6 +9,7 @@ from fusepy.arguments.nested import check_finite, naming
 from fusepy.backend.device.device import Device
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.dispatch import Dispatch, dispatch, thread_count
+from fusepy.functions.parts import STATIC
 from fusepy.functions.slang_tracer import Loaded, SlangTracer
 from fusepy.inspect.resolution import Resolved, resolved_call
 from fusepy.trace.standin import stand_in
@@ -93,3 +94,6 @@ class Function(DeviceFunction):
 
     def __repr__(self) -> str:
         return f"<Slang function {self.__name__} of {self.tracer.loaded.source.alias}>"
+
+
+STATIC.add(Function)  # as an argument of a fused function

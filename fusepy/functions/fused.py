@@ -2,14 +2,80 @@
 
 from __future__ import annotations
 
+import copy
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, overload
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
+from typing import Any, cast, overload
 
+from fusepy.arguments.objects import check_unchanged, filled, is_method_like, split
 from fusepy.backend.device.device import Device
 from fusepy.errors import ArgumentError
 from fusepy.functions.device_function import DeviceFunction
+from fusepy.functions.parts import STATIC
 from fusepy.functions.python_tracer import PythonTracer
+from fusepy.location import user_line
+
+_STATE = "self_"  # the parameter of the values of an object
+
+
+class MethodTracer(PythonTracer):
+    """A tracer of a method of one object.
+
+    Attributes of the object that hold floats, arrays and tensors are arguments of each call, in lists, dicts and objects below
+    it too. All others are part of the program: integers, strings and flags by value, other objects by identity.
+    """
+
+    owner: Any
+    state: dict[str, Any]  # by path: what is an argument
+
+    @staticmethod
+    def of(tracer: PythonTracer, owner: Any) -> MethodTracer:
+        """Returns the tracer of a method of `owner`."""
+        first = next(iter(tracer.signature.parameters.values()), None)
+        if first is None or first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD, first.VAR_POSITIONAL):
+            raise ArgumentError(
+                f"{tracer.__name__}() takes no object, and is read from one",
+                place=user_line(),
+                hint="write @staticmethod above @fp.fuse, or give it a parameter self",
+            )
+        made = object.__new__(MethodTracer)
+        vars(made).update(vars(tracer), owner=owner, state={}, positional=-1)
+        if first.kind is not first.VAR_POSITIONAL:
+            made.take([p for p in tracer.signature.parameters.values() if p is not first])
+        return made
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any = None) -> Any:
+        """Binds a call to the attributes that the object has now."""
+        bound, key, outs, named, result = super().bind(args, kwargs, result)
+        state: dict[str, Any] = {}
+        kept = split(self.owner, "", state)
+        made = cast("MethodTracer", copy.copy(bound))
+        made.state = state
+        if state:
+            made.take([*made.signature.parameters.values(), inspect.Parameter(_STATE, inspect.Parameter.KEYWORD_ONLY)])
+            named = {**named, _STATE: {f"value_{i}": value for i, value in enumerate(state.values())}}
+        return made, ("method", self.owner.__class__, kept, key), outs, named, result
+
+    def call(self, trace: Any, args: Sequence[Any], kwargs: Mapping[str, Any], config: Any) -> Any:
+        """Calls the method inside a trace: the object's values are those that it has now."""
+        return self._plain(self.owner).call(trace, args, kwargs, config)
+
+    def _plain(self, owner: Any) -> PythonTracer:
+        """Returns the tracer of the method of `owner` as a plain function."""
+        made = object.__new__(PythonTracer)
+        vars(made).update(vars(self), function=MethodType(self.function, owner))
+        return made
+
+    def _called(self, passed: Mapping[str, Any]) -> Any:
+        named = dict(passed)
+        traced = dict(zip(self.state, named.pop(_STATE, {}).values()))
+        made: list[tuple[Any, dict[str, Any]]] = []
+        found = self._plain(filled(self.owner, "", traced, made))._called(named)
+        for copied, before in made:
+            check_unchanged(copied, before, self.__name__)
+        return found
 
 
 class FusedFunction(DeviceFunction):
@@ -30,8 +96,20 @@ class FusedFunction(DeviceFunction):
         functools.update_wrapper(self, tracer.function)
         self.__name__ = tracer.__name__
 
+    def __get__(self, owner: Any, cls: type | None = None) -> FusedFunction:
+        """Returns the function as a method of an object, as Python's own functions do."""
+        if owner is None:
+            return self
+        tracer = MethodTracer.of(cast("PythonTracer", self.tracer), owner)
+        made = self.variant(self.setup, tracer=tracer)
+        made.__dict__ = {**vars(self), "__signature__": tracer.signature, "__self__": owner, "__func__": self}
+        return made
+
     def __repr__(self) -> str:
         return f"<fused function {self.__name__}>"
+
+
+STATIC.add(FusedFunction)
 
 
 @overload
@@ -48,8 +126,12 @@ def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | N
 
     Args:
         function: the function; without it, a decorator is returned.
-        static: names of parameters that are part of the program; their values are hashed, not recorded.
+        static: names of parameters that are part of the program; their values are hashed, not recorded. Strings, ``None``,
+            functions and classes are static in any case.
         device: where to run; by default that of the first tensor among the arguments, else the default device.
+
+    A method of a class can be fused too. Attributes of its object that hold floats, arrays and tensors are arguments of each
+    call; integers, strings and flags are part of the program, like static arguments.
 
     Raises:
         ArgumentError: if a static name is no parameter.
@@ -63,8 +145,15 @@ def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | N
         >>> look([1.0, 2.0], 10.0)
         [40.0, 80.0]
     """
-    if function is not None and not callable(function):
-        raise ArgumentError("fuse() takes a function", saw=repr(function)[:60], hint="write @fuse above a def, or fuse(f)")
     if function is None:
-        return functools.partial(FusedFunction, static=static, device=device)
+        return functools.partial(fuse, static=static, device=device)
+    if isinstance(function, (classmethod, staticmethod)):
+        wrapped = cast("Any", function)
+        return wrapped.__class__(fuse(wrapped.__func__, static=static, device=device))
+    if not callable(function):
+        raise ArgumentError("fuse() takes a function", saw=repr(function)[:60], hint="write @fuse above a def, or fuse(f)")
+    if isinstance(function, MethodType):
+        return FusedFunction(function.__func__, static, device).__get__(function.__self__)
+    if is_method_like(function):
+        return FusedFunction(type(function).__call__, static, device).__get__(function)
     return FusedFunction(function, static, device)

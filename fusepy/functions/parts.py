@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import FunctionType, NoneType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fusepy.arguments.mapping import cast_numbers
@@ -178,6 +179,20 @@ class Tracer(Protocol):
 
 
 C = TypeVar("C", bound="AnyFunction")
+
+
+STATIC: set[type] = {
+    str,
+    NoneType,
+    type,
+    FunctionType,
+}  # arguments of these classes are static
+
+
+def needs_bind(tracer: Tracer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """True for a call whose arguments `Tracer.bind` sorts first."""
+    positional = tracer.positional
+    return positional is not None and (len(args) != positional or bool(kwargs) or not STATIC.isdisjoint(map(type, args)))
 
 
 class AnyFunction(Protocol):

@@ -18,10 +18,9 @@ from fusepy.backend.marshals.registry import device_of
 from fusepy.errors import ArgumentError, FusepyError, UnrollWarning, did_you_mean
 from fusepy.functions.accumulators import accumulated, checked
 from fusepy.functions.nodes import Use
-from fusepy.functions.parts import Config
+from fusepy.functions.parts import STATIC, Config
 from fusepy.ir.graph import Graph
 from fusepy.ir.oracle import Param
-from fusepy.ir.resolve.refusals import none_error
 from fusepy.location import user_line
 from fusepy.pytree import Structure, several
 from fusepy.trace.arity import is_variadic, of_count, signature_of
@@ -57,7 +56,7 @@ class PythonTracer:
             if name not in names:
                 raise ArgumentError(f"static: {self.__name__}() has no parameter {name!r}", hint=did_you_mean(name, names))
         plain = all(p.kind in _BY_PLACE and p.default is p.empty for p in self.signature.parameters.values())
-        self.params = {name: (i, Param(name, None)) for i, name in enumerate(names)}
+        self.take(list(self.signature.parameters.values()))
         self.positional: int | None = len(names) if plain and not static else -1
 
     def bind(
@@ -69,8 +68,9 @@ class PythonTracer:
             ArgumentError: for too many, missing, unknown or doubled arguments, and for static ones that cannot be hashed.
         """
         if self.variadic:
-            made, key, outs, named, result = self._of_count(len(args)).bind(args, kwargs, result)
-            return made, ("*", len(args), *key), outs, named, result
+            more = [name for name in kwargs if name not in self.signature.parameters]
+            made, key, outs, named, result = self._of_count(len(args), more).bind(args, kwargs, result)
+            return made, ("*", len(args), *more, *key), outs, named, result
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -85,9 +85,7 @@ class PythonTracer:
         static: dict[str, Any] = {}
         dynamic: dict[str, Any] = {}
         for name, value in bound.arguments.items():
-            if self.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
-                raise ArgumentError(f"{self.__name__}() takes **kwargs", hint="name the parameters of a fused function")
-            (static if name in self.static else dynamic)[name] = value
+            (static if name in self.static or value.__class__ in STATIC else dynamic)[name] = value
         for name, value in static.items():
             try:
                 hash(value)
@@ -104,11 +102,16 @@ class PythonTracer:
         # the type is part of the key, since 1 == 1.0 == True
         return made, tuple([(name, value.__class__, value) for name, value in static.items()]), (), dynamic, result
 
-    def _of_count(self, count: int) -> PythonTracer:
-        """Returns the tracer of a function with ``*args`` for a number of arguments by position."""
+    def take(self, parameters: Sequence[inspect.Parameter]) -> None:
+        """Gives the function these parameters."""
+        self.signature = self.signature.replace(parameters=parameters)
+        self.params = {p.name: (i, Param(p.name, None)) for i, p in enumerate(parameters)}
+
+    def _of_count(self, count: int, names: Sequence[str]) -> PythonTracer:
+        """Returns the tracer of a function with ``*args`` or ``**kwargs`` for these arguments."""
         made = copy.copy(self)
-        made.variadic, made.signature = False, of_count(self.signature, count)
-        made.params = {name: (i, Param(name, None)) for i, name in enumerate(made.signature.parameters)}
+        made.variadic = False
+        made.take(list(of_count(self.signature, count, names).parameters.values()))
         return made
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
@@ -140,8 +143,6 @@ class PythonTracer:
             passed: dict[str, Any] = {}
             for position, name in enumerate(self.signature.parameters):
                 if name in dynamic:
-                    if dynamic[name] is None:
-                        raise none_error(f"{self.__name__}: argument {name!r}", user_line())
                     passed[name] = argument(trace, name, dynamic[name], config.spec(position, name))
             outputs, structure = self._traced(trace, passed)
             graph = trace.finish(outputs)

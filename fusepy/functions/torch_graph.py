@@ -7,7 +7,7 @@ only, it plans the call and runs nothing; its gradient is the operator again, wi
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -17,11 +17,27 @@ from fusepy.backend.torch import need_torch
 from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.autograd import is_tracked, pullback_of
 from fusepy.functions.call import bound
-from fusepy.functions.parts import AnyFunction
+from fusepy.functions.parts import AnyFunction, needs_bind
 from fusepy.location import user_line
 from fusepy.pytree import LEAF, Structure, flatten
 
-TENSOR, FLOAT = "a tensor", "a float"  # stand for arguments of the operator
+TENSOR, FLOAT = "\0 a tensor", "\0 a float"  # stand for arguments of the operator; TorchDynamo takes strings as constants
+
+
+class Placeholder(str):
+    """Such a string. A plain one would be a static argument."""
+
+    @staticmethod
+    def of(value: Any) -> Any:
+        return Placeholder(value) if isinstance(value, str) and value in (TENSOR, FLOAT) else value
+
+
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Returns arguments with other leaves."""
+    leaves, structure = flatten(value)
+    return structure.fill(map(change, leaves))
+
+
 PLANNED: dict[str, GraphCall] = {}  # graphs of torch name a call by its key here, and may outlive everything else
 _SESSION = uuid.uuid4().hex  # torch keeps graphs on disk: a key must not mean another call in another process
 
@@ -70,18 +86,6 @@ def _filled(name: str, at: int, results: Any) -> Any:
     return parts if kind == "list" else tuple(parts)
 
 
-def _joined(value: Any, tensors: Iterator[Any], floats: Iterator[float]) -> Any:
-    """Returns an argument with tensors and floats in place of their stand-ins."""
-    if isinstance(value, dict):
-        return {name: _joined(inner, tensors, floats) for name, inner in cast("dict[str, Any]", value).items()}
-    if isinstance(value, (list, tuple)):
-        parts = [_joined(inner, tensors, floats) for inner in cast("Sequence[Any]", value)]
-        return parts if isinstance(value, list) else tuple(parts)
-    if isinstance(value, str):
-        return next(tensors) if value == TENSOR else next(floats)
-    return value
-
-
 class GraphCall:
     """A call in a graph of torch.
 
@@ -95,14 +99,15 @@ class GraphCall:
     places: list[int]
 
     def __init__(self, callee: Any, args: Sequence[Any], named: Mapping[str, Any]):
-        self.callee, self.args, self.named = callee, args, named
+        self.callee = callee
+        self.args, self.named = _each([list(args), dict(named)], Placeholder.of)
         self.parts: list[tuple[str, tuple[Any, ...], tuple[int, ...]]] = []
         self.back: dict[Any, str] = {}
 
     def _given(self, tensors: Sequence[Any], floats: Sequence[float]) -> tuple[list[Any], dict[str, Any]]:
         """Returns the arguments of a call, by position and by name."""
-        rest = iter(tensors), iter(floats)
-        return [_joined(value, *rest) for value in self.args], {name: _joined(v, *rest) for name, v in self.named.items()}
+        left: dict[str, Iterator[Any]] = {TENSOR: iter(tensors), FLOAT: iter(floats)}
+        return _each((self.args, self.named), lambda value: next(left[value]) if isinstance(value, Placeholder) else value)
 
     def run(self, tensors: Sequence[Any], floats: Sequence[float]) -> list[Any]:
         """Runs the call and returns its results."""
@@ -121,12 +126,13 @@ class GraphCall:
         args, named = self._given(arrays, [1.0] * floats)
         callee, lowered = self.callee, self.callee.lower(*args, **named)
         program, recording = lowered.program, lowered.recording
+        inside, line = "in a graph of torch.compile", user_line()
         if any(out is not None for out in recording.outs):
-            what = f"{callee.__name__}: a call that writes to its arguments, in a graph of torch.compile"
-            raise ArgumentError(what, place=user_line(), hint="omit the arguments that are written, to get the results returned")
+            hint = "omit the arguments that are written, to get the results returned"
+            raise ArgumentError(f"{callee.__name__}: a call that writes to its arguments, {inside}", place=line, hint=hint)
         if any(map(is_tracked, recording.trace.captures)):
-            what = f"{callee.__name__} takes a torch tensor that requires gradients from outside, in a graph of torch.compile"
-            raise GradientError(what, place=user_line(), hint="pass it as an argument")
+            what = f"{callee.__name__} takes a torch tensor that requires gradients from outside, {inside}"
+            raise GradientError(what, place=line, hint="pass it as an argument")
         self.parts = []
         self._add(recording.structure, iter(range(len(program.elements))))
         self.places = [next(i for i, leaf in enumerate(lowered.leaves) if leaf is array) for array in arrays]
@@ -140,9 +146,8 @@ class GraphCall:
             ArgumentError: for containers that TorchDynamo cannot make.
         """
         at = len(self.parts)
-        self.parts.append(("leaf", (), ()))
+        self.parts.append(("leaf", (), (next(leaves),) if structure is LEAF else ()))
         if structure is LEAF:
-            self.parts[at] = ("leaf", (), (next(leaves),))
             return at
         kind = structure.cls.__name__
         if structure.cls not in (dict, list, tuple):
@@ -156,17 +161,16 @@ class GraphCall:
         if (seeds, needed) not in self.back:
             wanted = tuple(place for place, need in zip(self.places, needed) if need)
             callee, args, named = self.callee, self.args, self.named
-            if callee.tracer.positional is not None and (len(args) != callee.tracer.positional or named):
+            if needs_bind(callee.tracer, args, named):
                 callee, args, named, _ = bound(callee, tuple(args), named, None)
             pull = pullback_of(callee, len(args), tuple(named), seeds, wanted, ())
-            self.back[seeds, needed] = held(GraphCall(pull, [*args, *named.values(), *[TENSOR] * len(seeds)], {}))
+            self.back[seeds, needed] = held(GraphCall(pull, [*args, *named.values(), *[Placeholder(TENSOR)] * len(seeds)], {}))
         return self.back[seeds, needed]
 
 
 def held(call: GraphCall) -> str:
     """Holds a call, and returns its name."""
-    name = f"{call.callee.__name__} {_SESSION}:{len(PLANNED)}"
-    PLANNED[name] = call
+    PLANNED[name := f"{call.callee.__name__} {_SESSION}:{len(PLANNED)}"] = call
     return name
 
 

@@ -86,14 +86,14 @@ def differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, wi
     several = isinstance(argnums, (tuple, list))
     listed = cast("Sequence[Any]", argnums) if several else [argnums]
     variadic = is_variadic(signature)
-    if not variadic:  # the names of *args depend on their number
+    if not variadic:  # the names of *args and **kwargs are those of a call
         for n in listed:
             _name(n, names, what)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         trace = current_trace()
         assert trace is not None, "only a trace calls it"
-        own = of_count(signature, len(args)) if variadic else signature
+        own = of_count(signature, len(args), [n for n in kwargs if n not in names]) if variadic else signature
         chosen = [_name(n, list(own.parameters), what) for n in listed]
         bound = own.bind(*args, **kwargs)
         bound.apply_defaults()

@@ -116,22 +116,26 @@ def signature_of(function: Callable[..., Any], name: str) -> inspect.Signature:
 
 
 def is_variadic(signature: inspect.Signature) -> bool:
-    """True if a function takes any number of arguments by position."""
-    return any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
+    """True if a function takes any number of arguments, by position or by name."""
+    return any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values())
 
 
-def of_count(signature: inspect.Signature, count: int) -> inspect.Signature:
-    """Returns the signature for `count` arguments by position: ``*args`` becomes ``args_0``, ``args_1``, …
+def of_count(signature: inspect.Signature, count: int, names: Sequence[str] = ()) -> inspect.Signature:
+    """Returns the signature for `count` arguments by position and others with these `names`.
+
+    ``*args`` becomes ``args_0``, ``args_1``, …, and ``**kwargs`` becomes the names.
 
     Example:
-        >>> str(of_count(inspect.signature(lambda a, *others, k=1: None), 3))
-        '(a, others_0, others_1, /, *, k=1)'
+        >>> str(of_count(inspect.signature(lambda a, *others, k=1, **more: None), 3, ["gain"]))
+        '(a, others_0, others_1, /, *, k=1, gain)'
     """
     found: list[inspect.Parameter] = []
     for p in signature.parameters.values():
         if p.kind is p.VAR_POSITIONAL:
             found = [before.replace(kind=p.POSITIONAL_ONLY) for before in found]
             found += [inspect.Parameter(f"{p.name}_{i}", p.POSITIONAL_ONLY) for i in range(count - len(found))]
+        elif p.kind is p.VAR_KEYWORD:
+            found += [inspect.Parameter(name, p.KEYWORD_ONLY) for name in names]
         else:
             found.append(p)
     return signature.replace(parameters=found)

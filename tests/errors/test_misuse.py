@@ -12,6 +12,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -301,7 +302,11 @@ def test_row_4_silent_conversions_are_refused(lib: Any) -> None:
 def test_row_5_python_values(lib: Any, value: Any, seen: str) -> None:
     misuse(lambda: lib.add(1, value), fp.UnsupportedArgumentError, TypeError, "add", "argument 'b'", seen, "NumPy arrays")
     misuse(lambda: lib.add(1, b=value), fp.UnsupportedArgumentError, TypeError, "argument 'b'", seen)
-    misuse(lambda: GOOD(value, 1.0), fp.UnsupportedArgumentError, TypeError, "argument 'x'", seen)
+    if isinstance(value, (str, NoneType)):  # a static argument: the operation refuses it
+        error = fp.TraceError if value is None else fp.UnsupportedArgumentError
+        misuse(lambda: GOOD(value, 1.0), error, TypeError, "operator" if value is None else seen)
+    else:
+        misuse(lambda: GOOD(value, 1.0), fp.UnsupportedArgumentError, TypeError, "argument 'x'", seen)
     misuse(lambda: fp.fuse(lambda x: lib.add(x, value))(1.0), fp.UnsupportedArgumentError, TypeError, "argument 'b'", seen)
 
 

@@ -24,8 +24,27 @@ def test_any_number_of_arguments_is_fused() -> None:
     assert [float(f(X)), float(f(X, Y)), float(f(X, Y, 2.0)), float(f(X, Y, scale=3.0)), float(f(X))] == [3, 13, 26, 39, 3]
     with pytest.raises(fp.ArgumentError, match="first"):
         f()
-    with pytest.raises(fp.ArgumentError, match=r"takes \*\*kwargs"):
-        fp.fuse(lambda x, **options: x)(X, a=1)
+
+
+SQUARE = fp.fuse(lambda x: x * x)
+
+
+def test_arguments_of_any_names_are_fused() -> None:
+    f = fp.fuse(lambda x, **more: sum(more.values(), x))
+    assert f(X).tolist() == X.tolist()
+    assert f(X, a=Y, b=1.0).tolist() == (X + Y + 1).tolist()
+    assert f(X, b=1.0, a=2 * Y).tolist() == (X + 2 * Y + 1).tolist()  # in another order
+    both = fp.fuse(lambda *args, **named: args[0] * named["scale"])
+    assert both(X, scale=2.0).tolist() == (2 * X).tolist()
+    assert fp.grad(lambda **p: fp.sum(p["a"] * p["b"]), argnums="b")(a=X, b=Y).tolist() == X.tolist()
+    assert fp.fuse(lambda p: fp.sum(p[0]) + fp.sum(p[1]))([X, X[:1]]) == X.sum() + X[0]  # arrays of unequal shapes
+
+
+def test_strings_functions_and_none_are_static() -> None:
+    f = fp.fuse(lambda x, kind, then, other=None: then(x if kind == "plain" else 2 * x) if other is None else other)
+    assert f(X, "plain", SQUARE).tolist() == (X * X).tolist()
+    assert f(X, "double", SQUARE).tolist() == (4 * X * X).tolist()
+    assert f(X, "plain", SQUARE, Y).tolist() == Y.tolist()
 
 
 def test_gradients_are_by_position() -> None:

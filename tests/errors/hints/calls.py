@@ -66,12 +66,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.fuse(lambda colour, gain: colour * gain)(colour=X, gain=2.0),
         2 * X,
     ),
-    "any names of arguments": (
-        lambda m: fp.fuse(lambda **x: x["a"] + x["b"])(a=X, b=X),
-        "name the parameters of a fused function",
-        lambda m: fused(lambda x, y: x + y, X, X),
-        2 * X,
-    ),
     "a list as a static argument": (
         lambda m: fp.fuse(lambda x, n: x * len(n), static=("n",))(X, [1, 2]),
         "pass a number, string or tuple; a static argument is part of the program's identity",

@@ -61,7 +61,44 @@ def reading(t: Any, read: Any) -> Any:
     return fused(lambda x: x + read(t), X)
 
 
+class Counter:
+    """An object whose method counts its calls."""
+
+    def __init__(self) -> None:
+        self.count = 0.0
+
+    @fp.fuse
+    def counted(self, x: Any) -> Any:
+        self.count = self.count + 1
+        return x
+
+    @fp.fuse
+    def count_of(self, x: Any) -> Any:
+        return self.count + fp.sum(x)
+
+    alone = fp.fuse(lambda *, x: 2 * x)
+    of_nobody = staticmethod(fp.fuse(lambda *, x: 2 * x))
+
+
+def stored(m: Any) -> Any:
+    obj = Counter()
+    obj.count = obj.count_of(X)
+    return obj.count
+
+
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "an attribute that a method assigns": (
+        lambda m: Counter().counted(X),
+        "return it, and assign what the call returns: obj.count = obj.counted(x)",
+        stored,
+        X.sum(),
+    ),
+    "a method that takes no object": (
+        lambda m: Counter().alone(x=X),
+        "write @staticmethod above @fp.fuse, or give it a parameter self",
+        lambda m: Counter().of_nobody(x=X),
+        2 * X,
+    ),
     # traces: control flow, leaks, NumPy's functions
     "a loop to a vector": (
         lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: c * m.float2(1, 2), x), X),

@@ -1,0 +1,103 @@
+"""The state of objects: what a fused method takes of its object as arguments, and what is part of its program."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Hashable, Mapping
+from enum import Enum
+from types import FunctionType
+from typing import Any, cast
+
+from fusepy.arguments.key import KEYS
+from fusepy.backend.marshals.registry import kind_of_class
+from fusepy.errors import TraceError
+from fusepy.location import user_line
+from fusepy.pytree import container_of
+
+_VALUES = (str, bytes, bool, int, type(None), Enum)  # they may steer Python's control flow, so they are part of the program
+_UNTOUCHED = ("fusepy", "slangpy", "numpy", "torch", "jax", "builtins")  # packages whose objects are kept as they are
+_DEPTH = 16
+
+
+def is_method_like(function: Callable[..., Any]) -> bool:
+    """True for an object of a user's class with a method ``__call__`` in Python."""
+    cls = type(function)
+    return callable(function) and isinstance(cls.__call__, FunctionType) and not _untouched(cls)
+
+
+def _untouched(cls: type) -> bool:
+    return (cls.__module__ or "").split(".")[0] in _UNTOUCHED
+
+
+def split(value: Any, path: str, state: dict[str, Any], above: tuple[int, ...] = ()) -> Hashable:
+    """Adds the arguments in a value to `state`, by path. Returns the key of the rest."""
+    if isinstance(value, _VALUES):
+        return (value.__class__, value)
+    parts = None if id(value) in above or len(above) > _DEPTH else _parts(value)
+    if parts is not None:
+        inside = (*above, id(value))
+        return (value.__class__, tuple([(k, split(v, f"{path}.{k}", state, inside)) for k, v in parts.items()]))
+    if value.__class__ in KEYS or kind_of_class(value.__class__) is not None:
+        state[path] = value
+        return ...
+    return _Same(value)
+
+
+def _parts(value: Any) -> Mapping[Any, Any] | None:
+    """Returns the parts of a container or of an object of a user's class, with private attributes."""
+    cls = cast("type[Any]", type(value))
+    if isinstance(value, (list, tuple, dict)) or dataclasses.is_dataclass(cls):
+        container = container_of(value)
+        return None if container is None else container.parts(value)
+    if isinstance(value, type) or (callable(value) and not is_method_like(value)) or _untouched(cls):
+        return None
+    return getattr(value, "__dict__", None)
+
+
+def filled(value: Any, path: str, traced: Mapping[str, Any], made: list[tuple[Any, dict[str, Any]]]) -> Any:
+    """Returns a value like this one with traced arguments; objects are copied, so that their methods work."""
+    if path in traced:
+        return traced[path]
+    if path and not any(p.startswith(f"{path}.") for p in traced):
+        return value
+    held = _parts(value)
+    if held is None:
+        return value
+    parts = {k: filled(v, f"{path}.{k}", traced, made) for k, v in held.items()}
+    if isinstance(value, (list, tuple, dict)) or dataclasses.is_dataclass(value):
+        container = container_of(value)
+        assert container is not None
+        return container.rebuild(value, parts)
+    copied = object.__new__(value.__class__)
+    copied.__dict__.update(parts)
+    made.append((copied, parts))
+    return copied
+
+
+def check_unchanged(copied: Any, before: Mapping[str, Any], function: str) -> None:
+    """Raises `TraceError` if a method has assigned an attribute: the object would not get it."""
+    now = cast("dict[str, Any]", vars(copied))
+    changed = [name for name in now if name not in before or now[name] is not before[name]]
+    changed = [name for name in changed if not isinstance(getattr(copied.__class__, name, None), functools.cached_property)]
+    if changed:
+        raise TraceError(
+            f"{function}() assigns self.{changed[0]}, which is a value of the trace",
+            place=user_line(),
+            hint=f"return it, and assign what the call returns: obj.{changed[0]} = obj.{function}(x)",
+        )
+
+
+class _Same:
+    """The identity of an object as a part of a key, which keeps the object."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
