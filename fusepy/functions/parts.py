@@ -107,8 +107,7 @@ class ProgramTable(dict[Hashable, Program]):
 
     def variant(self, key: Hashable) -> ProgramTable:
         """Returns the table of a variant."""
-        found = self.variants.get(key)
-        return self.variants.setdefault(key, ProgramTable()) if found is None else found
+        return self.variants.get(key) or self.variants.setdefault(key, ProgramTable())
 
     def hold(self, key: Hashable, program: Program) -> None:
         """Adds a program, and tells it where it is, so that a reload can remove it."""
@@ -191,8 +190,8 @@ STATIC: set[type] = {
 
 def needs_bind(tracer: Tracer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """True for a call whose arguments `Tracer.bind` sorts first."""
-    positional = tracer.positional
-    return positional is not None and (len(args) != positional or bool(kwargs) or not STATIC.isdisjoint(map(type, args)))
+    count = tracer.positional
+    return count is not None and (len(args) != count or bool(kwargs) or not STATIC.isdisjoint(map(type, args)))
 
 
 class AnyFunction(Protocol):

@@ -27,10 +27,6 @@ TENSOR, FLOAT = "\0 a tensor", "\0 a float"  # stand for arguments of the operat
 class Placeholder(str):
     """Such a string. A plain one would be a static argument."""
 
-    @staticmethod
-    def of(value: Any) -> Any:
-        return Placeholder(value) if isinstance(value, str) and value in (TENSOR, FLOAT) else value
-
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:
     """Returns arguments with other leaves."""
@@ -66,12 +62,10 @@ def _split(value: Any, tensors: list[Any], floats: list[float] | None) -> Any:
     if isinstance(value, (list, tuple)):
         parts = [_split(inner, tensors, floats) for inner in cast("list[Any]", value)]
         return parts if isinstance(value, list) else tuple(parts)
-    if isinstance(value, float) and floats is not None:
-        floats.append(value)
-        return FLOAT
-    if hasattr(value, "requires_grad"):
-        tensors.append(value)
-        return TENSOR
+    number = isinstance(value, float) and floats is not None
+    if number or hasattr(value, "requires_grad"):
+        (floats if number else tensors).append(value)
+        return FLOAT if number else TENSOR
     return value
 
 
@@ -100,7 +94,8 @@ class GraphCall:
 
     def __init__(self, callee: Any, args: Sequence[Any], named: Mapping[str, Any]):
         self.callee = callee
-        self.args, self.named = _each([list(args), dict(named)], Placeholder.of)
+        held = {TENSOR: Placeholder(TENSOR), FLOAT: Placeholder(FLOAT)}
+        self.args, self.named = _each([args, dict(named)], lambda v: held.get(v, v) if isinstance(v, str) else v)
         self.parts: list[tuple[str, tuple[Any, ...], tuple[int, ...]]] = []
         self.back: dict[Any, str] = {}
 
