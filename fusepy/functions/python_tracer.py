@@ -103,7 +103,6 @@ class PythonTracer:
         return made, tuple([(name, value.__class__, value) for name, value in static.items()]), (), dynamic, result
 
     def take(self, parameters: Sequence[inspect.Parameter]) -> None:
-        """Gives the function these parameters."""
         self.signature = self.signature.replace(parameters=parameters)
         self.params = {p.name: (i, Param(p.name, None)) for i, p in enumerate(parameters)}
 
