@@ -125,7 +125,8 @@ class DeviceFunction(Inspectable):
         them: its ``.grad`` is the gradient of the result. Without one it is 1 for each component. So is an `out` argument read.
         The gradient of an `inout` argument is replaced, unless it has one for each direction: ``x.with_grads(after, before)``.
 
-        ``None`` for a Slang function that Slang cannot differentiate. `backward` and `backwards` are the same.
+        ``None`` for a Slang function that Slang cannot differentiate: one without ``[Differentiable]`` or a derivative of its own
+        that reads no textures, buffers or pointers. `backward` and `backwards` are the same.
 
         Raises:
             GradientError: when called, if no argument has a gradient, if an operation has none, or Slang cannot differentiate

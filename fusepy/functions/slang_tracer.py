@@ -9,6 +9,8 @@ from typing import Any
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
+from fusepy.backend.sources.derivatives import is_marked
+from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import GraphError
 from fusepy.functions.accumulators import accumulated, checked
@@ -198,11 +200,12 @@ class SlangTracer:
         return any(count <= len(s.params) for s in self.declared())
 
     def differentiable(self) -> bool:
-        """False if Slang can differentiate none of the overloads. Only a call decides about generic ones."""
+        """False if Slang can differentiate none of the overloads. A call decides about those of which more must be known."""
         known = self.loaded.differentiable.get(self.__name__)
         if known is None:
             trace, alias = self._trace()
-            found = any(is_differentiable(trace.oracle, alias, self.__name__, s) for s in self.declared())
+            marked = is_marked(self.__name__, texts_of([self.loaded.source]))
+            found = any(is_differentiable(trace.oracle, alias, self.__name__, s, marked) for s in self.declared())
             known = self.loaded.differentiable[self.__name__] = found
         return known
 

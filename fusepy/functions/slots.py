@@ -7,6 +7,7 @@ from typing import Any
 
 from fusepy.derivatives.differential import differential
 from fusepy.ir.oracle import IN, OUT, THIS, CallTypes, Oracle, Param, Signature
+from fusepy.ir.resources import reads_graded
 from fusepy.ir.types import VOID, Type
 from fusepy.ir.whole import gathers
 
@@ -34,8 +35,12 @@ def directions_of(declared: Sequence[Signature], slots: Sequence[Param], positio
     return None
 
 
-def is_differentiable(oracle: Oracle, module: str, function: str, signature: Signature) -> bool:
-    """False if Slang cannot differentiate an overload; true for a generic one."""
+def is_differentiable(oracle: Oracle, module: str, function: str, signature: Signature, marked: bool) -> bool:
+    """False if Slang cannot differentiate an overload; true if only a call decides, which says why it cannot be differentiated.
+
+    Args:
+        marked: the function has an attribute of Slang that says so.
+    """
     params: list[tuple[str, Type, bool]] = []
     for param in signature.params:
         if param.type is None:
@@ -47,9 +52,13 @@ def is_differentiable(oracle: Oracle, module: str, function: str, signature: Sig
     given = any(wanted for direction, _, wanted in params if direction != IN)
     if not (given or (result is not None and differential(result, oracle) is not None)):
         return False
+    if any(direction == IN and reads_graded(type) for direction, type, _ in params):
+        return True  # kernels of gradients have copies of functions that read textures, buffers and pointers
     if not any(wanted for direction, _, wanted in params if direction != OUT):
         params = [(direction, type, direction == IN and gathers(type)) for direction, type, _ in params]
     if not any(wanted for direction, _, wanted in params if direction != OUT):
         return False
+    if marked:
+        return True
     method = bool(signature.params) and signature.params[0].name == THIS
     return oracle.undifferentiable(module, CallTypes(function, tuple(params), result, method)) is None

@@ -158,6 +158,39 @@ def test_textures_in_fused_functions_lazy_calls_and_graphs(m: fp.Module) -> None
     np.testing.assert_allclose(found.to_numpy(), want)
 
 
+@pytest.mark.req("B16")
+def test_graphs_of_textures_samples_buffers_and_pointers(m: fp.Module) -> None:
+    image = RNG.random((4, 8, 4)).astype(F32)
+    given, sampler = texture(m, image), m.device.sgl.create_sampler()
+    wanted = fp.grad(lambda t, uv, k: fp.sum(m.sampled(t, sampler, uv, 0.0).x * k), (0, 1, 2))(given, UV, 2.0)
+
+    def graph_of(*names: str) -> tuple[Any, list[Any]]:
+        graph = fp.Graph(inputs=list(names))
+        return graph, list(graph.get_inputs())
+
+    graph, (t, uv, k) = graph_of("t", "uv", "k")
+    graph.set_outputs(m.sampled.node()(t, sampler, uv, 0.0).x * k)
+    inner, (t, uv, k) = graph_of("t", "uv", "k")  # a gradient as a node
+    inner.set_outputs(fp.grad(graph).node()(t, uv, k))
+    slopes = fp.grad(graph, ("t", "uv", "k"))(given, UV, 2.0)
+    for got, want in zip((*slopes, inner(given, UV, 2.0)), (*wanted, wanted[0])):
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want))
+    held, (uv, k) = graph_of("uv", "k")  # a texture that the graph holds
+    held.set_outputs(m.sampled.node()(given, sampler, uv, 0.0).x * k)
+    for backwards, first in ((graph.backwards, (given,)), (held.backwards, ())):
+        moved, gain = fp.differentiable(fp.Tensor.from_numpy(m.device, UV)), fp.differentiable(2.0)
+        backwards(*first, moved, gain)
+        np.testing.assert_allclose(moved.grad.to_numpy(), np.asarray(wanted[1]))
+        assert float(gain.grad) == pytest.approx(float(wanted[2]))
+
+    buffers, inputs = graph_of("b", "q", "i")
+    buffers.set_outputs(m.behind.node()(*inputs))
+    for backwards in (buffers.backwards, m.behind.bwds):
+        b, q = (fp.differentiable(fp.Tensor.from_numpy(m.device, F32(numbers))) for numbers in ([1, 2, 3], [4, 5, 6]))
+        backwards(b, q, np.int32([1, 1, 2]))
+        assert (b.grad.tolist(), q.grad.tolist()) == ([0, 40, 24], [38, 16, 12])
+
+
 def test_a_texture_of_half_precision_and_the_sampler_as_argument(m: fp.Module) -> None:
     image = RNG.random((4, 8, 4)).astype(np.float16)
     made = m.device.sgl.create_texture(format=spy.Format.rgba16_float, width=8, height=4, usage=USAGE, data=image)

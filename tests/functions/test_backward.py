@@ -18,6 +18,8 @@ int next(int x) { return x + 1; }
 [Differentiable] float kind(float x) { return 2 * x; }
 float kind(float4x4 x) { return x[0].x; }
 
+[Differentiable] float ignored(float x) { return x * no_diff sin(x); }
+
 [BackwardDerivative(_tripled)] float ours(float x) { return x; }
 void _tripled(inout DifferentialPair<float> x, float g) { x = diffPair(x.p, 3 * g); }
 
@@ -107,6 +109,9 @@ def test_it_is_none_where_slang_cannot_differentiate(m: fp.Module) -> None:
     x.grad.clear()
     m.ours.bwds(x)
     assert x.grad.tolist() == [3, 3]
+    for call in (m.ignored.bwds, m.ignored.bwds.explain):  # what is wrong with a function that has the attribute, a call says
+        with pytest.raises(fp.GradientError, match=r"write detach\(sin\(…\)\) in ignored"):
+            call(x)
     with pytest.raises(fp.GradientError, match="cannot differentiate kind"):
         m.kind.bwds(fp.Tensor.from_numpy(m.device, np.ones((5, 4, 4), np.float32), "float4x4").with_grads())
 

@@ -45,6 +45,18 @@ def ignored_no_diff(function: str, modules: Iterable[str]) -> tuple[str, str] | 
     return None
 
 
+def is_marked(function: str, modules: Iterable[str]) -> bool:
+    """True if a function has an attribute that says that it has a derivative.
+
+    Example:
+        >>> is_marked("f", ["[Differentiable] float f(float x) { return x; }"])
+        True
+    """
+    name = function.rpartition("::")[2].partition("<")[0]
+    found = (attributes for n, attributes, _ in _reached(None, _texts(modules)) if n == name)
+    return any("Differentiable" in attributes or "Derivative" in attributes for attributes in found)
+
+
 def _detached(what: str, function: str) -> str:
     return f"write detach({what}) in {function}"
 
