@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
-from fusepy.ir.ops.exact import sums_in
+from fusepy.ir.ops.exact import channels, sums_in
 from fusepy.ir.oracle import IN, CallTypes, Oracle
 from fusepy.ir.resources import SAMPLER, graded, is_sampled, reads_graded
 from fusepy.ir.types import FLOAT, Type
@@ -45,8 +44,9 @@ def vjp(v: Visit) -> list[Term | None]:
     if whole:
         attrs["arrays"] = tuple(str(places[i]) for i in whole)
         attrs["words"] = tuple(packed(operands[i].type.element or FLOAT, v.oracle, v.node.loc) for i in whole)
-        attrs["channels"] = tuple(str(math.prod(operands[i].value.type.shape)) for i in whole)
     arrays = [v.array(i) for i in whole]
+    if whole:
+        attrs["channels"] = tuple(str(channels(a.type)) for a in arrays)
     if any(sums_in(a.type) for a in arrays):
         attrs["sums"] = tuple(str(sums_in(a.type)) for a in arrays)
     taken = [*(operands[i] for i in passed), *given, *arrays]

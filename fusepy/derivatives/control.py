@@ -8,8 +8,10 @@ from fusepy.derivatives.differential import differential
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
+from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
-from fusepy.ir.types import INT, Type
+from fusepy.ir.resources import reads_graded
+from fusepy.ir.types import FLOAT, INT, Type
 from fusepy.ir.whole import gathers
 
 
@@ -18,13 +20,26 @@ def branch(v: Visit) -> list[Term | None]:
     t, x = v.terms, v.operands
     wrt = [i for i in v.wanted if i and differential(x[i].type, v.oracle) is not None]
     seeds = [j for j, g in enumerate(v.gradients) if g is not None]
-    whole = [i for i in v.wanted if gathers(x[i].type)]
+    whole = [i for i in v.wanted if gathers(x[i].type) or reads_graded(x[i].type)]
     if not (wrt or whole):
         return [None] * len(x)
-    bodies = [v.adjoint(body, body.name, [body.inputs[i - 1] for i in (*wrt, *whole)], seeds) for body in v.node.bodies]
+    arrays = [v.array(i) for i in whole]
+    types = [a.type for a in arrays]
+    made = [v.adjoint(b, b.name, [b.inputs[i - 1] for i in (*wrt, *whole)], seeds, types) for b in v.node.bodies]
+    places = sorted({place for _, found in made for place in found})
+    bodies = [_with_settings(body, found, places) for body, found in made]
     gradients = [t.exact(g, result.type) for g, result in zip(v.gradients, v.node.results) if g is not None]
-    made = dict(zip(wrt, t.node("cond", [*x, *gradients, *map(v.array, whole)], {}, bodies)))
-    return [made.get(i) for i in range(len(x))]
+    operands = [*x, *gradients, *arrays, *(v.setting(place + 1) for place in places)]
+    found = dict(zip(wrt, t.node("cond", operands, {}, bodies)))
+    return [found.get(i) for i in range(len(x))]
+
+
+def _with_settings(body: Graph, have: Sequence[int], want: Sequence[int]) -> Graph:
+    """Returns the gradient of a branch, which has the settings of the inputs `have`, with those of `want` as its last inputs."""
+    count = len(body.inputs) - len(have)
+    known = dict(zip(have, body.inputs[count:]))
+    last = [known.get(place) or Value(FLOAT, (), name=f"setting_{place}") for place in want]
+    return body.replace(inputs=[*body.inputs[:count], *last])
 
 
 def loop(v: Visit) -> list[Term | None]:
@@ -43,8 +58,10 @@ def loop(v: Visit) -> list[Term | None]:
     if not through:
         return [None] * len(x)
     wrt = [body.inputs[1 + j] for j in through] + [body.inputs[1 + i - bounds] for i in outside]
-    whole = [i for i in v.wanted if gathers(x[i].type)]
-    back = v.adjoint(body, "back", [*wrt, *(body.inputs[1 + i - bounds] for i in whole)], through)
+    whole = [i for i in v.wanted if gathers(x[i].type) or reads_graded(x[i].type)]
+    arrays = [v.array(i) for i in whole]
+    inputs = [*wrt, *(body.inputs[1 + i - bounds] for i in whole)]
+    back, places = v.adjoint(body, "back", inputs, through, [a.type for a in arrays])
     gradients = [_given(t, v.gradients[j], node.results[j], types[j]) for j in through]
     attrs: dict[str, Attr] = {
         "steps": _steps(node, x, counted),
@@ -52,7 +69,8 @@ def loop(v: Visit) -> list[Term | None]:
         "of": tuple(str(value.type) for value in wrt),
     }
     tested = test or Graph("test", body.inputs, [], [])
-    made = t.node("loop_vjp", [*x, *gradients, *map(v.array, whole)], attrs, [tested, body, back])
+    operands = [*x, *gradients, *arrays, *(v.setting(place - 1 + bounds) for place in places)]
+    made = t.node("loop_vjp", operands, attrs, [tested, body, back])
     found = dict(zip([bounds + j for j in through] + outside, made))
     return [found.get(i) for i in range(len(x))]
 
@@ -88,3 +106,14 @@ def unlimited(op: str, place: str | None) -> GradientError:
         place=place,
         hint=f"write fp.{op}({call}, body, init, max_steps=…): a gradient keeps states of so many steps",
     )
+
+
+def copied(body: Graph, builder: Builder) -> dict[Value, Value]:
+    """Adds the nodes of a body to those of a builder, and returns the values that stand for its values."""
+    fresh = {v: Value(v.type, (), arrival=v.arrival, weak=v.weak, name=v.name) for v in body.inputs}
+    for node in body.nodes:
+        results = [Value(v.type, v.dims, weak=v.weak) for v in node.results]
+        fresh.update(zip(node.results, results))
+        operands = [fresh[v] for v in node.operands]
+        builder.nodes.append(Node(node.op, operands, node.maps, results, node.attrs, node.loc, node.bodies))
+    return fresh

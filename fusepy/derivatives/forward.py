@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.derivatives.calls import jvp
+from fusepy.derivatives.control import copied
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.extents import Axis, Extents, max_rank
 from fusepy.derivatives.folds import along
@@ -23,6 +24,8 @@ from fusepy.passes.resolve_maps import settle
 
 class Unasked:
     """The extents of inputs in forward mode, which does not depend on them."""
+
+    exact = False
 
     def is_unit(self, axis: Axis) -> bool:
         return False
@@ -175,14 +178,14 @@ class Forward:
             place: for the body of a loop, the input before which the tangents of its carries are; its outputs stay, before the
                 tangents. Other tangents are the last inputs.
         """
-        fresh = {v: Value(v.type, (), arrival=v.arrival, weak=v.weak, name=v.name) for v in body.inputs}
         builder = Builder(body.name, self.oracle)
+        fresh = copied(body, builder)
         given: list[tuple[Value, Value]] = []
         for i, name in zip(wrt, new_names(body.inputs, len(wrt))):
             type = differential(body.inputs[i].type, self.oracle)
             assert type is not None, "only such inputs are chosen"
             given.append((fresh[body.inputs[i]], Value(type, (), name=name)))
-        inputs, tangents = list(fresh.values()), [d for _, d in given]
+        inputs, tangents = [fresh[v] for v in body.inputs], [d for _, d in given]
         carried = 0 if place is None else len(through)
         builder.inputs = [
             *inputs[:place],
@@ -190,11 +193,6 @@ class Forward:
             *inputs[len(inputs) if place is None else place :],
             *tangents[carried:],
         ]
-        for node in body.nodes:
-            results = [Value(v.type, v.dims, weak=v.weak) for v in node.results]
-            fresh.update(zip(node.results, results))
-            operands = [fresh[v] for v in node.operands]
-            builder.nodes.append(Node(node.op, operands, node.maps, results, node.attrs, node.loc, node.bodies))
         forward = Forward(builder, tuple(builder.nodes), self.oracle, self.terms.loc)
         moved = forward.run(given, [fresh[body.outputs[j]] for j in through])
         kept = [] if place is None else [fresh[v] for v in body.outputs]

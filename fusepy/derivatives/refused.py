@@ -15,13 +15,13 @@ def no_gradient(node: Node, why: str, type: Type | None = None, expected: str | 
 
 
 def read_in_body(node: Node, type: Type) -> GradientError:
-    """Returns the error about a texture, buffer or pointer that is read in the body of a loop or branch."""
+    """Returns the error about a gradient that is taken in the body of a loop or branch, of a sample."""
     return no_gradient(
         node,
-        f"{type} is read in a loop or branch of a fused function",
+        f"it takes a {type}, whose settings are not known in the body of a loop or branch",
         type,
-        expected="a call outside of it, or a Tensor of fusepy",
-        hint="write the loop or branch in Slang; or take Tensor<T, N> there, which is differentiated in loops too",
+        expected="a gradient of the whole loop or branch",
+        hint="take the gradient outside of the loop or branch: fp.grad goes through samples in it",
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from fusepy.derivatives.apart import Grid, apart, on_grid, result_dims
+from fusepy.derivatives.control import copied
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.expanded import Expanded
 from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
@@ -19,14 +20,15 @@ from fusepy.derivatives.refused import no_gradient, read_in_body
 from fusepy.derivatives.rules import gradients_of
 from fusepy.derivatives.sums import Gradients, Seed, is_number
 from fusepy.derivatives.terms import Term, Terms, spread
-from fusepy.derivatives.visit import Visit
+from fusepy.derivatives.visit import Adjoined, Visit
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import AS_ONE, Kind
+from fusepy.ir.resources import reads_graded
+from fusepy.ir.types import AS_ONE, FLOAT, Kind, Type
 from fusepy.ir.whole import gathers
 from fusepy.passes.effects import arrays_written
 from fusepy.passes.resolve_maps import settle
@@ -50,6 +52,7 @@ class Reverse:
         self.constants = {n.results[0]: n for n in builder.nodes if n.op.name == "const"}
         self.gradients = Gradients(self.terms, oracle)
         self.expanded: Expanded | None = None
+        self.settings: dict[Value, Value] | None = None  # of samplers and textures of a body
         for node, maps, _ in self.settled:
             self.extents.add(node, maps)
 
@@ -126,41 +129,38 @@ class Reverse:
 
     def setting(self, node: Node, i: int) -> Term:
         """Returns the settings of a sampler or texture as a number; see `Shapes.setting`."""
-        found = self.extents.shapes.setting(node.operands[i])
+        value = node.operands[i]
+        if self.settings is not None and value not in self.settings:  # a body gets it as an input
+            name = f"setting_{self.terms.builder.inputs.index(value)}"
+            self.settings[value] = self.terms.builder.input(name, FLOAT)
+        found = self.extents.shapes.setting(value) if self.settings is None else self.settings[value]
         if found is None:
-            raise read_in_body(node, node.operands[i].type)
+            raise read_in_body(node, value.type)
         return Term(self.terms, found, ())
 
-    def adjoint(self, body: Graph, name: str, wrt: Sequence[Value], seeds: Sequence[int]) -> Graph:
-        """Returns the gradient of a body as a body.
-
-        Its inputs are those of `body`, the gradients of the outputs `seeds`, and an array for each whole array in `wrt`. Its
-        outputs are the gradients of the others.
-        """
-        fresh = {v: Value(v.type, (), arrival=v.arrival, weak=v.weak, name=v.name) for v in body.inputs}
+    def adjoint(self, body: Graph, name: str, wrt: Sequence[Value], seeds: Sequence[int], arrays: Sequence[Type]) -> Adjoined:
+        """Returns the gradient of a body as a body, and whose settings it needs; see `Adjoint`."""
         builder = Builder(name, self.oracle)
-        builder.inputs = list(fresh.values())
-        for node in body.nodes:
-            results = [Value(v.type, v.dims, weak=v.weak) for v in node.results]
-            fresh.update(zip(node.results, results))
-            operands = [fresh[v] for v in node.operands]
-            builder.nodes.append(Node(node.op, operands, node.maps, results, node.attrs, node.loc, node.bodies))
+        fresh = copied(body, builder)
+        builder.inputs = [fresh[v] for v in body.inputs]
         types = [differential(body.outputs[j].type, self.oracle) for j in seeds]
         given = [builder.input(f"gradient_{j}", type) for j, type in zip(seeds, types) if type is not None]
         reverse = Reverse(builder, tuple(builder.nodes), self.oracle, self.extents.shapes, self.terms.loc)
         ends = [(fresh[body.outputs[j]], g, None) for j, g in zip(seeds, given)]
-        whole = [fresh[v] for v in wrt if v.type.kind is Kind.WHOLE]
-        for i, value in enumerate(whole):
-            reverse.gradients.scatter.given(value, builder.input(f"array_{i}", self.gradients.scatter.into(value.type, value)))
-        return builder.finish(reverse.run(ends, [fresh[v] for v in wrt if v.type.kind is not Kind.WHOLE], whole))
+        whole = [fresh[v] for v in wrt if v.type.kind in AS_ONE]
+        for i, (value, into) in enumerate(zip(whole, arrays)):
+            reverse.gradients.scatter.given[value] = builder.input(f"array_{i}", into)
+        reverse.settings = {}
+        made = builder.finish(reverse.run(ends, [fresh[v] for v in wrt if v.type.kind not in AS_ONE], whole))
+        return made, [made.inputs.index(value) for value in reverse.settings]
 
     # ---- frames -------------------------------------------------------------------------------------------------
 
     def has_gradient(self, value: Value, map: ArgMap) -> bool:
         """True if a value can have a gradient where it is loaded by `map`."""
         type = map.type if map.type is not None and map.type.kind not in AS_ONE else value.type
-        if type.kind is Kind.WHOLE:  # inside a body
-            return gathers(type)
+        if type.kind in AS_ONE:  # inside a body
+            return gathers(type) or reads_graded(type)
         found = is_number(value) or differential(type, self.oracle) is not None
         if not found and type.kind is Kind.NAMED:
             raise GradientError(

@@ -9,7 +9,7 @@ from fusepy.derivatives.control import branch, loop
 from fusepy.derivatives.elementwise import FLAT, FORMULAS, gradients, power
 from fusepy.derivatives.folds import reduce_rule, scan_rule
 from fusepy.derivatives.parts import RULES
-from fusepy.derivatives.refused import no_gradient, read_in_body, read_whole
+from fusepy.derivatives.refused import no_gradient, read_whole
 from fusepy.derivatives.terms import Term
 from fusepy.derivatives.visit import Visit
 from fusepy.ir.resources import reads_graded
@@ -26,8 +26,6 @@ def gradients_of(v: Visit) -> Sequence[Term | None]:
     name = v.node.op.name
     if name == "slang.call" or v.node.bodies:
         for type in (v.operands[i].type for i in v.wanted):
-            if reads_graded(type) and v.node.bodies:
-                raise read_in_body(v.node, type)
             if type.kind in AS_ONE and not gathers(type) and not reads_graded(type):
                 raise read_whole(v.node, type)
         if name == "slang.call":

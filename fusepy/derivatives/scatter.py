@@ -24,25 +24,25 @@ class Scatter:
 
     Attributes:
         exact: an element is the exact sums of its numbers, so that the order in which threads add does not matter.
+        given: the arrays that a body gets as inputs.
     """
 
     def __init__(self, terms: Terms, oracle: Oracle):
         self.terms = terms
         self.oracle = oracle
         self.exact = terms.extents.shapes.exact
+        self.given: dict[Value, Value] = {}
         self._arrays: dict[Value, dict[Type, tuple[Value, Type]]] = {}  # with the type as which the value is read
 
     def __contains__(self, value: Value) -> bool:
-        return value in self._arrays
-
-    def given(self, value: Value, array: Value) -> None:
-        """Adds the array of a value that a body gets as an input."""
-        assert array.type.element is not None
-        self._arrays[value] = {array.type.element: (array, value.type)}
+        return value in self._arrays or value in self.given
 
     def array(self, value: Value, type: Type) -> Term:
         """Returns the array to which calls add the gradients of `value`, which they read whole as a `type`."""
-        t, into = self.terms, self.into(type, value)
+        t = self.terms
+        if value in self.given:
+            return Term(t, self.given[value], ())
+        into = self.into(type, value)
         stored = into.element
         assert stored is not None, type
         parts = value.rank > into.rank and stored.scalar is not None  # trailing axes of the value are components

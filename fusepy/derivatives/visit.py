@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import Type
 
-# the gradient of a body: of the body, its name, the inputs that have gradients, and which outputs have one. Its inputs are those
-# of the body, the gradients of these outputs, and an array for each whole array among the inputs that have gradients; its outputs
-# are the gradients of the other ones
-Adjoint = Callable[[Graph, str, Sequence[Value], Sequence[int]], Graph]
+# the gradient of a body: of the body, its name, the inputs that have gradients, which outputs have one, and the types of the
+# arrays to which gradients of what the body reads whole are added. Its inputs are those of the body, the gradients of these
+# outputs, these arrays, and the settings of some samplers and textures; its outputs are the gradients of the other inputs. Beside
+# it come the places of these samplers and textures among the inputs of the body
+Adjoined = tuple[Graph, list[int]]
+Adjoint = Callable[[Graph, str, Sequence[Value], Sequence[int], Sequence[Type]], Adjoined]
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,6 @@ def test_what_has_no_gradient_is_refused(m: fp.Module) -> None:
         (lambda t: m.gathers(t, sampler, UV), given, "Gather"),
         (lambda t: m.sampled(t, sampler, UV, 0.0).x, levels, "several mip levels"),
         (lambda t: m.sampled(t, least, UV, 0.0).x, given, "what this sampler reads"),
-        (lambda t: fp.fori_loop(0, 2, lambda i, c: c + m.loads(t, np.int32([0, 1])), 0.0), given, "loop or branch"),
         (lambda b: m.doubled(b, 0), np.ones(4), "read whole"),
         (lambda b: m.whole_bytes(b, 0), np.ones(4, F32), "read whole"),
     ]

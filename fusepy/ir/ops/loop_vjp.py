@@ -23,7 +23,7 @@ class LoopVjp(Control):
     carries, and then what the step adds to those of the values from outside.
 
     Operands: for a loop over integers the two bounds; the initial carries, the outside values, the gradients of the results, and
-    the arrays to which steps add the gradients of whole arrays.
+    the arrays to which steps add the gradients of what they read whole, and the settings of samplers and textures.
 
     Attributes of the node: ``steps`` is the largest number of steps; ``counts`` are the numbers of bounds, of carries, and of
     results that are gradients of carries; ``of`` are the types of the values that the results are gradients of.

@@ -197,6 +197,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: m.add.options(numthreads=[16, 16])(X, 1.0),
         X + 1,
     ),
+    "a mode that is no truth": (
+        lambda m: m.add.options(deterministic="yes"),
+        "write deterministic=True",
+        lambda m: m.add.options(deterministic=True)(X, 1.0),
+        X + 1,
+    ),
     "a group of too many threads": (
         lambda m: m.add.options(numthreads=[4096])(X, 1.0),
         "take a smaller numthreads",

@@ -16,8 +16,7 @@ SOURCE = """
 import fusepy;
 float read(Texture2D<float> t, SamplerState s, float2 uv) { return t.SampleLevel(s, uv, 0); }
 float four(Texture2D<float> t, SamplerState s, float2 uv) { return t.Gather(s, uv).x; }
-float texel(Texture2D<float> t, int2 p) { return t[p]; }
-float twice(Texture2D<float> t, int2 p) { float sum = 0; [MaxIters(2)] for (int i = 0; i < 2; ++i) sum += t[p]; return sum; }
+float scaled(Texture2D<float> t, SamplerState s, float2 uv, float k) { return t.SampleLevel(s, uv * k, 0); }
 double behind(double* p, int i) { return p[i]; }
 [Differentiable] double of(Tensor<double, 1> p, int i) { return p[i]; }
 """
@@ -47,6 +46,10 @@ def sampler(**settings: Any) -> Any:
     return fp.default_device().sgl.create_sampler(**settings)
 
 
+def looped(body: Any) -> Any:
+    return fp.FusedFunction(lambda x: fp.fori_loop(0, 2, body, x))
+
+
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "a read without derivative": (
         lambda m: slope(r().four, sampler(), CENTRE),
@@ -66,11 +69,19 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: slope(r().read, sampler(), CENTRE),
         WANT,
     ),
-    "a read in a loop": (
-        lambda m: slope(lambda t: fp.fori_loop(0, 2, lambda i, c: c + r().texel(t, np.int32([0, 0])), 0.0)),
-        "write the loop or branch in Slang",
-        lambda m: slope(r().twice, np.int32([[0, 0]])),
-        2 * WANT,
+    "a gradient of a sample in a loop": (
+        lambda m: looped(lambda i, c: c + fp.grad(lambda k: r().scaled(image(), sampler(), CENTRE, k))(c))(F32([1])),
+        "take the gradient outside of the loop or branch",
+        lambda m: fp.grad(looped(lambda i, c: r().scaled(image(), sampler(), CENTRE, c)))(F32([1])),
+        F32([0]),
+    ),
+    "a gradient in a loop by a value from outside": (
+        lambda m: fp.FusedFunction(lambda x: fp.fori_loop(0, 2, lambda i, c: c + fp.grad(lambda u: u * u)(x), 0.0))(F32([1, 2])),
+        "differentiate by a value of the body, such as x * 1.0",
+        lambda m: fp.FusedFunction(lambda x: fp.fori_loop(0, 2, lambda i, c: c + fp.grad(lambda u: u * u)(x * 1.0), 0.0))(
+            F32([1, 2])
+        ),
+        F32([4, 8]),
     ),
     "doubles behind a pointer": (
         lambda m: fp.grad(lambda p: fp.sum(r().behind(p, np.int32([1]))))(np.ones(2)),
