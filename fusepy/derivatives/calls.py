@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
-from fusepy.ir.ops.exact import channels, sums_in
+from fusepy.ir.ops.exact import A_FLOAT, SIZES, sums_in
 from fusepy.ir.oracle import IN, CallTypes, Oracle
 from fusepy.ir.resources import SAMPLER, graded, is_sampled, reads_graded
 from fusepy.ir.types import FLOAT, Type
@@ -46,7 +47,7 @@ def vjp(v: Visit) -> list[Term | None]:
         attrs["words"] = tuple(packed(operands[i].type.element or FLOAT, v.oracle, v.node.loc) for i in whole)
     arrays = [v.array(i) for i in whole]
     if whole:
-        attrs["channels"] = tuple(str(channels(a.type)) for a in arrays)
+        attrs["channels"] = tuple(str(_channels(a.type)) for a in arrays)
     if any(sums_in(a.type) for a in arrays):
         attrs["sums"] = tuple(str(sums_in(a.type)) for a in arrays)
     taken = [*(operands[i] for i in passed), *given, *arrays]
@@ -57,6 +58,12 @@ def vjp(v: Visit) -> list[Term | None]:
         taken += map(v.setting, set_up)
     made = dict(zip(wrt, t.node("vjp", taken, attrs, [body])))
     return [made.get(i) for i in range(len(operands))]
+
+
+def _channels(array: Type) -> int:
+    """Returns the number of numbers in an element of an array of gradients."""
+    assert array.element is not None, array
+    return sums_in(array) // SIZES[A_FLOAT] or math.prod(array.element.shape)
 
 
 def jvp(

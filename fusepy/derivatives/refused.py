@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusepy.errors import GradientError
-from fusepy.ir.graph import Node
+from fusepy.ir.graph import Node, Value
 from fusepy.ir.types import Kind, Type
 
 _PART = "take the gradient of a part of the program without it, or pass its result as an argument"
@@ -22,6 +22,17 @@ def read_in_body(node: Node, type: Type) -> GradientError:
         type,
         expected="a gradient of the whole loop or branch",
         hint="take the gradient outside of the loop or branch: fp.grad goes through samples in it",
+    )
+
+
+def from_outside(value: Value, what: str, place: str | None) -> GradientError:
+    """Returns the error about a gradient that is taken in the body of a loop or branch, by a value from outside of it."""
+    return GradientError(
+        f"{what}() in the body of a loop or branch, by a value from outside of it",
+        place=place,
+        saw=f"{value.name!r}" if value.name else value.type,
+        expected="a value that the body computes, or a carry",
+        hint=f"differentiate by a value of the body, such as x * 1.0; or take {what}() of the whole loop",
     )
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
-from fusepy.backend.sources.derivatives import is_marked
-from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import GraphError
 from fusepy.functions.accumulators import accumulated, checked
@@ -204,8 +202,8 @@ class SlangTracer:
         known = self.loaded.differentiable.get(self.__name__)
         if known is None:
             trace, alias = self._trace()
-            marked = is_marked(self.__name__, texts_of([self.loaded.source]))
-            found = any(is_differentiable(trace.oracle, alias, self.__name__, s, marked) for s in self.declared())
+            source = self.loaded.source
+            found = any(is_differentiable(trace.oracle, alias, self.__name__, s, source) for s in self.declared())
             known = self.loaded.differentiable[self.__name__] = found
         return known
 

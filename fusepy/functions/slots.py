@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fusepy.backend.sources.derivatives import is_marked
+from fusepy.backend.sources.reachable import texts_of
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.derivatives.differential import differential
 from fusepy.ir.oracle import IN, OUT, THIS, CallTypes, Oracle, Param, Signature
 from fusepy.ir.resources import reads_graded
@@ -35,11 +38,10 @@ def directions_of(declared: Sequence[Signature], slots: Sequence[Param], positio
     return None
 
 
-def is_differentiable(oracle: Oracle, module: str, function: str, signature: Signature, marked: bool) -> bool:
+def is_differentiable(oracle: Oracle, module: str, function: str, signature: Signature, source: ModuleSource) -> bool:
     """False if Slang cannot differentiate an overload; true if only a call decides, which says why it cannot be differentiated.
 
-    Args:
-        marked: the function has an attribute of Slang that says so.
+    Such is a function that has an attribute which says that it has a derivative.
     """
     params: list[tuple[str, Type, bool]] = []
     for param in signature.params:
@@ -58,7 +60,7 @@ def is_differentiable(oracle: Oracle, module: str, function: str, signature: Sig
         params = [(direction, type, direction == IN and gathers(type)) for direction, type, _ in params]
     if not any(wanted for direction, _, wanted in params if direction != OUT):
         return False
-    if marked:
+    if is_marked(function, texts_of([source])):
         return True
     method = bool(signature.params) and signature.params[0].name == THIS
     return oracle.undifferentiable(module, CallTypes(function, tuple(params), result, method)) is None

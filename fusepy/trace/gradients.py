@@ -9,6 +9,7 @@ from typing import Any
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.forward import Forward
 from fusepy.derivatives.paths import UNREAD, connected, cut
+from fusepy.derivatives.refused import from_outside
 from fusepy.derivatives.reverse import Reverse
 from fusepy.derivatives.sums import is_number
 from fusepy.errors import GradientError
@@ -43,7 +44,8 @@ def gradients(
     trees = [flatten_values(tree, what) for tree in of]
     wrt = [_leaves(trace, found, what) for found, _ in trees]
     values = [v for found in wrt for v in found if v is not None]
-    _check_inside(trace, values, what)
+    for value in (v for v in values if trace.behind(v) is not None):
+        raise from_outside(value, what, loc)
     ends = [(returned(trace, v, what), None if g is None else trace.lift(g), None) for v, g in seeds]
     reverse = _reverse(trace, start, loc, values)
     made = iter(reverse.run(ends, values))
@@ -153,19 +155,6 @@ def _reverse(trace: Trace, start: int, loc: str | None, wrt: Sequence[Value]) ->
     _check_structs(trace, start, wrt)
     exact = trace.chain[-1].options.deterministic
     return Reverse(trace.builder, trace.builder.nodes[start:], trace.oracle, TraceShapes(trace, exact), loc)
-
-
-def _check_inside(trace: Trace, values: Sequence[Value], what: str) -> None:
-    """Raises `GradientError` if some of the values are from outside of the body that is traced."""
-    for value in values:
-        if trace.behind(value) is not None:
-            raise GradientError(
-                f"{what}() in the body of a loop or branch, by a value from outside of it",
-                place=user_line(),
-                saw=f"{value.name!r}" if value.name else value.type,
-                expected="a value that the body computes, or a carry",
-                hint=f"differentiate by a value of the body, such as x * 1.0; or take {what}() of the whole loop",
-            )
 
 
 def _check_structs(trace: Trace, start: int, values: Sequence[Value]) -> None:

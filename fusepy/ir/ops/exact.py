@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from fusepy.ir.graph import Node, Op, Value, declare
@@ -25,12 +24,6 @@ def sums_in(array: Type) -> int:
     """Returns the number of words of the sums of an element of an array of gradients; 0 if its elements are no exact sums."""
     element = array.element
     return element.shape[0] if element is not None and element.kind is Kind.ARRAY and element.scalar is UINT else 0
-
-
-def channels(array: Type) -> int:
-    """Returns the number of numbers in an element of an array of gradients."""
-    assert array.element is not None, array
-    return sums_in(array) // SIZES[A_FLOAT] or math.prod(array.element.shape)
 
 
 def first_size(array: Type, kinds: str) -> int:
