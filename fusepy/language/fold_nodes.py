@@ -15,7 +15,7 @@ from fusepy.backend.memory.host_arrays import as_array
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
-from fusepy.ir.argmap import ArgMap
+from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import Fold
@@ -91,6 +91,8 @@ def _record(trace: Trace, x: Any, way: Reduction) -> Traced:
     """Records the node; kept axes have extent 1."""
     loc = user_line()
     value, said = trace.operand(x, "x", loc)
+    if (seen := trace.plain.seen(value, loc)) is not value:
+        value, said = seen, trace.maps.get(seen, UNSAID)
     check_elements(way.name, value, loc)
     attrs: dict[str, Attr] = {"kind": way.kind}
     if way.function is not None:

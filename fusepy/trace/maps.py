@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fusepy.errors import ShapeError
-from fusepy.ir.argmap import ArgMap
+from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
@@ -108,6 +108,8 @@ def array_product(trace: OpenTrace, op: str, operands: Sequence[Any], loc: str |
         ShapeError: for generators, for one single number, and for a vmap that leaves a place empty.
     """
     placed = [trace.operand(given, "captured", loc) for given in operands]
+    if op == "matmul":
+        placed = [(v, m) if (s := trace.plain.seen(v, loc)) is v else (s, trace.maps.get(s, UNSAID)) for v, m in placed]
     most = max(v.rank for v, _ in placed)
     if any(v.type.kind is not Kind.SCALAR for v, _ in placed) or not most or (op == "dot" and most > 2):
         return None

@@ -27,6 +27,7 @@ from fusepy.symbolic import TRACING, Symbolic, misplaced
 from fusepy.trace.buffers import check_elements, elements_of
 from fusepy.trace.calls import record_call
 from fusepy.trace.components.grouping import Grouping
+from fusepy.trace.components.plain import Plain
 from fusepy.trace.inputs import add_input
 from fusepy.trace.maps import array_product, check_axes, common_map
 from fusepy.trace.methods import SLANG_OPERATORS, method_of, user_operator
@@ -76,6 +77,7 @@ class Trace:
         self.units: dict[tuple[int, int], bool] = {}  # for axes of inputs whose extent matters: whether it is 1
         self.smalls: dict[tuple[int, int], int | None] = {}  # the same for extents from 2 to 4: which of these, or None
         self.grouping = Grouping(self)
+        self.plain = Plain(self, self.grouping)
         self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`
         self._captured: dict[int, Value] = {}
         self.derived = -1  # the number of nodes behind the last gradient
@@ -199,6 +201,9 @@ class Trace:
             assert self.oracle is self.builder.oracle  # the property tells the builder the members of structs
             if op in SLANG_OPERATORS:
                 return user_operator(self, op, operands, [v.type for v in values])
+        seen = self.plain.aligned(op, values, loc)
+        said = [m if a is b else self.maps.get(a, UNSAID) for a, b, m in zip(seen, values, said)]
+        values = seen
         for value, map in zip(values, said):
             check_axes(op, value, map, loc)
         maps, inherited = common_map(self, values, said)
@@ -242,7 +247,7 @@ class Trace:
             seen = elements_of(self, value, type)
             if seen is not None:
                 return seen
-        value = self.grouping.cast(value, type, loc)
+        value = self.grouping.cast(self.plain.seen(value, loc) if type.kind is Kind.SCALAR else value, type, loc)
         known = ArgMap(self.maps.get(value, UNSAID).under(said).dims, type)
         check_axes("vcast", value, known, loc)
         (map,), inherited = common_map(self, [value], [known])

@@ -50,10 +50,39 @@ def regrouped(
 ) -> tuple[list[Value], list[ArgMap]]:
     """Returns the operands of a call and their maps: arrays of numbers that it takes as vectors, matrices or arrays are these.
 
+    Vectors that are numbers for an eager call are numbers where the call takes no vectors.
+
     Args:
         said: the parts of the maps that the user has written at this call.
         fixed: True if a parameter is an array of fixed extent, which may be any.
     """
+    plain = [i for i, v in enumerate(operands) if trace.plain.holds(v)]
+    refused: FusepyError | None = None
+    for chosen in itertools.chain.from_iterable(itertools.combinations(plain, n) for n in range(len(plain) + 1)):
+        values, own = list(operands), list(maps)
+        for i in chosen:
+            values[i] = trace.plain.seen(operands[i], loc)
+            own[i] = trace.maps.get(values[i], UNSAID).under(said[i])
+        try:
+            if plain:
+                resolve([_as_tensor(trace, v, fixed) for v in values], own)
+            return _vectors(trace, values, own, said, resolve, fixed, loc)
+        except (NoMatchError, ShapeError) as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
+def _vectors(
+    trace: OpenTrace,
+    operands: Sequence[Value],
+    maps: Sequence[ArgMap],
+    said: Sequence[ArgMap],
+    resolve: Resolve,
+    fixed: bool,
+    loc: str | None,
+) -> tuple[list[Value], list[ArgMap]]:
+    """Returns the operands of a call and their maps: arrays of numbers that it takes as vectors, matrices or arrays are these."""
     values, found = list(operands), list(maps)
     offered = values if trace.body else [_as_tensor(trace, v, fixed) for v in operands]
     changed = [i for i, (a, b) in enumerate(zip(offered, operands)) if a is not b]

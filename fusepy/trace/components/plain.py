@@ -1,0 +1,96 @@
+"""Vectors that an eager call hands out as numbers: arrays of NumPy and torch and lists have no elements but numbers.
+
+An eager call on tensors gives tensors of vectors. On other arrays it gives arrays of numbers, so the next operation sees axes in
+the place of components. In a trace the result of a call stays an array of vectors, and operations that would see axes see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.graph import Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.base import Componentwise
+from fusepy.ir.types import Kind, Type
+from fusepy.ir.value import is_spread
+from fusepy.trace.components.collecting import add, own
+from fusepy.trace.components.grouping import Grouping
+from fusepy.trace.inputs import TraceShapes, given_as
+from fusepy.trace.open_trace import OpenTrace
+
+_NUMBERS = ("numpy", "list", "torch")  # containers of numbers alone
+_SINGLE = ("scalar", "vector")  # these leave the choice to other arguments
+
+
+class Plain:
+    """The vectors of a trace that are arrays of numbers for an eager call."""
+
+    def __init__(self, trace: OpenTrace, grouping: Grouping):
+        self.trace, self.grouping = trace, grouping
+        self._typed: dict[Value, bool | None] = {}  # whether values are in tensors; ``None`` for single ones
+        self._split: dict[Value, Value] = {}
+
+    def holds(self, value: Value) -> bool:
+        """True for vectors and matrices that are numbers eagerly."""
+        if self.trace.body or value.name is not None or value.type.kind not in (Kind.VECTOR, Kind.MATRIX):
+            return False
+        return self._in_tensors(value) is False
+
+    def _in_tensors(self, value: Value) -> bool | None:
+        if value not in self._typed:
+            node = self.grouping.extents.maker(value)
+            if node is None:
+                word = given_as(self.trace, value)
+                self._typed[value] = None if word is None or word in _SINGLE else word not in _NUMBERS
+            else:
+                found = [f for v in node.operands if (f := self._in_tensors(v)) is not None]
+                self._typed[value] = any(found) if found else None
+        return self._typed[value]
+
+    def numbers(self, value: Value, loc: str | None) -> Value:
+        """Returns vectors or matrices as the array of their components."""
+        found = self._split.get(value)
+        if found is None:
+            found, rank = value, value.rank
+            for axis, extent in enumerate(value.type.shape):
+                count = TraceShapes(self.trace).numbers(extent)
+                parts = [(found, own(rank + axis)), (count, ArgMap((rank + axis,)))]
+                (found,) = add(self.trace, "index", parts, loc=loc)
+            self._split[value] = found
+            self.trace.grouped[found] = value
+            dims = self.trace.maps.get(value, UNSAID).dims
+            if dims is not None:
+                last = max(dims, default=-1) + 1
+                self.trace.maps[found] = ArgMap((*dims, *range(last, last + len(value.type.shape))))
+        return found
+
+    def seen(self, value: Value, loc: str | None) -> Value:
+        """Returns a value as an eager call sees it."""
+        return self.numbers(value, loc) if self.holds(value) else value
+
+    def aligned(self, op: str, values: Sequence[Value], loc: str | None) -> list[Value]:
+        """Returns the operands of an operation on elements: arrays of numbers go along the components of plain vectors.
+
+        Where an eager call refuses the extents, numbers go along the axes of the vectors.
+        """
+        vectors = [v for v in values if self.holds(v)]
+        if not vectors or not isinstance(OPS[op], Componentwise) or len({v.type.shape for v in values if v.type.shape}) > 1:
+            return list(values)
+        shape = vectors[0].type.shape
+        arrays = [v for v in values if v.type.kind is Kind.SCALAR and v.rank and not is_spread(v)]
+        if all(self.grouping.holds(v, shape) for v in arrays):
+            made = {v: self.grouping.of(v, _vector(v.type, vectors[0].type), loc) for v in arrays}
+            return [made.get(v, v) for v in values]
+        if all(self._goes_along(v, shape) for v in arrays):
+            return [self.seen(v, loc) for v in values]
+        return list(values)
+
+    def _goes_along(self, value: Value, shape: tuple[int, ...]) -> bool:
+        """True if the last axis of an array broadcasts with the last components."""
+        extent = self.grouping.extents.of(value, value.rank - 1)
+        return extent == shape[-1] or (extent is None and self.grouping.extents.is_unit(value, value.rank - 1))
+
+
+def _vector(scalar: Type, like: Type) -> Type:
+    return like.with_scalar(scalar)
