@@ -121,16 +121,11 @@ def _coordinates(extent: int) -> Grid:
 
 
 def given_as(trace: OpenTrace, value: Value) -> str | None:
-    """Returns the container that an input makes results have; ``None`` for one that a call computes."""
-    owner = next((t for t in trace.chain if value in t.given), None)
-    if owner is not None:
-        return kind_of_value(owner.given[value][1]).returns.word
-    if value not in trace.builder.inputs:
-        return None
-    given = trace.captures[trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)]
-    if isinstance(given, ArgumentView) or (isinstance(given, Grid) and given is _coordinates(given.shape[0])):
-        return None
-    return kind_of_value(given).returns.word
+    """Returns the container that an input makes results have; ``None`` for what the trace has added."""
+    place = trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)
+    given = trace.given[value][1] if value in trace.given else trace.captures[place]
+    added = isinstance(given, ArgumentView) or (isinstance(given, Grid) and given is _coordinates(given.shape[0]))
+    return None if added else kind_of_value(given).returns.word
 
 
 def _extents_of(value: Any) -> tuple[int, ...]:

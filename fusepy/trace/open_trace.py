@@ -29,14 +29,6 @@ class Groups(Protocol):
     def listed(self, value: Value, type: Type, loc: str | None) -> Value | None: ...
 
 
-class Seen(Protocol):
-    """What an eager call sees of a value; see `trace.components.plain.Plain`."""
-
-    def holds(self, value: Value) -> bool: ...
-
-    def seen(self, value: Value, loc: str | None) -> Value: ...
-
-
 class OpenTrace(Protocol):
     """The protocol of `Trace` for the files that it imports; see there."""
 
@@ -53,13 +45,11 @@ class OpenTrace(Protocol):
     captures: list[Any]
     grouped: dict[Value, Value]
     units: dict[tuple[int, int], bool]
+    plain: Any  # `components.plain.PlainVectors`
     smalls: dict[tuple[int, int], int | None]
 
     @property
     def grouping(self) -> Groups: ...
-
-    @property
-    def plain(self) -> Seen: ...
 
     @property
     def builder(self) -> Builder: ...

@@ -27,7 +27,7 @@ from fusepy.symbolic import TRACING, Symbolic, misplaced
 from fusepy.trace.buffers import check_elements, elements_of
 from fusepy.trace.calls import record_call
 from fusepy.trace.components.grouping import Grouping
-from fusepy.trace.components.plain import Plain
+from fusepy.trace.components.plain import PlainVectors
 from fusepy.trace.inputs import add_input
 from fusepy.trace.maps import array_product, check_axes, common_map
 from fusepy.trace.methods import SLANG_OPERATORS, method_of, user_operator
@@ -77,7 +77,7 @@ class Trace:
         self.units: dict[tuple[int, int], bool] = {}  # for axes of inputs whose extent matters: whether it is 1
         self.smalls: dict[tuple[int, int], int | None] = {}  # the same for extents from 2 to 4: which of these, or None
         self.grouping = Grouping(self)
-        self.plain = Plain(self, self.grouping)
+        self.plain = PlainVectors(self, self.grouping)
         self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`
         self._captured: dict[int, Value] = {}
         self.derived = -1  # the number of nodes behind the last gradient
@@ -122,11 +122,8 @@ class Trace:
             UnsupportedArgumentError: if the module was reloaded since the input was made.
         """
         if self._device is not None and origin.closure in self._device.replaced:
-            raise UnsupportedArgumentError(
-                f"{self.builder.name}: argument {name!r} holds {type} as it was before module {origin.alias!r} was reloaded",
-                place=user_line(),
-                hint=f"make it again with dtype={origin.alias}.{type}",
-            )
+            what = f"{self.builder.name}: argument {name!r} holds {type} as it was before module {origin.alias!r} was reloaded"
+            raise UnsupportedArgumentError(what, place=user_line(), hint=f"make it again with dtype={origin.alias}.{type}")
         self._origins.append(origin)
         if self._oracle is not None:
             self.module(origin, self.device)
@@ -201,9 +198,7 @@ class Trace:
             assert self.oracle is self.builder.oracle  # the property tells the builder the members of structs
             if op in SLANG_OPERATORS:
                 return user_operator(self, op, operands, [v.type for v in values])
-        seen = self.plain.aligned(op, values, loc)
-        said = [m if a is b else self.maps.get(a, UNSAID) for a, b, m in zip(seen, values, said)]
-        values = seen
+        values, said = self.plain.aligned(op, values, said, loc)
         for value, map in zip(values, said):
             check_axes(op, value, map, loc)
         maps, inherited = common_map(self, values, said)

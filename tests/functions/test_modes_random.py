@@ -228,7 +228,8 @@ def modes(program: Program) -> dict[str, Callable[[], Any]]:
         made.set_outputs(*(values[p] for p in program.results))
         return made(*program.args)
 
-    return {"fused": lambda: fp.fuse(program.run)(*program.args), "lazy": late, "graph": graph}
+    found = {"fused": lambda: fp.fuse(program.run)(*program.args), "graph": graph}
+    return {**found, "lazy": late} if isinstance(program.args[0], fp.Tensor) else found  # lazy results of arrays are tensors
 
 
 def finding(program: Program, mode: str, run: Callable[[], Any]) -> str:
@@ -265,13 +266,13 @@ def m(device: Any) -> Any:
 
 
 @pytest.mark.req("V1")
-@pytest.mark.parametrize("container", ["tensor"])
+@pytest.mark.parametrize("container", ["tensor", "numpy"])
 def test_fusion_changes_when_never_what(m: Any, container: str) -> None:
-    assert not (found := campaign(m, range(25), container)), "\n\n".join(found)
+    assert not (found := campaign(m, range(12), container)), "\n\n".join(found)
 
 
 @pytest.mark.long
 @pytest.mark.random
-@pytest.mark.parametrize("container", ["tensor"])
+@pytest.mark.parametrize("container", ["tensor", "numpy"])
 def test_fusion_changes_when_never_what_at_length(m: Any, container: str) -> None:
     assert not (found := campaign(m, range(1000, 2500), container)), "\n\n".join(found)

@@ -27,7 +27,7 @@ def of_call(
     dirs: tuple[str, ...] | None,
 ) -> tuple[list[Value], list[ArgMap]]:
     """Returns `regrouped` for a call of a Slang function; `dirs` are the directions of its parameters, if outputs are passed."""
-    if trace.body or not any(v.name is None and v.rank for v in operands):
+    if trace.body or not any(v.name is None and (v.rank or v.type.shape) for v in operands):
         return list(operands), list(maps)
     loc = user_line()
 

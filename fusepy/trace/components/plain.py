@@ -12,7 +12,7 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import Componentwise
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import Kind
 from fusepy.ir.value import is_spread
 from fusepy.trace.components.collecting import add, own
 from fusepy.trace.components.grouping import Grouping
@@ -23,7 +23,7 @@ _NUMBERS = ("numpy", "list", "torch")  # containers of numbers alone
 _SINGLE = ("scalar", "vector")  # these leave the choice to other arguments
 
 
-class Plain:
+class PlainVectors:
     """The vectors of a trace that are arrays of numbers for an eager call."""
 
     def __init__(self, trace: OpenTrace, grouping: Grouping):
@@ -69,18 +69,24 @@ class Plain:
         """Returns a value as an eager call sees it."""
         return self.numbers(value, loc) if self.holds(value) else value
 
-    def aligned(self, op: str, values: Sequence[Value], loc: str | None) -> list[Value]:
-        """Returns the operands of an operation on elements: arrays of numbers go along the components of plain vectors.
+    def aligned(
+        self, op: str, values: Sequence[Value], maps: Sequence[ArgMap], loc: str | None
+    ) -> tuple[Sequence[Value], Sequence[ArgMap]]:
+        """Returns the operands of an operation on elements and their maps: arrays of numbers go along the components of vectors.
 
         Where an eager call refuses the extents, numbers go along the axes of the vectors.
         """
         vectors = [v for v in values if self.holds(v)]
         if not vectors or not isinstance(OPS[op], Componentwise) or len({v.type.shape for v in values if v.type.shape}) > 1:
-            return list(values)
+            return values, maps
+        seen = self._along(vectors, values, loc)
+        return seen, [m if a is b else self.trace.maps.get(a, UNSAID) for a, b, m in zip(seen, values, maps)]
+
+    def _along(self, vectors: Sequence[Value], values: Sequence[Value], loc: str | None) -> list[Value]:
         shape = vectors[0].type.shape
         arrays = [v for v in values if v.type.kind is Kind.SCALAR and v.rank and not is_spread(v)]
         if all(self.grouping.holds(v, shape) for v in arrays):
-            made = {v: self.grouping.of(v, _vector(v.type, vectors[0].type), loc) for v in arrays}
+            made = {v: self.grouping.of(v, vectors[0].type.with_scalar(v.type), loc) for v in arrays}
             return [made.get(v, v) for v in values]
         if all(self._goes_along(v, shape) for v in arrays):
             return [self.seen(v, loc) for v in values]
@@ -90,7 +96,3 @@ class Plain:
         """True if the last axis of an array broadcasts with the last components."""
         extent = self.grouping.extents.of(value, value.rank - 1)
         return extent == shape[-1] or (extent is None and self.grouping.extents.is_unit(value, value.rank - 1))
-
-
-def _vector(scalar: Type, like: Type) -> Type:
-    return like.with_scalar(scalar)

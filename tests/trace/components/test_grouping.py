@@ -94,16 +94,6 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any], int]] = {
     "a vmap": (lambda m, i: m.luma(fp.vmap(i * 2, (1, 0))), [IMAGE], 1),
     "a mapped argument": (lambda m, i: m.luma(fp.sqrt(fp.vmap(i, (1, 0, 2)))), [IMAGE], 1),
 }
-# what no call takes, in any mode
-REFUSED: dict[str, tuple[Callable[..., Any], list[Any]]] = {
-    "four components": (lambda m, i: m.luma(fp.abs(i)), [numbers(2, 5, 4)]),
-    "many components": (lambda m, i: m.luma(fp.abs(i)), [numbers(2, 5)]),
-    "two overloads": (lambda m, i: m.size(fp.abs(i)), [IMAGE]),
-    "a vcast of other extents": (lambda m, i: m.luma(fp.vcast(fp.abs(i), m.float3)), [numbers(2, 5)]),
-    "a fixed array of one": (lambda m, i: m.six(i * 2), [numbers(5, 1)]),
-    "a fixed array of other extents": (lambda m, i: m.six(i * 2), [numbers(5, 7)]),
-    "all axes on the grid": (lambda m, i: m.luma(fp.vmap(i * 2, (0, 1, 2))), [IMAGE]),
-}
 
 
 def leaves(result: Any) -> list[Any]:
@@ -123,16 +113,6 @@ def test_what_a_call_takes_eagerly_it_takes_fused(m: Any, name: str) -> None:
             assert (got.shape, got.dtype) == (want.shape, want.dtype)
             np.testing.assert_allclose(got, want, rtol=1e-6)  # pow of a vector may round otherwise
         assert fused.explain(*args).kernels <= kernels
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_no_call_takes_is_refused_alike(m: Any, name: str) -> None:
-    program, given = REFUSED[name]
-    with pytest.raises(fp.FusepyError) as eager:
-        program(m, *given)
-    with pytest.raises(fp.FusepyError) as fused:
-        fp.fuse(lambda *args: program(m, *args))(*given)
-    assert type(fused.value) is type(eager.value)
 
 
 def test_extents_choose_among_programs_and_compile_no_kernel(m: Any) -> None:
