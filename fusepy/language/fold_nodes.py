@@ -91,7 +91,7 @@ def _record(trace: Trace, x: Any, way: Reduction) -> Traced:
     """Records the node; kept axes have extent 1."""
     loc = user_line()
     value, said = trace.operand(x, "x", loc)
-    if (seen := trace.plain.seen(value, loc)) is not value:
+    if way.function is None and (seen := trace.plain.seen(value, loc)) is not value:
         value, said = seen, trace.maps.get(seen, UNSAID)
     check_elements(way.name, value, loc)
     attrs: dict[str, Attr] = {"kind": way.kind}

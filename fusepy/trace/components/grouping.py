@@ -43,6 +43,10 @@ class Grouping:
             return False
         return self.extents.tail(value)[value.rank - len(shape) :] == shape
 
+    def has_made(self, value: Value) -> bool:
+        """True for vectors that a call has taken numbers as."""
+        return value in self._made.values()
+
     def tail(self, value: Value) -> Dims:
         """Returns the axes of a value as a call gets them; see `SmallExtents.tail`."""
         return self.extents.tail(value)

@@ -32,15 +32,21 @@ class PlainVectors:
         self._split: dict[Value, Value] = {}
 
     def holds(self, value: Value) -> bool:
-        """True for vectors and matrices that are numbers eagerly."""
+        """True for vectors and matrices that are numbers eagerly, and that nobody has mapped or cast to vectors."""
         if self.trace.body or value.name is not None or value.type.kind not in (Kind.VECTOR, Kind.MATRIX):
+            return False
+        if value in self.trace.maps:
             return False
         return self._in_tensors(value) is False
 
     def _in_tensors(self, value: Value) -> bool | None:
         if value not in self._typed:
             node = self.grouping.extents.maker(value)
-            if node is None:
+            said = self.trace.maps.get(value, UNSAID).type
+            cast = node is not None and node.op.name == "cast" and value.type.shape and not self.grouping.has_made(value)
+            if cast or (said is not None and said.shape):
+                self._typed[value] = True  # a user's vcast, declaration or annotation
+            elif node is None:
                 word = given_as(self.trace, value)
                 self._typed[value] = None if word is None or word in _SINGLE else word not in _NUMBERS
             else:
