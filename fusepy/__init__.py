@@ -76,9 +76,12 @@ from fusepy.modules.struct import BoundFunction, Struct, struct
 from fusepy.nn.training import training_step
 from fusepy.trace.setup import CallContext
 from fusepy.vocabulary import arithmetic as _arithmetic
+from fusepy.vocabulary import methods as _methods  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it adds them
 from fusepy.vocabulary import names as _names
+from fusepy.vocabulary import statistics as _statistics
 from fusepy.vocabulary.arithmetic import *  # noqa: F403
 from fusepy.vocabulary.names import *  # noqa: F403
+from fusepy.vocabulary.statistics import *  # noqa: F403
 
 if _typing.TYPE_CHECKING:
     from fusepy.language.spellings import *  # noqa: F403
@@ -190,6 +193,7 @@ __all__ += _math.__all__
 __all__ += _reductions.__all__
 __all__ += _arithmetic.__all__
 __all__ += _names.__all__
+__all__ += _statistics.__all__
 
 
 def __dir__() -> list[str]:

@@ -144,7 +144,7 @@ class LazyTensor(Tensor):
     def __getattr__(self, name: str) -> Any:
         """Computes the tensor if an attribute of its memory is read."""
         if name not in _MEMORY:
-            raise AttributeError(f"'Tensor' object has no attribute {name!r}")
+            return Tensor.__getattr__(self, name)  # type: ignore[attr-defined]  # `vocabulary.methods` adds it
         self.compute()
         return getattr(self, name)
 

@@ -135,6 +135,10 @@ class GraphValue(Symbolic):
     def __getitem__(self, index: Any) -> GraphValue:
         return _apply(operator.getitem, "[]", self, index)
 
+    def __call__(self, *args: Any, **kwargs: Any) -> GraphValue:
+        """Records the call of a method: ``x.sum(axis=0)``."""
+        return Use(_called, f"{self._name}()", (self, *args), kwargs, user_line()).returning(LEAF)
+
     def __iter__(self) -> Iterator[Any]:
         raise GraphError(
             f"{self._name} is one value of the graph, and cannot be unpacked",
@@ -252,6 +256,10 @@ def wrong_count(use: Use, said: int, has: str) -> GraphError:
         expected=f"outputs={has.split()[0]}",
         hint="leave outputs out for a Slang function or a graph: they know the number of their results",
     )
+
+
+def _called(function: Function, *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
 
 
 def _apply(function: Function, name: str, *args: Any) -> GraphValue:

@@ -22,13 +22,13 @@ from fusepy.functions.nodes import GraphValue, Use
 from fusepy.ir.ops import OPS
 from fusepy.language.reductions import any as some
 from fusepy.location import user_line
+from fusepy.methods import FUNCTIONS
 from fusepy.pytree import LEAF
 from fusepy.trace.trace import current_trace
-from fusepy.trace.traced import BINARY, COMPARISONS, UFUNCS, UNARY, no_array, no_modulus, ufunc_name
+from fusepy.trace.traced import BINARY, COMPARISONS, UNARY, no_array, no_modulus, ufunc_function
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _eager: dict[str, FusedFunction] = {}
-_OPERATORS = {*BINARY.values(), *COMPARISONS}
 
 
 def apply(op: str, names: str, *args: Any, _result: Any = None) -> Any:
@@ -120,16 +120,22 @@ def _in_place(op: str, function: Callable[..., Any]) -> Callable[[Tensor, Any], 
 
 def _array_ufunc(self: Mapped, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """Runs the operators between arrays and mapped values; NumPy calls it."""
-    return _operate(ufunc_name(ufunc, method, kwargs), ufunc, *inputs)
+    return _called(ufunc_function(ufunc, method, kwargs), ufunc, inputs)
+
+
+def _called(function: Callable[..., Any], ufunc: Any, inputs: tuple[Any, ...]) -> Any:
+    if any(isinstance(unmapped(i), GraphValue) for i in inputs):
+        return Use(ufunc, ufunc.__name__, inputs, {}, user_line()).returning(LEAF)
+    return function(*inputs)
 
 
 def _tensor_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Runs the operators between arrays and tensors; NumPy calls it. Other NumPy functions run on the host."""
+    """Runs fusepy's function of the name, also operators between arrays and tensors; NumPy calls it. Others run on the host."""
     if ufunc is np.divmod and method == "__call__" and not kwargs:
         return tuple(_operate(op, getattr(operator, op), *inputs) for op in ("floordiv", "mod"))
-    operates = method == "__call__" and not kwargs and UFUNCS.get(ufunc.__name__) in _OPERATORS
-    if operates or current_trace() is not None or any(isinstance(i, GraphValue) for i in inputs):
-        return _operate(ufunc_name(ufunc, method, kwargs), ufunc, *inputs)
+    known = method == "__call__" and not kwargs and ufunc.__name__ in FUNCTIONS
+    if known or current_trace() is not None or any(isinstance(i, GraphValue) for i in inputs):
+        return _called(ufunc_function(ufunc, method, kwargs), ufunc, inputs)
     if device_of(kwargs.get("out", ())) is not None:
         raise ArgumentError(
             f"numpy.{ufunc.__name__}() cannot write to a tensor",

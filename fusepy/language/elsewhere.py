@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import UnknownNameError
 from fusepy.location import user_line
 
@@ -15,41 +12,28 @@ NAMES = {  # of the module; in examples x and y are arrays, f is a function
     **dict.fromkeys(("no_grad", "inference_mode"), "f(x), since gradients are computed by fp.grad(f)(x) only"),
     **dict.fromkeys(("no_diff", "detach"), "fp.stop_gradient(x)"),
     **{name: f"fp.nn.{name}(x)" for name in ("relu", "sigmoid", "softplus", "silu", "gelu")},
-    "softmax": "fp.exp(x - fp.max(x)) / fp.sum(fp.exp(x - fp.max(x)))",
     "frac": "fp.fract(x)",
     "clamp": "fp.clip(x, 0.0, 1.0)",
     "select": "fp.where(x > 0, x, y)",
-    "amax": "fp.max(x)",
-    "amin": "fp.min(x)",
     "average": "fp.mean(x)",
-    **{f"cum{name}": f'fp.scan("{name}", x)' for name in ("sum", "prod", "max", "min")},
-    "var": "fp.mean((x - fp.mean(x)) ** 2)",
-    "std": "fp.sqrt(fp.mean((x - fp.mean(x)) ** 2))",
-    "norm": "fp.sqrt(fp.sum(x * x))",
-    "inner": "fp.sum(x * y)",
     "mse_loss": "fp.mean((x - y) ** 2)",
     "rand": "fp.rand_float(0.0, 1.0), an argument without memory",
     "arange": "fp.grid((4,)), an argument without memory",
     **{name: f"fp.nn.{name}(lr=1e-3)" for name in ("SGD", "Adam", "AdamW")},
     "save": 'fp.nn.save("file.safetensors", {"x": x})',
-    "float32": 'fp.vcast(x, "float"), where a call takes x',
-    "float64": 'fp.vcast(x, "double"), where a call takes x',
-    "int32": 'fp.vcast(x, "int"), where a call takes x',
+    **{name: f"fp.astype(x, np.{name})" for name in ("float16", "float32", "float64", "int32", "int64")},
 }
 _WITH = "t.with_grads(), to whose .grad f.bwds(t) adds"
 OF_TENSORS = {
     **dict.fromkeys(("backward", "grad_fn"), "fp.grad(f)(t), since a gradient is that of a function"),
     **dict.fromkeys(("requires_grad", "requires_grad_"), _WITH),
-    **dict.fromkeys(("numpy", "cpu"), "t.to_numpy()"),
-    **{name: f"fp.{name}(t)" for name in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")},
-    **{name: f"fp.{name}(t)" for name in ("sqrt", "exp", "log", "abs", "round", "sin", "cos", "tanh")},
-    **dict.fromkeys(("float", "astype", "type"), 'fp.vcast(t, "float"), where a call takes t'),
+    "cpu": "t.numpy()",
+    **{name: f"fp.{name}(t)" for name in ("sqrt", "exp", "log", "abs", "sin", "cos", "tanh", "square")},
+    **dict.fromkeys(("float", "type"), "t.astype(float)"),
     "unsqueeze": "t[None], with None where the new axis is",
     "permute": "t.transpose(0), with the axes in their new order",
     "pow": "t ** 2",
-    "dot": "fp.sum(t * t)",
-    "clamp": "fp.clip(t, 0.0, 1.0)",
-    "cumsum": 'fp.scan("sum", t)',
+    "clamp": "t.clip(0.0, 1.0)",
 }
 
 
@@ -60,11 +44,8 @@ def no_name(name: str) -> AttributeError:
     return UnknownNameError(f"fusepy has no {name!r}", place=user_line(), hint=f"write {NAMES[name]}")
 
 
-def _missing(self: Tensor, name: str) -> Any:
-    """Raises the error for an attribute that tensors do not have."""
+def no_attribute(name: str) -> AttributeError:
+    """Returns the error for an attribute that tensors do not have."""
     if name not in OF_TENSORS:
-        raise AttributeError(f"'Tensor' object has no attribute {name!r}")
-    raise UnknownNameError(f"a Tensor has no .{name}", place=user_line(), hint=f"write {OF_TENSORS[name]}")
-
-
-setattr(Tensor, "__getattr__", _missing)  # noqa: B010  # no method of the class, which would hide misspelled names from checkers
+        return AttributeError(f"'Tensor' object has no attribute {name!r}")
+    return UnknownNameError(f"a Tensor has no .{name}", place=user_line(), hint=f"write {OF_TENSORS[name]}")

@@ -125,8 +125,12 @@ def maximum(x: Any, y: Any) -> Any:
     return _apply("maximum", "x y", x, y)
 
 
-def clip(x: Any, low: Any, high: Any) -> Any:
-    """Limits `x` to the range from `low` to `high`; NaN if one of the three is NaN."""
+def clip(x: Any, low: Any = None, high: Any = None) -> Any:
+    """Limits `x` to the range from `low` to `high`; NaN if one of the three is NaN. A limit of ``None`` is none."""
+    if low is None:
+        return x if high is None else minimum(x, high)
+    if high is None:
+        return maximum(x, low)
     return _apply("clip", "x low high", x, low, high)
 
 

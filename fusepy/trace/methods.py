@@ -61,6 +61,14 @@ for _name in (*BINARY, *COMPARISONS, *UNARY, "bool"):
         setattr(BoundMethod, f"__r{_name}__", _uncalled)
 
 
+def has_member(trace: OpenTrace, value: Traced, name: str) -> bool:
+    """True if the type of a traced value has a component, field or method of this name."""
+    type = value.type
+    if swizzle(type, name) is not None or name in (member_types(trace.oracle, type) or {}):
+        return True
+    return any(trace.oracle.has_function(alias, f"{type.name}::{name}") for alias in trace.sources)
+
+
 def method_of(trace: OpenTrace, value: Traced, name: str) -> BoundMethod | None:
     """Returns the method `name` of a traced value; ``None`` if it is a field or component.
 

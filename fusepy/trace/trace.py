@@ -30,7 +30,7 @@ from fusepy.trace.components.grouping import Grouping
 from fusepy.trace.components.plain import PlainVectors
 from fusepy.trace.inputs import add_input
 from fusepy.trace.maps import array_product, check_axes, common_map
-from fusepy.trace.methods import SLANG_OPERATORS, method_of, user_operator
+from fusepy.trace.methods import SLANG_OPERATORS, has_member, method_of, user_operator
 from fusepy.trace.structs import as_struct_input
 from fusepy.trace.traced import Traced
 
@@ -259,6 +259,7 @@ class Trace:
         return self.cast(value, type, UNSAID, loc)
 
     as_structs = as_struct_input
+    has_member = has_member
     call = record_call
     method = method_of
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dis
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
-
-import numpy as np
 
 from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNameError
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Kind, Type
 from fusepy.location import line_in, user_line
+from fusepy.methods import FUNCTIONS, METHODS, takes
 from fusepy.symbolic import Numberless, Symbolic
 from fusepy.trace.open_trace import OpenTrace
 
@@ -86,6 +86,8 @@ class Traced(Numberless, Symbolic):
             raise UnknownNameError(
                 f"a traced value has no .{name}", place=user_line(), saw=f"{self.type} made at {self._loc}", hint=_OF_ARRAYS[name]
             )
+        if name in METHODS and not self._recorder.has_member(self, name):
+            return functools.partial(FUNCTIONS[name], of)
         method = self._recorder.method(self, name)
         return self._record("member", of, name=name) if method is None else method
 
@@ -105,22 +107,18 @@ class Traced(Numberless, Symbolic):
             index %= extent
         return self._record("index", self, index)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Traced:
-        """Records operators between arrays and traced values; NumPy calls it. Other NumPy functions have no traced form."""
-        return self._record(ufunc_name(ufunc, method, kwargs), *inputs)
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Records operators between arrays and traced values, and fusepy's functions of NumPy's names; NumPy calls it."""
+        self.check(self._recorder)
+        return ufunc_function(ufunc, method, kwargs)(*inputs)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Traced:
-        """Records `numpy.where` as fusepy's; raises for other NumPy functions that are no ufuncs."""
-        if function is np.where and len(args) == 3 and not kwargs:
-            return self._record("select", *args)
-        name = function.__name__
-        if function is np.where:
-            raise self._refuse(
-                "numpy.where()", "write fusepy.where(condition, a, b); which elements are true is known when the function runs"
-            )
-        like = _LIKE.get(name)
-        hint = f"use fusepy.{like}" if like else "fusepy has no such function: compute it before the call, or in a Slang function"
-        raise self._refuse(f"numpy.{name}()", hint)
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Records fusepy's function of the same name; raises for what it does not have."""
+        self.check(self._recorder)
+        mine = FUNCTIONS.get(function.__name__)
+        if mine is None or not takes(mine, args, kwargs):
+            raise no_function(function.__name__, mine is not None)
+        return mine(*args, **kwargs)
 
     def _refuse(self, what: str, hint: str) -> TraceError:
         if not self._trace.active:
@@ -212,16 +210,26 @@ def no_array(value: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
     )
 
 
-def ufunc_name(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> str:
-    """Returns the operation for a NumPy function that is called with a traced or mapped value.
+def no_function(name: str, known: bool) -> TraceError:
+    """Returns the error for a NumPy function in a trace that fusepy does not have, or not with these arguments."""
+    hint = "fusepy has no such function: compute it before the call, or in a Slang function"
+    if name == "where":
+        hint = "write fusepy.where(condition, a, b); which elements are true is known when the function runs"
+    elif known:
+        hint = f"use fusepy.{name}, and only the arguments that it has"
+    return TraceError(f"numpy.{name}() of a traced value", place=user_line(), hint=hint)
+
+
+def ufunc_function(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> Callable[..., Any]:
+    """Returns fusepy's function for one of NumPy's that is called with a traced or mapped value.
 
     Raises:
         TraceError: for a function without a traced form.
     """
-    name = UFUNCS.get(ufunc.__name__)
-    if name is None or method != "__call__" or kwargs:
-        like = {"reduce": _REDUCTIONS, "accumulate": _SCANS, "__call__": _LIKE}.get(method, _LIKE).get(ufunc.__name__)
-        if kwargs and name is not None and method == "__call__":
+    function = FUNCTIONS.get(ufunc.__name__)
+    if function is None or method != "__call__" or kwargs:
+        like = {"reduce": _REDUCTIONS, "accumulate": _SCANS}.get(method, {}).get(ufunc.__name__)
+        if kwargs and function is not None and method == "__call__":
             hint = f"leave out {', '.join(f'{k}=' for k in kwargs)}"
         else:
             hint = f"use fusepy.{like}" if like else "compute it before the call, or in a Slang function"
@@ -230,7 +238,7 @@ def ufunc_name(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> str:
             place=user_line(),
             hint=hint,
         )
-    return name
+    return function
 
 
 def _forward(op: str) -> Callable[..., Traced]:
@@ -261,29 +269,17 @@ BINARY = {
 }  # fmt: skip
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 UNARY = {"neg": "neg", "invert": "invert", "abs": "abs"}
-UFUNCS = {
-    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv", "remainder": "mod",
-    "power": "pow", "matmul": "matmul", "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor",
-    "left_shift": "shl", "right_shift": "shr", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
-    "equal": "eq", "not_equal": "ne", "negative": "neg", "invert": "invert", "absolute": "abs", "sin": "sin", "cos": "cos",
-    "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh",
-    "tanh": "tanh", "exp": "exp", "exp2": "exp2", "log": "log", "log2": "log2", "log10": "log10", "sqrt": "sqrt",
-    "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "round", "minimum": "minimum", "maximum": "maximum",
-}  # fmt: skip
-_LIKE = {n: n for n in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "clip", "where", "dot", "cross")}
-_LIKE.update(amax="max", amin="min", cumsum="scan", cumprod="scan", round="round", around="round", sign="sign", fabs="abs")
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
-_SCANS = dict.fromkeys(("add", "multiply", "maximum", "minimum"), "scan")
+_SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 _GRADIENT = "a gradient is that of a function: write fusepy.grad(f)(x), or fusepy.value_and_grad(f)(x)"
 _NUMBER = "it has no number yet: return it, and ask what the call returns"
 _SIZES = "sizes are known when the function runs: ask the array before the call, or pass what you need as an argument"
 _OF_ARRAYS = {
     "shape": _SIZES, "ndim": _SIZES, "size": _SIZES, "dtype": "its Slang type is .type; convert with fusepy.vcast(value, type)",
-    "T": "say which axis runs where with fusepy.vmap(value, (1, 0))", "astype": "write fusepy.vcast(value, type)",
-    **{n: f"write fusepy.{n}(value)" for n in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "round")},
+    "T": "say which axis runs where with fusepy.vmap(value, (1, 0))",
     **dict.fromkeys(("backward", "requires_grad", "requires_grad_", "grad", "grad_fn"), _GRADIENT),
     **dict.fromkeys(("item", "numpy", "tolist", "cpu", "to_numpy"), _NUMBER), "detach": "write fusepy.stop_gradient(value)",
-    "clip": "write fusepy.clip(value, low, high)", "reshape": "reshape the array before the call",
+    "reshape": "reshape the array before the call",
 }  # fmt: skip
 for _name, _op in BINARY.items():
     setattr(Traced, f"__{_name}__", _forward(_op))

@@ -64,7 +64,7 @@ class OfTwo(Protocol):
 
 def _of_two(name: str, op: str, symbol: str) -> OfTwo:
     def function(x: Any, y: Any) -> Any:
-        return apply(op, "x y", x, y)
+        return apply(op, "a b", x, y)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Returns ``x {symbol} y``."

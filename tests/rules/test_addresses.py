@@ -152,6 +152,7 @@ ELSEWHERE: dict[str, str] = {
     "trace/trace.py": "functions/test_fused.py",
     "trace/traced.py": "errors/test_values_misused.py",
     "trace/writeback.py": "arguments/test_mapped_outputs.py",
+    "methods.py": "vocabulary/test_methods.py",
     "vocabulary/names.py": "vocabulary/test_arithmetic.py",
 }
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from fusepy.backend.memory.element import Element, element_of
+import numpy as np
+
+from fusepy.backend.memory.element import Element, element_of, scalar_type
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import reshaped
 from fusepy.errors import ShapeError, UnsupportedArgumentError
@@ -68,6 +70,37 @@ def reinterpret(tensor: Made, element: Element) -> Made | None:
     if any(s % factor for s in tensor.strides[:-cut]):
         return None
     return tensor.viewed(element, tensor.shape[:-cut], tuple(s // factor for s in tensor.strides[:-cut]))
+
+
+def field(tensor: Made, name: str) -> Made | None:
+    """Returns a field of a tensor of structs as a view: scalars, with components as trailing axes.
+
+    ``None`` if the element has no such field. Gradients that have the field are viewed in the same way.
+
+    Raises:
+        UnsupportedArgumentError: for a struct inside of the struct whose size does not divide that of the whole.
+    """
+    if name not in (tensor.element.dtype.names or ()):
+        return None
+    stored: np.dtype[Any] = tensor.element.dtype[name]
+    start: int = cast("Any", tensor.element.dtype.fields)[name][1]
+    base: np.dtype[Any] = stored.base
+    shape: tuple[int, ...] = stored.shape
+    inner: Element = (base.metadata or {}).get("slang") or Element.of(scalar_type(base))
+    own = tensor.element.nbytes
+    if own % inner.nbytes:
+        raise UnsupportedArgumentError(
+            f"the field {name} cannot be viewed, since {own} bytes are no multiple of {inner.nbytes}",
+            saw=f"{inner.type} in {tensor.dtype}",
+            hint=f"compute it: fp.fuse(lambda t: t.{name})(t)",
+        )
+    strides = tuple(s * (own // inner.nbytes) for s in tensor.strides) + contiguous_strides(shape)
+    made = tensor.viewed(inner, tensor.shape + shape, strides, start)
+    if tensor.grads is not None:
+        parts = [None if g is None or g.shape != tensor.shape else field(g, name) for g in tensor.grads]
+        if any(p is not None for p in parts) and all(p is None or (p.shape, p.dtype) == (made.shape, made.dtype) for p in parts):
+            made.attach(*parts)
+    return made
 
 
 def seen_as(tensor: Made, element: Element, shape: tuple[int, ...]) -> Made:

@@ -18,11 +18,11 @@ from fusepy.backend.memory.storage import Storage
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import FLOAT, INT
+from fusepy.ir.value import Array
+from fusepy.methods import ArrayMethods
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
-
-class Tensor(SharedStorage):
+class Tensor(SharedStorage, ArrayMethods):
     """An array of Slang scalars, vectors, matrices or structs on a device.
 
     ``Tensor([1, 2, 3])`` holds these numbers, by default as floats. ``Tensor([1, 2], [3, 4])`` has a row for each list.
@@ -36,7 +36,8 @@ class Tensor(SharedStorage):
         device: the device whose memory it occupies.
 
     Slices, transposes and broadcasts are views: they share memory, and their gradients do too. Operators work element by element
-    (`elementwise` adds them): ``t + 1`` and ``t == u`` are new tensors, ``t += 1`` writes into `t`.
+    (`elementwise` adds them): ``t + 1`` and ``t == u`` are new tensors, ``t += 1`` writes into `t`. Fields of structs are views:
+    ``rays.position``, or ``rays["size"]`` for a name that a tensor has, too.
 
     Example:
         >>> t = Tensor([0, 1, 2], [3, 4, 5])
@@ -49,8 +50,8 @@ class Tensor(SharedStorage):
     __slots__ = ()
 
     def fill_in(self, given: Sequence[Any], shape: Any, dtype: Any, device: Any, needs_grads: bool) -> None:
-        made = constructed(Tensor, given, shape, dtype, as_device(device))
-        Storage.__init__(self, made.device, made.element, made.shape, block=made.block, offset=made.origin, strides=made.strides)
+        new = constructed(Tensor, given, shape, dtype, as_device(device))
+        Storage.__init__(self, new.device, new.element, new.shape, block=new.block, offset=new.origin, strides=new.strides)
         if needs_grads:
             self.attach(*gradients.checked(self, None, None, zero=True))
 
@@ -93,8 +94,7 @@ class Tensor(SharedStorage):
             ShapeError: if `stop` is not an integer.
             RangeError: if `dtype` cannot hold ``stop - 1``.
         """
-        element = element_of(dtype)
-        (count,) = views.integers((stop,), "arange: stop")
+        (count,), element = views.integers((stop,), "arange: stop"), element_of(dtype)
         check_range(max(count - 1, 0), element.type, f"arange({count})", hint="widen dtype")
         return Tensor.from_numpy(device, np.arange(count, dtype=element.dtype), dtype)
 
@@ -128,6 +128,8 @@ class Tensor(SharedStorage):
     def to_numpy(self) -> Array:
         """Returns a copy of the contents. Its shape is the tensor's shape, then the components of an element."""
         return contents.to_numpy(self)
+
+    numpy = to_numpy
 
     def copy_from_numpy(self, array: Array) -> None:
         """Overwrites the contents, also through a view. A tensor of structs also takes plain numbers, struct after struct.
@@ -176,7 +178,7 @@ class Tensor(SharedStorage):
         return contents.item(self)
 
     def compute(self) -> Tensor:
-        """Runs the calls recorded by `fusepy.lazy` that produce this tensor. Returns the tensor."""
+        """Returns the tensor, after the calls recorded by `fusepy.lazy` that produce it."""
         return self
 
     def tolist(self) -> Any:
@@ -206,7 +208,8 @@ class Tensor(SharedStorage):
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> Tensor:
-        return self.seen(views.indexed, index)
+        found = recast.field(self, index) if isinstance(index, str) else None
+        return self.seen(views.indexed, index) if found is None else found
 
     def __setitem__(self, index: Any, value: Any) -> None:
         contents.assign(self[index], value)
@@ -275,9 +278,7 @@ class Tensor(SharedStorage):
     @property
     def grad(self) -> Tensor | None:
         """The gradient: `grad_out`, else `grad_in`, else None."""
-        if self.grads is None:
-            return None
-        given, collected = self.grads
+        given, collected = self.grads or (None, None)
         return given if collected is None else collected
 
     @property

@@ -1,0 +1,48 @@
+"""`FUNCTIONS`: fusepy's functions by NumPy's names. `ArrayMethods`: those that tensors and traced values have as methods."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}  # `vocabulary.methods` fills it; NumPy calls them for tensors and traced values
+
+
+class ArrayMethods:
+    """Methods as in NumPy: ``x.sum(axis=0)`` is ``fusepy.sum(x, axis=0)``, and its documentation is that of the function.
+
+    On a traced value a field or method of its Slang type goes first: ``s.sum`` of a struct with a field `sum` is the field.
+    """
+
+    __slots__ = ()
+
+    all: Callable[..., Any]
+    any: Callable[..., Any]
+    argmax: Callable[..., Any]
+    argmin: Callable[..., Any]
+    astype: Callable[..., Any]
+    clip: Callable[..., Any]
+    cumprod: Callable[..., Any]
+    cumsum: Callable[..., Any]
+    dot: Callable[..., Any]
+    max: Callable[..., Any]
+    mean: Callable[..., Any]
+    min: Callable[..., Any]
+    prod: Callable[..., Any]
+    round: Callable[..., Any]
+    std: Callable[..., Any]
+    sum: Callable[..., Any]
+    var: Callable[..., Any]
+
+
+METHODS = frozenset(ArrayMethods.__annotations__)
+
+
+def takes(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """True if a function takes these arguments; NumPy's function of its name may have others, such as ``dtype=``."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,73 @@
+"""Methods of tensors and traced values, what NumPy's own functions do with tensors, and the fields of tensors of structs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fusepy.backend.marshals.registry import device_of
+from fusepy.backend.memory.recast import field
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
+from fusepy.language import math as _math
+from fusepy.language import reductions
+from fusepy.language.elsewhere import no_attribute
+from fusepy.location import user_line
+from fusepy.methods import FUNCTIONS, METHODS, takes
+from fusepy.pytree import flatten
+from fusepy.trace.trace import current_trace
+from fusepy.trace.traced import no_function
+from fusepy.vocabulary import arithmetic, names, statistics
+
+# words that mean another function of fusepy, or whose meaning for Slang's vectors is not NumPy's for arrays
+_OTHERS = {"round": arithmetic.around, "rint": _math.round}
+_APART = {"cross"}
+
+
+def _numpys() -> dict[str, Callable[..., Any]]:
+    """Returns fusepy's functions by the names of NumPy's that mean the same."""
+    modules = (_math, reductions, names, arithmetic, statistics)
+    found = {n: getattr(m, n) for m in modules for n in m.__all__ if hasattr(np, n) and n not in _APART}
+    return {n: f for n, f in found.items() if callable(f)} | _OTHERS
+
+
+def _function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs ``numpy.sum(t)`` and the like as fusepy's function of that name; NumPy calls it.
+
+    What fusepy does not have, or not with these arguments, NumPy computes of a copy on the host; in a trace that is an error.
+    """
+    mine = FUNCTIONS.get(function.__name__)
+    if mine is not None and takes(mine, args, kwargs):
+        return mine(*args, **kwargs)
+    if current_trace() is not None:
+        raise no_function(function.__name__, mine is not None)
+    leaves, structure = flatten((args, kwargs))
+    if device_of([kwargs.get("out", ())]) is not None:
+        raise ArgumentError(
+            f"numpy.{function.__name__}() cannot write to a tensor",
+            place=user_line(),
+            hint="write t.copy_from_numpy(…) with what it gives",
+        )
+    given, named = structure.fill([leaf.to_numpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves])
+    return function(*given, **named)
+
+
+def _attribute(self: Tensor, name: str) -> Any:
+    """Returns a field of a tensor of structs as a view: ``rays.position``."""
+    found = None if name.startswith("_") else field(self, name)
+    if found is None:
+        fields = self.element.dtype.names or ()
+        if fields and not name.startswith("_"):
+            hint = did_you_mean(name, fields)
+            raise UnknownNameError(f"{self.dtype} has no field {name!r}", place=user_line(), saw=name, hint=hint)
+        raise no_attribute(name)
+    return found
+
+
+FUNCTIONS.update(_numpys())
+for _name in METHODS:
+    setattr(Tensor, _name, FUNCTIONS[_name])
+setattr(Tensor, "__array_function__", _function)  # noqa: B010
+setattr(Tensor, "__getattr__", _attribute)  # noqa: B010  # no method of the class, which would hide misspelled names from checkers

@@ -1,0 +1,151 @@
+"""Methods of tensors, lazy tensors, traced and graph values; fields of tensors of structs; NumPy's own functions of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.methods import METHODS
+
+X = np.float32([[1, 2.25, 3], [4, 5, 6.75]])
+CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    **dict.fromkeys(("sum", "mean", "prod", "max", "min", "argmax", "argmin", "std", "var"), ((), {"axis": 1})),
+    **dict.fromkeys(("any", "all"), ((0,), {"keepdims": True})),
+    **dict.fromkeys(("cumsum", "cumprod"), ((1,), {})),
+    "astype": ((np.int32,), {}),
+    "clip": ((2, 5), {}),
+    "dot": ((np.float32([1, 2, 3]),), {}),
+    "round": ((1,), {}),
+}
+SOURCE = """
+struct Ray { float3 position; float sum; float3 dir; bool hit; float reach() { return 2 * sum; } };
+struct Two { Ray ray; float mean; };
+Ray ray(float3 p, float s) { Ray r; r.position = p; r.sum = s; r.dir = 2 * p; r.hit = s > 1; return r; }
+Two two(float x) { Two t; t.ray = ray(float3(x), x); t.mean = x; return t; }
+"""
+
+
+@pytest.fixture(scope="module")
+def rays(device: Any) -> tuple[Any, Any]:
+    m = fp.Module.load_from_source(device, "rays", SOURCE)
+    places = np.arange(12, dtype=np.float32).reshape(4, 3)
+    return m, m.ray(places, np.arange(4, dtype=np.float32), _result="tensor")
+
+
+def called(value: Any, name: str) -> Any:
+    args, kwargs = CALLS[name]
+    return getattr(value, name)(*args, **kwargs)
+
+
+def test_every_method_on_tensors_lazy_tensors_and_traced_values(device: Any) -> None:
+    assert set(CALLS) == METHODS
+    names = sorted(METHODS)
+    fused = fp.fuse(lambda x: [called(x, n) for n in names])(fp.Tensor(X))
+    with fp.lazy():
+        double = fp.Tensor(X) * 2
+        lazily = [called(double, n) for n in names]
+    for name, traced, lazy in zip(names, fused, lazily, strict=True):
+        at_once, wanted = called(fp.Tensor(X), name), called(X, name)
+        assert isinstance(at_once, fp.Tensor)
+        assert at_once.numpy().dtype.kind == np.asarray(wanted).dtype.kind, name
+        for found in (at_once, traced):
+            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6, err_msg=name)
+        np.testing.assert_allclose(lazy.numpy(), called(2 * X, name), rtol=1e-6, err_msg=name)
+
+
+def test_methods_of_values_of_a_graph(device: Any) -> None:
+    g = fp.Graph(inputs=["x"])
+    (x,) = g.get_inputs()
+    g.set_outputs((x * 2).sum(axis=0).round(), x.max())
+    total, most = g(X)
+    np.testing.assert_array_equal(total, np.round((2 * X).sum(0)))
+    assert most == X.max()
+
+
+def test_a_member_of_the_slang_type_goes_first(rays: Any) -> None:
+    _, tensor = rays
+    found = fp.fuse(lambda r: (r.sum, r.reach(), r.position.sum(axis=0), fp.vcast(r.sum, "half").max()))(tensor)
+    assert [f.tolist() for f in found] == [[0, 1, 2, 3], [0, 2, 4, 6], [18, 22, 26], 3]
+    with pytest.raises(fp.TraceError, match="max"):
+        fp.fuse(lambda r: r.max())(tensor)
+
+
+def test_fields_are_views(rays: Any) -> None:
+    m, tensor = rays
+    whole = tensor.numpy()
+    assert tensor.position.address == tensor.address
+    for name in ("position", "dir"):
+        np.testing.assert_array_equal(getattr(tensor, name).numpy(), whole[name])
+        np.testing.assert_array_equal(getattr(tensor[1::2], name)[..., 1].numpy(), whole[name][1::2, 1])
+    np.testing.assert_array_equal(tensor["sum"].numpy(), whole["sum"])
+    assert (tensor.hit > 0).tolist() == [False, False, True, True]
+    assert (tensor.position + 1).tolist() == (whole["position"] + 1).tolist()
+    copy = tensor.copy()
+    copy.position[1] = 7
+    copy["sum"][...] = 9
+    assert copy.numpy()["position"][1].tolist() == [7, 7, 7]
+    assert copy.numpy()["sum"].tolist() == [9] * 4
+    assert copy.dir.tolist() == tensor.dir.tolist()
+    back = m.ray(copy.position, copy["sum"], _result="tensor")
+    assert back.position.tolist() == copy.position.tolist()
+    with fp.lazy():
+        later = m.ray(copy.position, 2.0, _result="tensor")
+        assert later.dir.tolist() == (2 * copy.numpy()["position"]).tolist()
+
+
+def test_fields_that_cannot_be_viewed_or_are_not_there(rays: Any) -> None:
+    m, tensor = rays
+    pairs = m.two(fp.Tensor([1.0, 2.0]))
+    assert pairs["mean"].tolist() == [1, 2]
+    with pytest.raises(fp.UnsupportedArgumentError, match="the field ray cannot be viewed") as raised:
+        _ = pairs.ray
+    assert "fp.fuse(lambda t: t.ray)(t)" in raised.value.hint
+    assert fp.fuse(lambda t: t.ray)(pairs).position.tolist() == [[1, 1, 1], [2, 2, 2]]
+    with pytest.raises(fp.UnknownNameError, match="Ray has no field 'positio'") as raised:
+        _ = tensor.positio
+    assert raised.value.hint == "did you mean 'position'?"
+    assert not hasattr(fp.Tensor([1.0]), "position")
+
+
+def test_numpys_functions_give_tensors(device: Any) -> None:
+    t = fp.Tensor(X)
+    for found, wanted in (
+        (np.sum(t), X.sum()),
+        (np.mean(t, axis=1), X.mean(1)),
+        (np.std(t, 0, keepdims=True), X.std(0, keepdims=True)),
+        (np.where(t > 2, t, 0), np.where(X > 2, X, 0)),
+        (np.clip(t, 2, 5), np.clip(X, 2, 5)),
+        (np.round(t, 1), np.round(X, 1)),
+        (np.add(t, 1), X + 1),
+        (np.log1p(t), np.log1p(X)),
+        (np.hypot(t, np.float32(3)), np.hypot(X, 3)),
+        (np.isfinite(t), np.isfinite(X)),
+        (np.cumsum(t, axis=1), X.cumsum(1)),
+    ):
+        assert isinstance(found, fp.Tensor)
+        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6)
+    program = fp.fuse(lambda x: (np.sum(x, axis=0), np.log1p(x), np.where(x > 2, x, 0), np.clip(x, 2, 5), np.hypot(x, 3)))
+    for found, wanted in zip(program(X), (X.sum(0), np.log1p(X), np.where(X > 2, X, 0), X.clip(2, 5), np.hypot(X, 3))):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    np.testing.assert_array_equal(fp.fuse(lambda x: x + np.max(t))(X), X + X.max())
+
+
+def test_what_fusepy_does_not_have_is_numpys_of_a_copy_and_an_error_in_a_trace(device: Any) -> None:
+    t = fp.Tensor(X)
+    assert isinstance(np.asarray(t), np.ndarray)
+    for found in (np.linalg.norm(t), np.sum(t, dtype=np.float64), np.sort(t, axis=1), np.add.reduce(t)):
+        assert not isinstance(found, fp.Tensor)
+    np.testing.assert_array_equal(np.sort(t, axis=1), X)
+    np.testing.assert_array_equal(np.vstack([t, X]), np.vstack([X, X]))
+    with pytest.raises(fp.ArgumentError, match="cannot write to a tensor"):
+        np.sum(X, axis=0, out=fp.Tensor([0.0, 0.0, 0.0]))
+    with pytest.raises(fp.TraceError, match=r"numpy\.median"):
+        fp.fuse(lambda x: np.median(x))(X)
+    with pytest.raises(fp.TraceError, match=r"numpy\.sum") as raised:
+        fp.fuse(lambda x: np.sum(x, dtype=np.float64))(X)
+    assert raised.value.hint == "use fusepy.sum, and only the arguments that it has"
+    with pytest.raises(fp.TraceError, match=r"numpy\.median"):
+        fp.fuse(lambda x: x + np.median(t))(X)
