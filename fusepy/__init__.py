@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from fusepy import nn
+from fusepy import nn, random
 from fusepy.arguments.key import register
 from fusepy.arguments.mapping import vcast, vdim, vmap, vmapping
 from fusepy.backend.device.device import Device
@@ -76,10 +76,12 @@ from fusepy.modules.struct import BoundFunction, Struct, struct
 from fusepy.nn.training import training_step
 from fusepy.trace.setup import CallContext
 from fusepy.vocabulary import arithmetic as _arithmetic
+from fusepy.vocabulary import creation as _creation
 from fusepy.vocabulary import methods as _methods  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it adds them
 from fusepy.vocabulary import names as _names
 from fusepy.vocabulary import statistics as _statistics
 from fusepy.vocabulary.arithmetic import *  # noqa: F403
+from fusepy.vocabulary.creation import *  # noqa: F403
 from fusepy.vocabulary.names import *  # noqa: F403
 from fusepy.vocabulary.statistics import *  # noqa: F403
 
@@ -172,6 +174,7 @@ __all__ = [
     "load",
     "nn",
     "rand_float",
+    "random",
     "register",
     "reload_all",
     "resolve",
@@ -192,6 +195,7 @@ __all__ = [
 __all__ += _math.__all__
 __all__ += _reductions.__all__
 __all__ += _arithmetic.__all__
+__all__ += _creation.__all__
 __all__ += _names.__all__
 __all__ += _statistics.__all__
 

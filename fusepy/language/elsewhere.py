@@ -7,8 +7,7 @@ from fusepy.location import user_line
 
 NAMES = {  # of the module; in examples x and y are arrays, f is a function
     **dict.fromkeys(("jit", "compile", "vectorize"), "fp.fuse(f)(x), or @fp.fuse above f"),
-    **dict.fromkeys(("tensor", "array", "asarray", "as_tensor", "from_numpy", "device_put"), "fp.Tensor(x)"),
-    **dict.fromkeys(("zeros", "empty"), 'fp.Tensor.zeros(fp.default_device(), (2, 3), "float")'),
+    **dict.fromkeys(("tensor", "as_tensor", "from_numpy", "device_put"), "fp.asarray(x)"),
     **dict.fromkeys(("no_grad", "inference_mode"), "f(x), since gradients are computed by fp.grad(f)(x) only"),
     **dict.fromkeys(("no_diff", "detach"), "fp.stop_gradient(x)"),
     **{name: f"fp.nn.{name}(x)" for name in ("relu", "sigmoid", "softplus", "silu", "gelu")},
@@ -17,8 +16,8 @@ NAMES = {  # of the module; in examples x and y are arrays, f is a function
     "select": "fp.where(x > 0, x, y)",
     "average": "fp.mean(x)",
     "mse_loss": "fp.mean((x - y) ** 2)",
-    "rand": "fp.rand_float(0.0, 1.0), an argument without memory",
-    "arange": "fp.grid((4,)), an argument without memory",
+    "rand": "fp.random.uniform(fp.random.key(0), (2, 3))",
+    "randn": "fp.random.normal(fp.random.key(0), (2, 3))",
     **{name: f"fp.nn.{name}(lr=1e-3)" for name in ("SGD", "Adam", "AdamW")},
     "save": 'fp.nn.save("file.safetensors", {"x": x})',
     **{name: f"fp.astype(x, np.{name})" for name in ("float16", "float32", "float64", "int32", "int64")},

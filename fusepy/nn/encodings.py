@@ -14,8 +14,8 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.functions.fused import FusedFunction
 from fusepy.location import user_line
+from fusepy.modules.libraries import library
 from fusepy.modules.module import Module
-from fusepy.nn.libraries import library
 from fusepy.nn.parameters import parameters as tensors_of
 from fusepy.trace.traced import Traced
 

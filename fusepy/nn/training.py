@@ -17,8 +17,8 @@ from fusepy.inspect.explain import Explanation
 from fusepy.ir.types import FLOAT, HALF
 from fusepy.language.gradients import differentiated
 from fusepy.location import user_line
+from fusepy.modules.libraries import library
 from fusepy.modules.module import Module
-from fusepy.nn.libraries import library
 from fusepy.nn.optimisers import Optimiser
 from fusepy.nn.parameters import parameters as tensors_of
 from fusepy.pytree import Structure, flatten

@@ -61,11 +61,11 @@ NEVER: list[Callable[[Any], Any]] = [
     lambda a: zip(a, a), lambda a: next(a), lambda a: a(1), lambda a: open(a), lambda a: a + "x", lambda a: "x" + a, lambda a: a + None,
     lambda a: a == "x", lambda a: a + {}, lambda a: a + 1j, lambda a: a[1:], lambda a: a[None], lambda a: a["x"],
     lambda a: a[[0, 1]], lambda a: a[1.5], lambda a: a[a > 0], lambda a: np.array([a, a]), lambda a: np.asarray(a), lambda a: np.zeros(a),
-    lambda a: np.float32(a), lambda a: np.dot(a, a), lambda a: np.linalg.norm(a), lambda a: np.clip(a, 0, 1), lambda a: np.mean(a),
-    lambda a: np.zeros_like(a), lambda a: np.isnan(a), lambda a: np.arange(5)[a], lambda a: np.full(3, a), lambda a: np.shape(a),
+    lambda a: np.float32(a), lambda a: np.linalg.norm(a),
+    lambda a: np.arange(5)[a], lambda a: np.full(3, a), lambda a: np.shape(a),
     lambda a: np.transpose(a), lambda a: np.concatenate([a, a]), lambda a: a._data, lambda a: a.sin(), lambda a: setattr(a, "foo", 1),
     *(operator.attrgetter(name) for name in (
-        "T", "shape", "ndim", "size", "dtype", "at", "numpy", "cpu", "clone", "detach", "item", "tolist", "astype", "sum", "mean", "max",
+        "T", "shape", "ndim", "size", "dtype", "at", "numpy", "cpu", "clone", "detach", "item", "tolist",
         "reshape", "ravel", "flatten", "squeeze", "view", "copy", "to", "device", "real", "imag", "grad", "backward", "foo",
     )),
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from tests.rules.tree import FILES, only, trees
 # never.
 ORDER = [
     "errors",
-    "location pytree symbolic",
+    "location methods pytree symbolic",
     "ir",
     "passes",
     "derivatives",
@@ -43,6 +43,7 @@ ORDER = [
     "language",
     "vocabulary",
     "graphs modules",
+    "random",
     "nn",
     "testing __init__",
     "cli",

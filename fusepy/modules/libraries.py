@@ -1,4 +1,4 @@
-"""Slang modules of networks and training: loaded once for each device."""
+"""Slang modules of fusepy's own: loaded once for each device."""
 
 from __future__ import annotations
 

@@ -1,0 +1,15 @@
+"""Random numbers as functions of a key, as in JAX: the same key gives the same numbers, at once, in fused functions and lazily.
+
+A key is a `uint2`. Make one of a seed by `key`, and others of it by `split` and `fold_in`; draw from each of them once. The
+number at an index of the result depends on the key and that index only.
+"""
+
+from fusepy.random.draws import bernoulli, bits, integers, normal, permutation, uniform
+from fusepy.random.keys import fold_in, key, split
+
+__all__ = ["bernoulli", "bits", "fold_in", "integers", "key", "normal", "permutation", "split", "uniform"]
+
+
+def __dir__() -> list[str]:
+    """Lists the public names."""
+    return sorted(__all__)

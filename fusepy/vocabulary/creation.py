@@ -1,0 +1,230 @@
+"""Arrays that are made: zeros, ones, numbers in a row. Outside of a trace they are tensors; in a trace they have no memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.backend.device.open import default_device
+from fusepy.backend.memory.element import element_of
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.views import as_shape
+from fusepy.errors import ArgumentError
+from fusepy.ir.ranges import check_range
+from fusepy.ir.types import Type
+from fusepy.language.elementwise import composed
+from fusepy.language.generators import grid
+from fusepy.language.math import where
+from fusepy.location import user_line
+from fusepy.trace.trace import current_trace
+from fusepy.trace.traced import Traced
+from fusepy.vocabulary.arithmetic import astype, traced
+
+__all__ = [
+    "arange",
+    "array",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+Extents = int | Sequence[int]
+
+
+def _device(device: Any, name: str) -> Any:
+    """Returns the device of a new tensor; ``None`` in a trace.
+
+    Raises:
+        ArgumentError: for a device in a trace, which has one.
+    """
+    if current_trace() is None:
+        return device or default_device()
+    if device is not None:
+        raise ArgumentError(f"{name}(device=…) in a fused function", place=user_line(), hint="leave out device: the call has one")
+    return None
+
+
+def coordinates(extents: Sequence[int]) -> list[Any]:
+    """Returns the index along each axis of an array of these extents, in a trace: values over all of its elements."""
+    at = grid(tuple(extents))
+    return [at] if len(extents) == 1 else [at[len(extents) - 1 - axis] for axis in range(len(extents))]
+
+
+def _spread(value: Any, extents: Sequence[int]) -> Any:
+    """Returns an array of these extents with one value everywhere, in a trace."""
+    return where(coordinates(extents)[0] >= 0, value, value) if extents else value
+
+
+def zeros(shape: Extents, dtype: Any = "float", device: Any = None) -> Any:
+    """Returns a tensor of zeros on the default device, or on `device`. In a fused function it is a constant without memory.
+
+    Args:
+        shape: extents, slowest first; one number for one axis. In a fused function at most 4.
+        dtype: a Slang type or its name, a NumPy dtype, or Python's ``float``, ``int`` or ``bool``.
+
+    Raises:
+        ShapeError: for a negative extent.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.zeros((2, 3)).tolist(), fp.fuse(lambda x: x + fp.ones(3))(1.0)
+        ([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], [2.0, 2.0, 2.0])
+    """
+    device = _device(device, "zeros")
+    return Tensor.zeros(device, shape, dtype) if device else _spread(astype(0, dtype), as_shape(shape))
+
+
+def ones(shape: Extents, dtype: Any = "float", device: Any = None) -> Any:
+    """Returns a tensor of ones; see `zeros`."""
+    return full(shape, 1, dtype, device)
+
+
+def empty(shape: Extents, dtype: Any = "float", device: Any = None) -> Any:
+    """Returns a tensor with arbitrary contents, in a fused function zeros; see `zeros`."""
+    device = _device(device, "empty")
+    return Tensor.empty(device, shape, dtype) if device else zeros(shape, dtype)
+
+
+def full(shape: Extents, value: Any, dtype: Any = None, device: Any = None) -> Any:
+    """Returns a tensor with `value` in every element; see `zeros`.
+
+    Args:
+        value: a number, or one per component of `dtype`; in a fused function also a traced value without axes.
+        dtype: by default the type of `value`: a Python float is a ``float``, an integer an ``int``.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.full(3, 7).tolist(), fp.full((), 2.5).tolist()
+        ([7, 7, 7], 2.5)
+    """
+    device = _device(device, "full")
+    if device is None:
+        value = traced(value)
+        return _spread(astype(value, value.type if dtype is None else dtype), as_shape(shape))
+    return Tensor.full(device, shape, value, _type_of(value) if dtype is None else dtype)
+
+
+def _type_of(value: Any) -> Any:
+    """Returns the element type of numbers: 32 bits for Python's, else that of the array."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return cast("Any", value).dtype
+    return {"b": bool, "i": int}.get(np.asarray(value).dtype.kind, float)
+
+
+@composed("value", "type")
+def _like(x: Any, value: float, type: Type | None) -> Any:
+    x = traced(x)
+    made = astype(value, x.type if type is None else type)
+    if not x.rank:
+        return made
+    at = grid(x)
+    return where((at if x.rank == 1 else at.x) >= 0, made, made)
+
+
+def zeros_like(x: Any, dtype: Any = None) -> Any:
+    """Returns zeros of the extents of `x`, and of its type unless `dtype` says another. `x` is not read."""
+    return _like(x, 0, None if dtype is None else element_of(dtype).type)
+
+
+def ones_like(x: Any, dtype: Any = None) -> Any:
+    """Returns ones of the extents of `x`; see `zeros_like`."""
+    return _like(x, 1, None if dtype is None else element_of(dtype).type)
+
+
+def empty_like(x: Any, dtype: Any = None) -> Any:
+    """Returns an array of the extents of `x` whose contents do not matter: zeros; see `zeros_like`."""
+    return zeros_like(x, dtype)
+
+
+def full_like(x: Any, value: float, dtype: Any = None) -> Any:
+    """Returns `value` in every element, with the extents of `x`; see `zeros_like`."""
+    return _like(x, value, None if dtype is None else element_of(dtype).type)
+
+
+def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any = None, device: Any = None) -> Any:
+    """Returns ``start``, ``start + step``, … below `stop`: integers, or floats if one of the three is a float; see `zeros`.
+
+    Args:
+        start: the first number; alone it is `stop`, and the first number is 0.
+
+    Raises:
+        ArgumentError: for a step of 0, and for traced values: extents are numbers of the program.
+        RangeError: if `dtype` cannot hold a number.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.arange(3).tolist(), fp.arange(1, 2, 0.5).tolist(), fp.fuse(lambda x: x * fp.arange(4))(2.0)
+        ([0, 1, 2], [1.0, 1.5], [0.0, 2.0, 4.0, 6.0])
+    """
+    start, stop = (0, start) if stop is None else (start, stop)
+    ends: list[Any] = [start, stop, step]
+    if any(not isinstance(n, (int, float, np.integer, np.floating)) for n in ends) or not step:
+        hint = "pass numbers; for a row as long as an array, write fp.grid(x)" if step else "take another step than 0"
+        raise ArgumentError("arange() takes numbers, and a step that is not 0", place=user_line(), saw=tuple(ends), hint=hint)
+    device = _device(device, "arange")
+    count = max(math.ceil((stop - start) / step), 0)
+    whole = all(isinstance(n, (int, np.integer)) for n in ends)
+    type = element_of((int if whole else float) if dtype is None else dtype).type
+    for number in (start, start + (count - 1) * step) if count and whole else ():
+        check_range(int(number), type, "arange", hint="widen dtype")
+    if device:
+        return Tensor.from_numpy(device, (start + np.arange(count) * step).astype(type.dtype), type)
+    (index,) = coordinates((count,))
+    return astype(index, type) * astype(step, type) + astype(start, type)
+
+
+def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float", device: Any = None) -> Any:
+    """Returns a matrix with ones on its `k`-th diagonal and zeros elsewhere, of `n` rows and `m` columns; see `zeros`.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.eye(2, dtype=int).tolist()
+        [[1, 0], [0, 1]]
+    """
+    device = _device(device, "eye")
+    columns = n if m is None else m
+    if device:
+        element = element_of(dtype)
+        return Tensor.from_numpy(device, np.eye(n, columns, k, dtype=element.dtype), element)
+    row, column = coordinates((n, columns))
+    return astype(column - row == k, dtype)
+
+
+def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
+    """Returns `x` as a tensor; a tensor as it is, and in a fused function a traced value, unless `dtype` is another one.
+
+    Args:
+        x: a tensor, an array, a number, or lists of numbers, whose floats have 32 bits.
+        dtype: the type to convert to; see `astype`.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.asarray([1, 2.5]).tolist(), str(fp.asarray(3).dtype)
+        ([1.0, 2.5], 'int')
+    """
+    target = _device(device, "asarray")
+    if target is None:
+        return traced(x) if dtype is None else astype(x, dtype)
+    if isinstance(x, Tensor) and device is None:
+        return x if dtype is None or element_of(dtype).same(x.element) else astype(x, dtype)
+    numbers = np.asarray(x)
+    if not isinstance(x, (Tensor, np.ndarray, np.generic)):
+        numbers = numbers.astype({"f": np.float32, "i": np.int32}.get(numbers.dtype.kind, numbers.dtype))
+    made = Tensor.from_numpy(target, numbers, x.element if isinstance(x, Tensor) else None)
+    return made if dtype is None or element_of(dtype).same(made.element) else astype(made, dtype)
+
+
+def array(x: Any, dtype: Any = None, device: Any = None) -> Any:
+    """Returns a new tensor with the contents of `x`; see `asarray`."""
+    made = asarray(x, dtype, device)
+    return made.copy() if made is x and not isinstance(made, Traced) else made

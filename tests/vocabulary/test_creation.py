@@ -1,0 +1,94 @@
+"""Arrays that are made: tensors outside of fused functions, constants without memory inside; NumPy's contents and types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+
+# the same call of fusepy and of NumPy, whose default types are wider
+CALLS: list[tuple[Callable[..., Any], Any]] = [
+    (lambda: fp.zeros((2, 3)), np.zeros((2, 3), np.float32)),
+    (lambda: fp.zeros((0, 2), int), np.zeros((0, 2), np.int32)),
+    (lambda: fp.zeros(()), np.zeros((), np.float32)),
+    (lambda: fp.ones(3, "half"), np.ones(3, np.float16)),
+    (lambda: fp.ones((1, 2, 1, 3), bool), np.ones((1, 2, 1, 3), bool)),
+    (lambda: fp.full((2, 2), 2.5), np.full((2, 2), 2.5, np.float32)),
+    (lambda: fp.full(2, 7, np.int64), np.full(2, 7)),
+    (lambda: fp.arange(5), np.arange(5, dtype=np.int32)),
+    (lambda: fp.arange(10, 0, -3), np.arange(10, 0, -3, dtype=np.int32)),
+    (lambda: fp.arange(3, 3), np.zeros(0, np.int32)),
+    (lambda: fp.arange(0, 1, 0.25), np.arange(0, 1, 0.25, dtype=np.float32)),
+    (lambda: fp.arange(4, dtype="double"), np.arange(4.0)),
+    (lambda: fp.eye(3), np.eye(3, dtype=np.float32)),
+    (lambda: fp.eye(2, 4, 1, int), np.eye(2, 4, 1, dtype=np.int32)),
+    (lambda: fp.asarray([1, 2.5]), np.float32([1, 2.5])),
+    (lambda: fp.asarray(np.arange(3)), np.arange(3)),
+    (lambda: fp.asarray([1, 2], np.float64), np.float64([1, 2])),
+    (lambda: fp.array(4), np.int32(4)),
+]
+
+
+@pytest.mark.req("C5")
+def test_contents_and_types_at_once_and_in_one_program(device: Any) -> None:
+    fused = fp.fuse(lambda x: [call() for call, _ in CALLS] + [x])(fp.Tensor([1.0]))
+    for (call, wanted), traced in zip(CALLS, fused):
+        for found in (call(), traced):
+            assert isinstance(found, fp.Tensor)
+            assert found.numpy().dtype == wanted.dtype
+            np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+@pytest.mark.parametrize("x", [np.ones((2, 3)), np.int8([4, 5]), np.float32(7).reshape(()), np.ones((0, 2), np.float32)], ids=str)
+def test_like_another_array(device: Any, x: Any) -> None:
+    for name in ("zeros_like", "ones_like"):
+        found = getattr(fp, name)(x)
+        assert np.asarray(found, x.dtype if x.ndim == 0 else None).dtype == x.dtype
+        np.testing.assert_array_equal(found, getattr(np, name)(x))
+        assert np.asarray(getattr(fp, name)(x, int)).dtype == np.int32
+    np.testing.assert_array_equal(np.asarray(fp.full_like(x, 3)), np.full_like(x, 3))
+
+
+def test_they_have_no_memory_in_a_fused_function(device: Any) -> None:
+    x = np.ones((2, 3), np.float32)
+    program = fp.fuse(lambda x: x * fp.ones(3) + fp.arange(3) + fp.zeros_like(x) + fp.full((2, 1), 2.0) + fp.eye(2, 3))
+    np.testing.assert_array_equal(program(x), x + np.arange(3) + 2 + np.eye(2, 3, dtype=np.float32))
+    assert program.explain(x).kernels == 1
+    colours = fp.Tensor.from_numpy(device, np.ones((2, 3), np.float32), "float3")
+    assert str(fp.zeros_like(colours).dtype) == "float3"
+    assert fp.fuse(lambda c: c + fp.ones_like(c))(colours).tolist() == [[2, 2, 2]] * 2
+    assert fp.fuse(lambda x: fp.full(2, x))(3.0) == [3, 3]
+    assert fp.grad(lambda x: fp.sum(fp.full((2, 3), x) * x))(3.0) == 36
+
+
+def test_tensors_stay_and_arrays_are_copied(device: Any) -> None:
+    t = fp.Tensor([1.0, 2.0])
+    assert fp.asarray(t) is t
+    assert fp.asarray(t, "float") is t
+    assert fp.array(t).address != t.address
+    assert str(fp.asarray(t, int).dtype) == "int"
+    assert fp.zeros(2, device=device).device is device
+    assert np.zeros_like(t).tolist() == [0, 0]
+    with fp.lazy():
+        later = fp.ones_like(t + 1) + fp.arange(2)
+    assert later.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "what"),
+    [
+        (lambda: fp.arange(1, 2, 0), fp.ArgumentError, "a step that is not 0"),
+        (lambda: fp.fuse(lambda n: fp.arange(n))(3.0), fp.ArgumentError, "arange\\(\\) takes numbers"),
+        (lambda: fp.arange(300, dtype="uint8_t"), fp.RangeError, "out of range for uint8_t"),
+        (lambda: fp.zeros(-1), fp.ShapeError, "negative extent"),
+        (lambda: fp.fuse(lambda x: x + fp.zeros(1, device=fp.default_device()))(1.0), fp.ArgumentError, "in a fused function"),
+    ],
+)
+def test_what_cannot_be_made(device: Any, call: Any, error: Any, what: str) -> None:
+    with pytest.raises(error, match=what) as raised:
+        call()
+    assert raised.value.hint
