@@ -2,6 +2,8 @@
 
 A key is a `uint2`. Make one of a seed by `key`, and others of it by `split` and `fold_in`; draw from each of them once. The
 number at an index of the result depends on the key and that index only.
+
+Imports `modules`, `vocabulary` and above.
 """
 
 from fusepy.random.draws import bernoulli, bits, integers, normal, permutation, uniform

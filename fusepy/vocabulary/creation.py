@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -116,9 +116,8 @@ def full(shape: Extents, value: Any, dtype: Any = None, device: Any = None) -> A
 
 def _type_of(value: Any) -> Any:
     """Returns the element type of numbers: 32 bits for Python's, else that of the array."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return cast("Any", value).dtype
-    return {"b": bool, "i": int}.get(np.asarray(value).dtype.kind, float)
+    given = getattr(value, "dtype", None)
+    return {"b": bool, "i": int}.get(np.asarray(value).dtype.kind, float) if given is None else given
 
 
 @composed("value", "type")
@@ -215,12 +214,13 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
     target = _device(device, "asarray")
     if target is None:
         return traced(x) if dtype is None else astype(x, dtype)
-    if isinstance(x, Tensor) and device is None:
-        return x if dtype is None or element_of(dtype).same(x.element) else astype(x, dtype)
+    held: Any = getattr(x, "element", None)  # of a tensor
+    if held is not None and device is None:
+        return x if dtype is None or element_of(dtype).same(held) else astype(x, dtype)
     numbers = np.asarray(x)
-    if not isinstance(x, (Tensor, np.ndarray, np.generic)):
+    if not hasattr(x, "dtype"):
         numbers = numbers.astype({"f": np.float32, "i": np.int32}.get(numbers.dtype.kind, numbers.dtype))
-    made = Tensor.from_numpy(target, numbers, x.element if isinstance(x, Tensor) else None)
+    made = Tensor.from_numpy(target, numbers, held)
     return made if dtype is None or element_of(dtype).same(made.element) else astype(made, dtype)
 
 

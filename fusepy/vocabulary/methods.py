@@ -50,7 +50,7 @@ def _function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kw
             place=user_line(),
             hint="write t.copy_from_numpy(…) with what it gives",
         )
-    given, named = structure.fill([leaf.to_numpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves])
+    given, named = structure.fill([leaf if device_of([leaf]) is None else np.asarray(leaf) for leaf in leaves])
     return function(*given, **named)
 
 

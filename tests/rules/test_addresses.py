@@ -59,6 +59,7 @@ ELSEWHERE: dict[str, str] = {
     "backend/memory/element_cursor.py": "backend/memory/test_tensor.py",
     "backend/memory/foreign_memory.py": "backend/memory/test_sharing.py",
     "backend/memory/ndbuffer.py": "backend/memory/test_tensor.py",
+    "backend/memory/recast.py": "vocabulary/test_methods.py",
     "backend/memory/storage.py": "backend/memory/test_tensor.py",
     "backend/memory/texture.py": "backend/marshals/test_texture.py",
     "backend/memory/views.py": "backend/memory/test_tensor.py",
