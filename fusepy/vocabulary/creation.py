@@ -140,11 +140,6 @@ def ones_like(x: Any, dtype: Any = None) -> Any:
     return _like(x, 1, None if dtype is None else element_of(dtype).type)
 
 
-def empty_like(x: Any, dtype: Any = None) -> Any:
-    """Returns an array of the extents of `x` whose contents do not matter: zeros; see `zeros_like`."""
-    return zeros_like(x, dtype)
-
-
 def full_like(x: Any, value: float, dtype: Any = None) -> Any:
     """Returns `value` in every element, with the extents of `x`; see `zeros_like`."""
     return _like(x, value, None if dtype is None else element_of(dtype).type)

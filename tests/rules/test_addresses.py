@@ -153,7 +153,6 @@ ELSEWHERE: dict[str, str] = {
     "trace/trace.py": "functions/test_fused.py",
     "trace/traced.py": "errors/test_values_misused.py",
     "trace/writeback.py": "arguments/test_mapped_outputs.py",
-    "methods.py": "vocabulary/test_methods.py",
     "random/keys.py": "random/test_draws.py",
     "vocabulary/names.py": "vocabulary/test_arithmetic.py",
 }
