@@ -23,20 +23,7 @@ from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 from fusepy.vocabulary.arithmetic import astype, traced
 
-__all__ = [
-    "arange",
-    "array",
-    "asarray",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
-]
+__all__ = ["arange", "array", "asarray", "empty", "eye", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
 
 Extents = int | Sequence[int]
 
