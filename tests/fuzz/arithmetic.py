@@ -92,7 +92,7 @@ def floordiv(a: Val, b: Val) -> Val:
     scalar = promote(a, b)
     if is_float(scalar):
         return jumping(np.floor, divide(convert(a, scalar), convert(b, scalar)))
-    return _integer(a, b, np.floor_divide)
+    return integer(a, b, np.floor_divide)
 
 
 def mod(a: Val, b: Val) -> Val:
@@ -100,10 +100,10 @@ def mod(a: Val, b: Val) -> Val:
     if is_float(scalar):
         a, b = convert(a, scalar), convert(b, scalar)
         return subtract(a, multiply(b, floordiv(a, b)))
-    return _integer(a, b, np.remainder)
+    return integer(a, b, np.remainder)
 
 
-def _integer(a: Val, b: Val, f: Callable[..., Any]) -> Val:
+def integer(a: Val, b: Val, f: Callable[..., Any]) -> Val:
     scalar = promote(a, b)
     scalar = "int" if scalar == "bool" else scalar
     comp, ((x, ex), (y, ey)) = aligned(convert(a, scalar), convert(b, scalar))

@@ -20,6 +20,8 @@ from tests.fuzz.arithmetic import (
     divide,
     floordiv,
     in_range,
+    integer,
+    jumping,
     mod,
     multiply,
     negative,
@@ -127,6 +129,32 @@ def _smoothstep(low: Val, high: Val, x: Val) -> Val:
     return make(scalar, found.comp, found.v, found.e + np.where(found.exact, 4 * UNIT[scalar], 4 * UNIT[scalar]), found.weak)
 
 
+def _asked(f: Callable[..., Any]) -> Meaning:
+    """A question about floats; not known of numbers that may be too large for their type."""
+
+    def run(x: Val) -> Val:
+        if not is_float(x.scalar):
+            return make("bool", x.comp, np.broadcast_to(f(0.0), x.v.shape), 0, False)
+        most = float(np.finfo(SCALARS[x.scalar]).max)
+        with np.errstate(all="ignore"):
+            open = ~np.isfinite(x.e) | ((x.e > 0) & ~(np.abs(x.v).astype(np.float64) + x.e < most))
+        return make("bool", x.comp, f(x.v), open, False)
+
+    return run
+
+
+def _fmod(a: Val, b: Val) -> Val:
+    scalar = promote(a, b)
+    if not is_float(scalar):
+        return integer(a, b, np.fmod)
+    a, b = convert(a, scalar), convert(b, scalar)
+    return subtract(a, multiply(b, jumping(np.trunc, divide(a, b))))
+
+
+def _truth(x: Val) -> Val:
+    return compare(np.not_equal)(x, number(0))
+
+
 # name -> text over its operands, meaning
 OPERATORS: dict[str, tuple[str, Meaning]] = {
     "add": ("{0} + {1}", add),
@@ -165,6 +193,12 @@ UNARY: dict[str, Meaning] = {
     "log": _smooth(np.log, 32, 4e-6),
     "log2": _smooth(np.log2, 32, 4e-6),
     "log10": _smooth(np.log10, 32, 4e-6),
+    "log1p": _smooth(np.log1p, 4),
+    "expm1": _smooth(np.expm1, 4),
+    "square": lambda x: multiply(x, x),
+    "isnan": _asked(np.isnan),
+    "isfinite": _asked(np.isfinite),
+    "logical_not": lambda x: compare(np.equal)(x, number(0)),
     "sqrt": _sqrt,
     "rsqrt": _smooth(lambda x: 1 / np.sqrt(x), 8),
     "floor": steps(np.floor),
@@ -181,6 +215,9 @@ SEVERAL: dict[str, tuple[int, Meaning]] = {
     "maximum": (2, chosen(np.maximum)),
     "clip": (3, chosen(lambda x, low, high: np.minimum(np.maximum(x, low), high))),
     "atan2": (2, _atan2),
+    "fmod": (2, _fmod),
+    "logical_and": (2, lambda a, b: bitwise(np.bitwise_and)(_truth(a), _truth(b))),
+    "hypot": (2, _smooth(np.hypot, 8)),
     "power": (2, _power),
     "step": (2, _step),
     "lerp": (3, _lerp),
