@@ -142,3 +142,17 @@ def test_a_class_can_be_registered_again(lib: Any) -> None:
     assert lib.add(Celsius(2.0), 1.0) == 3  # as the float that it is
     fp.register(Celsius, Shifted())
     assert lib.add(Celsius(2.0), 1.0) == 4
+
+
+def test_a_product_of_sums_with_themselves(lib: Any) -> None:
+    """The kernel of the sums computes the products too, so that of the product of matrices only adds."""
+
+    def squared(v: Any) -> Any:
+        total = fp.sum(v, axis=1)
+        return total @ total
+
+    a = ramp(6, 3)
+    assert fp.fuse(squared)(a) == float(a.sum(1) @ a.sum(1))
+    with fp.lazy():
+        late = squared(fp.Tensor.from_numpy(lib.device, a))
+    assert float(late) == float(a.sum(1) @ a.sum(1))

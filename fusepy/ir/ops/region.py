@@ -197,9 +197,12 @@ def output_feeds(region: Node) -> list[frozenset[int]]:
 
 
 def factor_feeds(region: Node) -> tuple[frozenset[int], frozenset[int]] | None:
-    """Returns the operands that each factor of a product of matrices is computed from; ``None`` for other regions."""
+    """Returns the operands that each factor of a product of matrices is computed from.
+
+    ``None`` for other regions, and for the sum of products that another kernel has computed.
+    """
     body = region.body
-    if body is None or [fold.kind for fold in spec_of(region).folds] != ["dot"]:
+    if body is None or [fold.kind for fold in spec_of(region).folds] != ["dot"] or body.outputs[-1] in body.inputs:
         return None
     sources = _sources(body)
     a, b = next(node.operands for node in body.nodes if body.outputs[-1] in node.results)
