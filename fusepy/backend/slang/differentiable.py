@@ -11,6 +11,7 @@ from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.sources.constant_reads import constant_read
 from fusepy.backend.sources.derivatives import ignored_no_diff, lacking_forward
 from fusepy.backend.sources.graded import graded_source
+from fusepy.backend.sources.interfaces import undifferentiable_parameter
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
@@ -48,7 +49,11 @@ def refusal(
         constant = constant_read(call.function, texts)
         if constant is not None:
             return constant, DECLARE
-    wrong = ignored_no_diff(call.function, texts) or (lacking_forward(call.function, texts) if forward else None)
+    params = call.params[1:] if call.method else call.params
+    structs = [wanted and type.kind is Kind.NAMED for _, type, wanted in params]
+    wrong = undifferentiable_parameter(call.function, texts, structs) or ignored_no_diff(call.function, texts)
+    if wrong is None and forward:
+        wrong = lacking_forward(call.function, texts)
     if wrong is not None:
         return wrong
     if call.graded:

@@ -1,4 +1,4 @@
-"""Programs after hints about gradients of textures, buffers and pointers."""
+"""Programs after hints about gradients of textures, buffers and pointers, and of structs that are passed as interfaces."""
 
 from __future__ import annotations
 
@@ -18,8 +18,16 @@ float read(Texture2D<float> t, SamplerState s, float2 uv) { return t.SampleLevel
 float four(Texture2D<float> t, SamplerState s, float2 uv) { return t.Gather(s, uv).x; }
 float scaled(Texture2D<float> t, SamplerState s, float2 uv, float k) { return t.SampleLevel(s, uv * k, 0); }
 double behind(double* p, int i) { return p[i]; }
+interface IShape { [Differentiable] float area(float x); }
+interface ISmooth : IDifferentiable { [Differentiable] float area(float x); }
+struct Circle : IShape, ISmooth { float r; [Differentiable] float area(float x) { return r * x; } };
+[Differentiable] float of_shape(IShape s, float x) { return s.area(x); }
+[Differentiable] float of_smooth(ISmooth s, float x) { return s.area(x); }
+[Differentiable] float of_any<S>(S s, float x) { return x; }
+[Differentiable] float of_some<S : IDifferentiable>(S s, float x) { return x; }
 [Differentiable] double of(Tensor<double, 1> p, int i) { return p[i]; }
 """
+CIRCLE = {"_type": "Circle", "r": 2.0}
 CENTRE = F32([[0.25, 0.25]])
 WANT = np.array([[1, 0], [0, 0]], F32)
 
@@ -82,6 +90,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
             F32([1, 2])
         ),
         F32([4, 8]),
+    ),
+    "an interface that is not differentiable": (
+        lambda m: fp.grad(r().of_shape)(CIRCLE, 3.0),
+        "declare interface IShape : IDifferentiable",
+        lambda m: fp.grad(r().of_smooth)(CIRCLE, 3.0)["r"],
+        3.0,
+    ),
+    "a generic parameter that is not differentiable": (
+        lambda m: fp.grad(r().of_any)(CIRCLE, 3.0),
+        "write <S : IDifferentiable>",
+        lambda m: fp.grad(r().of_some)(CIRCLE, 3.0)["r"],
+        0.0,
     ),
     "doubles behind a pointer": (
         lambda m: fp.grad(lambda p: fp.sum(r().behind(p, np.int32([1]))))(np.ones(2)),
