@@ -16,6 +16,7 @@ from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.parts import STATIC
 from fusepy.functions.python_tracer import PythonTracer
 from fusepy.location import user_line
+from fusepy.trace.trace import Trace
 
 _STATE = "self_"  # the parameter of the values of an object
 
@@ -68,11 +69,11 @@ class MethodTracer(PythonTracer):
         vars(made).update(vars(self), function=MethodType(self.function, owner))
         return made
 
-    def _called(self, passed: Mapping[str, Any]) -> Any:
+    def _called(self, passed: Mapping[str, Any], trace: Trace) -> Any:
         named = dict(passed)
         traced = dict(zip(self.state, named.pop(_STATE, {}).values()))
         made: list[tuple[Any, dict[str, Any]]] = []
-        found = self._plain(filled(self.owner, "", traced, made))._called(named)
+        found = self._plain(filled(self.owner, "", traced, made))._called(named, trace)
         for copied, before in made:
             check_unchanged(copied, before, self.__name__)
         return found

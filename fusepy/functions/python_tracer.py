@@ -69,7 +69,8 @@ class PythonTracer:
         """
         if self.variadic:
             more = [name for name in kwargs if name not in self.signature.parameters]
-            made, key, outs, named, result = self._of_count(len(args), more).bind(args, kwargs, result)
+            own = self._of_count(len(args), more)
+            made, key, outs, named, result = PythonTracer.bind(own, args, kwargs, result)  # a method adds its object once
             return made, ("*", len(args), *more, *key), outs, named, result
         try:
             bound = self.signature.bind(*args, **kwargs)

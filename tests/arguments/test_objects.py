@@ -68,8 +68,8 @@ class Camera:
     def of_nobody(x: Any) -> Any:
         return x + 1
 
-    def __call__(self, x: Any) -> Any:
-        return x * self.gain
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return sum(args) * self.gain + sum(named.values())
 
 
 def by_numpy(camera: Camera, x: Any) -> Any:

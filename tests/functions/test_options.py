@@ -106,7 +106,7 @@ def test_groups_of_a_fused_function(m: Any) -> None:
 
 @pytest.mark.req("F3")
 def test_kernels_that_fold_have_groups_of_their_own(m: Any) -> None:
-    image = np.random.default_rng(5).random((20, 40, 3), np.float32)
+    image = fp.Tensor(np.random.default_rng(5).random((20, 40, 3), np.float32))
 
     def around(c: Any) -> Any:
         tinted = m.tint(c, 2.0)
