@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -136,6 +138,14 @@ def laid(array: Any, layout: str, axes: int, load: Any) -> Any:
         return load(contiguous(array))
     holder[index] = array
     return load(holder)[index]
+
+
+def of_tensors(program: Program, values: Sequence[Val]) -> Program:
+    """Returns a program with vectors on tensors: as a NumPy array, list or torch array a vector is numbers, as in eager calls."""
+    if not any(value.comp for value in values):
+        return program
+    args = [replace(a, passed="tensor") if a.passed in ("numpy", "torch", "list") else a for a in program.args]
+    return replace(program, args=args)
 
 
 def container(program: Program) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.compare import KINDS, kind_of, watched, wrong_numbers
-from tests.fuzz.inputs import CALLS, container, given, meant
+from tests.fuzz.inputs import CALLS, container, given, meant, of_tensors
 from tests.fuzz.meaning import evaluate
 from tests.fuzz.module import SOURCE
 from tests.fuzz.program import Program, Step
@@ -145,6 +145,7 @@ class Runner:
                 report = self.check(program, modes)
             report.findings += [Finding("barrier", "", words) for words in seen]
             return report
+        program = of_tensors(program, evaluate(program, meant(program, 0)))
         wanted = [evaluate(program, meant(program, c)) for c in range(CALLS)]
         function = self.fp.fuse(self.function(program))
         held: list[Any] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.inputs import meant, numbers, passed
+from tests.fuzz.inputs import meant, numbers, of_tensors, passed
 from tests.fuzz.meaning import evaluate
 from tests.fuzz.program import Arg, Program
 from tests.fuzz.run import Finding, Report, Runner
@@ -26,7 +26,8 @@ class Slopes:
     """One program with random weights of its results, and the differences of the weighted sum."""
 
     def __init__(self, program: Program, jitter: float = 0):
-        self.program = _smooth(program)
+        program = _smooth(program)
+        self.program = of_tensors(program, evaluate(program, meant(program, 0)))
         self.arrays = [_moved(a, numbers(a, i, self.program, 0), jitter) for i, a in enumerate(self.program.args)]
         self.inputs = [
             Val(x.scalar, x.comp, array.astype(x.v.dtype), x.e, x.weak) for x, array in zip(meant(self.program, 0), self.arrays)
