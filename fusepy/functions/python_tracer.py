@@ -69,8 +69,7 @@ class PythonTracer:
         """
         if self.variadic:
             more = [name for name in kwargs if name not in self.signature.parameters]
-            own = self._of_count(len(args), more)
-            made, key, outs, named, result = PythonTracer.bind(own, args, kwargs, result)  # a method adds its object once
+            made, key, outs, named, result = PythonTracer.bind(self._of_count(len(args), more), args, kwargs, result)
             return made, ("*", len(args), *more, *key), outs, named, result
         try:
             bound = self.signature.bind(*args, **kwargs)

@@ -39,11 +39,12 @@ def _function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kw
     What fusepy does not have, or not with these arguments, NumPy computes of a copy on the host; in a trace that is an error.
     """
     mine = FUNCTIONS.get(function.__name__)
-    if mine is not None and takes(mine, args, kwargs):
+    leaves, structure = flatten((args, kwargs))
+    numbers = not any(getattr(getattr(leaf, "element", None), "shape", ()) for leaf in leaves)  # NumPy has no vectors
+    if mine is not None and numbers and takes(mine, args, kwargs):
         return mine(*args, **kwargs)
     if current_trace() is not None:
         raise no_function(function.__name__, mine is not None)
-    leaves, structure = flatten((args, kwargs))
     if device_of([kwargs.get("out", ())]) is not None:
         raise ArgumentError(
             f"numpy.{function.__name__}() cannot write to a tensor",

@@ -72,6 +72,8 @@ class Slopes:
         except (Refused, ValueError):
             return None
         low, high = min(found), max(found)
+        if np.finfo(WIDE).eps * abs(here) / STEP > 1e-3 * (1 + abs(high)):
+            return None  # lost in the rounding of a large sum
         if not np.isfinite(high - low) or high - low > 1e-3 * (1 + abs(high)):
             return None
         return float((found[2] + found[3]) / 2)

@@ -93,15 +93,15 @@ def _as_said(trace: OpenTrace, function: str, name: str, value: Any, spec: Any) 
     if type is None:
         if have.dtype is not None and have.kind is Kind.SCALAR and _fits(have, _PLAIN[spec]):
             exact = have.dtype.kind in _PLAIN[spec]
-            return value if exact or value.is_weak else value._fusepy_cast(Type.parse("float"))
+            return value if exact or value.is_weak else value._fusepy_cast(Type.parse("float"))  # pyright: ignore[reportPrivateUsage]
         raise _refused(trace, function, name, value, spec.__name__, f"pass {_WORDS[spec]}, or an array of such")
     if have is type or type.kind in AS_A_WHOLE:
         return value
     if type.kind is Kind.NAMED:
-        return value._fusepy_cast(type, spec) if have.kind is not Kind.NAMED else value
+        return value._fusepy_cast(type, spec) if have.kind is not Kind.NAMED else value  # pyright: ignore[reportPrivateUsage]
     if not _holds(trace, value, type):
         raise _refused(trace, function, name, value, type.name, _hint(value, type))
-    return value._fusepy_cast(type, spec)
+    return value._fusepy_cast(type, spec)  # pyright: ignore[reportPrivateUsage]
 
 
 def _fits(have: Type, kinds: str) -> bool:

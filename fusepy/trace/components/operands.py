@@ -34,9 +34,13 @@ def of_call(
     def resolve(offered: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[ArgMap]:
         return resolve_call(trace.oracle, alias, function, offered, maps, loc, dirs, trace.strict).maps
 
-    declared = [p.type for s in trace.oracle.declared(alias, function) for p in s.params]
-    fixed = any(type is not None and type.kind is Kind.ARRAY for type in declared)
-    return regrouped(trace, operands, maps, said, resolve, fixed, loc)
+    kinds = {p.type.kind for s in trace.oracle.declared(alias, function) for p in s.params if p.type is not None}
+    try:
+        return regrouped(trace, operands, maps, said, resolve, Kind.ARRAY in kinds, loc)
+    except NoMatchError:
+        if Kind.RESOURCE not in kinds:
+            raise
+        return list(operands), list(maps)  # a texture takes a computed array as it is
 
 
 def regrouped(
