@@ -42,7 +42,7 @@ def fields_of(value: Any) -> Container | None:
 
 
 def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
-    """True if a list is nested: an item has fields, is a `Tensor` or traced, arrays and numbers are mixed, or shapes of arrays.
+    """True if a list is nested: an item has fields, is a `Tensor` or traced, or arrays stand beside numbers or other shapes.
 
     Other lists are values: numbers, and arrays of one shape, which are stacked.
     """

@@ -13,7 +13,7 @@ from fusepy.arguments.key import KEYS
 from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.errors import TraceError
 from fusepy.location import user_line
-from fusepy.pytree import container_of
+from fusepy.pytree import Container, container_of
 
 _VALUES = (str, bytes, bool, int, type(None), Enum)  # they may steer Python's control flow, so they are part of the program
 _UNTOUCHED = ("fusepy", "slangpy", "numpy", "torch", "jax", "builtins")  # packages whose objects are kept as they are
@@ -47,12 +47,16 @@ def split(value: Any, path: str, state: dict[str, Any], above: tuple[int, ...] =
 def _parts(value: Any) -> Mapping[Any, Any] | None:
     """Returns the parts of a container or of an object of a user's class, with private attributes."""
     cls = cast("type[Any]", type(value))
-    if isinstance(value, (list, tuple, dict)) or dataclasses.is_dataclass(cls):
-        container = container_of(value)
-        return None if container is None else container.parts(value)
+    container = _container(value)
+    if container is not None:
+        return container.parts(value)
     if isinstance(value, type) or (callable(value) and not is_method_like(value)) or _untouched(cls):
         return None
     return getattr(value, "__dict__", None)
+
+
+def _container(value: Any) -> Container | None:
+    return container_of(value) if isinstance(value, (list, tuple, dict)) or dataclasses.is_dataclass(value.__class__) else None
 
 
 def filled(value: Any, path: str, traced: Mapping[str, Any], made: list[tuple[Any, dict[str, Any]]]) -> Any:
@@ -65,9 +69,8 @@ def filled(value: Any, path: str, traced: Mapping[str, Any], made: list[tuple[An
     if held is None:
         return value
     parts = {k: filled(v, f"{path}.{k}", traced, made) for k, v in held.items()}
-    if isinstance(value, (list, tuple, dict)) or dataclasses.is_dataclass(value):
-        container = container_of(value)
-        assert container is not None
+    container = _container(value)
+    if container is not None:
         return container.rebuild(value, parts)
     copied = object.__new__(value.__class__)
     copied.__dict__.update(parts)
@@ -78,8 +81,10 @@ def filled(value: Any, path: str, traced: Mapping[str, Any], made: list[tuple[An
 def check_unchanged(copied: Any, before: Mapping[str, Any], function: str) -> None:
     """Raises `TraceError` if a method has assigned an attribute: the object would not get it."""
     now = cast("dict[str, Any]", vars(copied))
-    changed = [name for name in now if name not in before or now[name] is not before[name]]
-    changed = [name for name in changed if not isinstance(getattr(copied.__class__, name, None), functools.cached_property)]
+    kept = functools.cached_property  # which keeps what it computes as an attribute
+    changed = [
+        n for n, v in now.items() if v is not before.get(n, now) and not isinstance(getattr(copied.__class__, n, None), kept)
+    ]
     if changed:
         raise TraceError(
             f"{function}() assigns self.{changed[0]}, which is a value of the trace",

@@ -8,16 +8,9 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.products import normal
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _on_lavapipe(device: Any) -> None:
-    if device.target.lanes != 8:
-        pytest.skip("these kernels are for vectors of 8 floats on the CPU")
-
-
-def _random(*shape: int) -> np.ndarray:
-    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+pytestmark = pytest.mark.usefixtures("on_lavapipe")
 
 
 # rows, sum, columns; the pairs of the product of matrices as they are, and of both transposed
@@ -36,11 +29,11 @@ def test_pairs_of_neighbours(device: Any, size: tuple[int, int, int], transposed
     """The transposed matrices are parts of wider ones, so that their rows begin anywhere."""
     (rows, terms, columns), apart = size, int(transposed)
     a, b = (
-        (_random(n, m + apart) for n, m in ((terms, rows), (columns, terms)) if transposed)
+        (normal(n, m + apart) for n, m in ((terms, rows), (columns, terms)) if transposed)
         if transposed
         else (
-            _random(rows, terms + apart),
-            _random(terms, columns + apart),
+            normal(rows, terms + apart),
+            normal(terms, columns + apart),
         )
     )
 
@@ -57,6 +50,6 @@ def test_pairs_of_neighbours(device: Any, size: tuple[int, int, int], transposed
 
 def test_what_lies_beside_a_row_does_not_count(device: Any) -> None:
     wide_a, wide_b = np.full((66, 70), np.nan, np.float32), np.full((70, 74), np.nan, np.float32)
-    wide_a[1:65, 3:67], wide_b[3:67, 1:73] = a, b = _random(64, 64), _random(64, 72)
+    wide_a[1:65, 3:67], wide_b[3:67, 1:73] = a, b = normal(64, 64), normal(64, 72)
     x, y = fp.Tensor.from_numpy(device, wide_a)[1:65, 3:67], fp.Tensor.from_numpy(device, wide_b)[3:67, 1:73]
     np.testing.assert_allclose(fp.matmul(x, y).to_numpy(), a @ b, atol=1e-4)

@@ -8,22 +8,15 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.products import normal
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _on_lavapipe(device: Any) -> None:
-    if device.target.lanes != 8:
-        pytest.skip("these kernels are for vectors of 8 floats on the CPU")
-
-
-def _random(*shape: int) -> np.ndarray:
-    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+pytestmark = pytest.mark.usefixtures("on_lavapipe")
 
 
 @pytest.mark.parametrize(("rows", "terms"), [(70, 32), (7, 300)])
 @pytest.mark.parametrize("columns", [18, 17])
 def test_operands_along_either_side(device: Any, rows: int, terms: int, columns: int) -> None:
-    a, b, c, r, e = (_random(*s) for s in ((rows, terms), (terms, columns), (columns,), (rows, 1), (rows, columns)))
+    a, b, c, r, e = (normal(*s) for s in ((rows, terms), (terms, columns), (columns,), (rows, 1), (rows, columns)))
 
     @fp.fuse
     def ended(a: Any, b: Any, c: Any, r: Any, e: Any) -> Any:
@@ -40,7 +33,7 @@ def test_operands_along_either_side(device: Any, rows: int, terms: int, columns:
 
 
 def test_transposed_and_strided_operands(device: Any) -> None:
-    a, b, e = _random(64, 64), _random(64, 64), _random(64, 128)
+    a, b, e = normal(64, 64), normal(64, 64), normal(64, 128)
     f = fp.fuse(lambda a, b, e, g: a @ b + fp.vmap(e, (1, 0)) - g)
     x = fp.Tensor.from_numpy(device, e)
     found = f(a, b, x[:, :64], x[:, ::2]).to_numpy()
@@ -49,7 +42,7 @@ def test_transposed_and_strided_operands(device: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32])
 def test_results_of_other_types(device: Any, dtype: Any) -> None:
-    a, b = _random(64, 32), _random(32, 16)
+    a, b = normal(64, 32), normal(32, 16)
     name = {np.float16: "half", np.float64: "double", np.int32: "int"}[dtype]
     found = fp.fuse(lambda a, b: (fp.vcast(8 * (a @ b), name), a @ b))(a, b)
     assert found[0].dtype == dtype
@@ -59,7 +52,7 @@ def test_results_of_other_types(device: Any, dtype: Any) -> None:
 
 
 def test_a_result_given_in_a_view(device: Any) -> None:
-    a, b = _random(64, 64), _random(64, 64)
+    a, b = normal(64, 64), normal(64, 64)
     target = fp.Tensor.from_numpy(device, np.zeros((64, 66), np.float32))
     fp.fuse(lambda a, b: a @ b)(a, b, _result=target[:, 1:65])
     np.testing.assert_allclose(target.to_numpy()[:, 1:65], a.astype("f8") @ b, atol=1e-4)

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.products import normal
+
+pytestmark = pytest.mark.usefixtures("on_lavapipe")
 
 # rows, sum, columns: kept and streamed tiles, one chunk and several, edges on every side
 SIZES = [(65, 33, 70), (1000, 64, 8), (97, 7, 60), (513, 100, 65), (40, 3000, 50), (9, 1000, 9), (5000, 9, 3), (3, 700, 40)]
-
-
-def _random(*shape: int) -> np.ndarray:
-    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
 
 
 def _near(found: Any, expected: np.ndarray, terms: int) -> None:
@@ -22,16 +21,10 @@ def _near(found: Any, expected: np.ndarray, terms: int) -> None:
     assert np.abs(found - expected).max() <= 4e-6 * np.sqrt(terms)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _on_lavapipe(device: Any) -> None:
-    if device.target.lanes != 8:
-        pytest.skip("these kernels are for vectors of 8 floats on the CPU")
-
-
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: "x".join(map(str, s)))
 def test_sizes_beside_tiles(device: Any, size: tuple[int, int, int]) -> None:
     rows, terms, columns = size
-    a, b, c = _random(rows, terms), _random(terms, columns), _random(columns)
+    a, b, c = normal(rows, terms), normal(terms, columns), normal(columns)
 
     @fp.fuse
     def layer(a: Any, b: Any, c: Any) -> Any:
@@ -45,10 +38,10 @@ def test_sizes_beside_tiles(device: Any, size: tuple[int, int, int]) -> None:
 
 
 def test_batches_and_views(device: Any) -> None:
-    a, b = _random(3, 1, 60, 50), _random(2, 50, 44)
+    a, b = normal(3, 1, 60, 50), normal(2, 50, 44)
     found = fp.matmul(fp.Tensor.from_numpy(device, a), fp.Tensor.from_numpy(device, b))
     _near(found.to_numpy(), a.astype("f8") @ b, 50)
-    x, y = fp.Tensor.from_numpy(device, _random(600, 140)), _random(80, 70)
+    x, y = fp.Tensor.from_numpy(device, normal(600, 140)), normal(80, 70)
     target = fp.Tensor.from_numpy(device, np.zeros((160, 600), np.float32))
     fp.fuse(lambda x, y: y @ fp.vmap(x, (1, 0)))(x[::2, ::-2], y, _result=target[::2, ::2])
     _near(target.to_numpy()[::2, ::2], y.astype("f8") @ x.to_numpy()[::2, ::-2].T, 70)
@@ -56,7 +49,7 @@ def test_batches_and_views(device: Any) -> None:
 
 
 def test_halfs_are_summed_as_floats(device: Any) -> None:
-    a, b = _random(300, 70).astype(np.float16), _random(70, 40).astype(np.float16)
+    a, b = normal(300, 70).astype(np.float16), normal(70, 40).astype(np.float16)
     found = (fp.Tensor.from_numpy(device, a) @ fp.Tensor.from_numpy(device, b)).to_numpy()
     assert found.dtype == np.float16
     np.testing.assert_allclose(found, a.astype("f8") @ b.astype("f8"), rtol=1e-3, atol=1e-3)
@@ -64,7 +57,7 @@ def test_halfs_are_summed_as_floats(device: Any) -> None:
 
 def test_special_numbers_beside_the_edge(device: Any) -> None:
     """What is loaded beyond the end of a sum counts as 0, whatever it is."""
-    a, b = _random(300, 70), _random(70, 40)
+    a, b = normal(300, 70), normal(70, 40)
     a[5, 3], a[7, 69], b[2, 9], b[69, 1] = np.nan, np.inf, 0, -np.inf
     with np.errstate(invalid="ignore"):
         expected = a @ b
@@ -87,7 +80,7 @@ def test_a_training_step_multiplies_what_is_stored(device: Any) -> None:
         hidden = fp.maximum(x @ p["a"], 0)
         return fp.mean((hidden @ p["b"]) ** 2)
 
-    p, x = {"a": _random(20, 40), "b": _random(40, 16)}, _random(300, 20)
+    p, x = {"a": normal(20, 40), "b": normal(40, 16)}, normal(300, 20)
     gradient = fp.grad(loss)
     found = gradient(p, x)
     hidden = np.maximum(x @ p["a"], 0)
