@@ -120,7 +120,7 @@ radians, degrees = deg2rad, rad2deg
 @composed()
 def hypot(x: Any, y: Any) -> Any:
     """Returns the length of the hypotenuse, ``sqrt(x*x + y*y)``, without overflow; the gradient at (0, 0) is 0."""
-    a, b = fabs(x), fabs(y)
+    a, b = fabs(copysign(x, y)), fabs(copysign(y, x))  # both of the type that the two have in common
     large, small = _math.maximum(a, b), _math.minimum(a, b)
     ratio = small / _math.where((large == 0) | isinf(large), 1.0, large)
     length = large * _math.sqrt(1 + ratio * ratio)

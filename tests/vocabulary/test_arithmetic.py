@@ -94,6 +94,8 @@ def test_words_at_once(device: Any, name: str) -> None:
 
 def test_words_of_numbers_lists_and_empty_arrays_and_in_lazy_calls(device: Any) -> None:
     assert (fp.hypot(3, 4.0), fp.square(3), fp.logical_not([1, 0]), fp.signbit(-0.0)) == (5.0, 9, [False, True], True)
+    half = fp.hypot(np.ones(2, np.float16), np.ones(2, np.uint8))
+    assert half.dtype == np.float16
     empty = fp.hypot(np.ones((0, 3), np.float32), np.float32(2))
     assert (empty.shape, empty.dtype) == ((0, 3), np.float32)
     assert fp.log1p(fp.Tensor(np.zeros((), np.float32))).shape == ()
