@@ -10,7 +10,7 @@ SECONDS ?= 60
 SEED   ?= 1
 BIN    := .venv/bin
 
-.PHONY: demo test test-long fuzz bench lint doctor coverage-page clean
+.PHONY: demo test test-long compat fuzz bench lint doctor coverage-page clean
 
 # Develops a photograph with fused Slang functions and writes $(OUT).
 demo:
@@ -36,6 +36,12 @@ fuzz:
 	@$(PYTHON) tools/setup_venv.py demo dev
 	@$(BIN)/python tools/setup_driver.py
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) --jobs $(JOBS) $(ARGS)
+
+# slangpy's own tests, as its wheel ships them, with changed imports: prints a table by file. ARGS="--write docs/guide/slangpy.md" keeps it.
+compat:
+	@$(PYTHON) tools/setup_venv.py demo dev
+	@$(BIN)/python tools/setup_driver.py
+	@$(BIN)/python -m tests.compat --jobs $(JOBS) $(ARGS)
 
 bench:
 	@$(PYTHON) tools/setup_venv.py demo dev

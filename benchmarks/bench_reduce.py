@@ -71,7 +71,7 @@ def runners(device: Any, data: Any, calls: int) -> dict[str, Callable[[], Any]]:
     def command() -> None:
         for _ in repeat(None, calls):
             with device.lock:
-                device.queue.copy(copied.block.buffer, copied.offset, half.block.buffer, half.offset, half.size * 4)
+                device.queue.copy(copied.block.buffer, copied.byte_offset, half.block.buffer, half.byte_offset, half.size * 4)
         device.wait()
 
     for name, run in (("copy", copy), ("copy command", command)):

@@ -11,6 +11,7 @@ from typing import Any
 
 from fusepy.arguments.fields import FIELDS, TYPE, fields_of
 from fusepy.arguments.mapped import Mapped
+from fusepy.backend.kernels.references import closed, must_open
 from fusepy.backend.marshals.registry import KINDS, Marshal, kind_of_value, register_kind
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
@@ -46,6 +47,9 @@ def signature(value: Any) -> Hashable:
     if key is None:
         if isinstance(value, Symbolic):
             raise misplaced(value)
+        if must_open(cls):
+            KEYS[cls] = closed
+            closed(value)
         container = fields_of(value)
         key = KEYS[cls] = kind_of_value(value).key if container is None else _of_fields(container)
     return key(value)

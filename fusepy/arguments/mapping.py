@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from fusepy.arguments.mapped import Mapped, Taken
-from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.element import Element, type_named
 from fusepy.backend.memory.structs import as_structs, holds_numbers, holds_structs
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_dims
@@ -145,20 +145,18 @@ def plain_spec(spec: Any) -> Any:
 
 
 def type_of(spec: Any) -> Type:
-    """Returns the `Type` of ``m.float3``, a `Type`, or a name.
+    """Returns the `Type` of ``m.float3``, a `Type`, a name, or a type of slangpy.
 
     Raises:
         ArgumentError: for anything else.
     """
-    if isinstance(spec, Type):
-        return spec
+    found = type_named(spec)
+    if found is not None:
+        return found
     if isinstance(spec, str):
         return Type.parse(spec)
     if spec in (float, int, bool):
         return Type.parse(spec.__name__)
-    type = getattr(spec, "type", None)
-    if isinstance(type, Type):
-        return type
     raise ArgumentError(f"{spec!r} is not a Slang type", hint="pass a type of a module, e.g. m.float3, or its name")
 
 

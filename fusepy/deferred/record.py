@@ -19,6 +19,7 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.calls import Call, Group, LazyTensor, Output, joined
 from fusepy.deferred.forecast import Recordable, Result
 from fusepy.deferred.join import run
+from fusepy.ir.strides import TensorShape
 from fusepy.location import user_place
 from fusepy.program.delivery import shape_of
 from fusepy.program.placement import warn_narrowed
@@ -185,7 +186,7 @@ def _results(program: Program, call: Call, results: Sequence[Result]) -> Any:
         tensor = LazyTensor.__new__(LazyTensor)
         tensor.device = program.device
         tensor.element = element
-        tensor.shape = shape
+        tensor.shape = TensorShape(shape)
         tensor.size = size
         tensor.key = key
         tensor.grads = None

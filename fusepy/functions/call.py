@@ -10,7 +10,9 @@ from fusepy.arguments.key import KEYS, signature
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat, too_deep
 from fusepy.backend.device.recorder import is_encoder, misplaced
+from fusepy.backend.execute.destinations import Spreadable
 from fusepy.backend.execute.texture_results import Into
+from fusepy.backend.kernels.references import ClosedArgumentError
 from fusepy.backend.memory.pending import PENDING, RECORDER, describing
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import CompileError, FusepyError
@@ -18,14 +20,18 @@ from fusepy.functions.autograd import Tracked, any_tracked, has_autograd
 from fusepy.functions.parts import AnyFunction, needs_bind
 from fusepy.inspect.cache_miss import nearest
 from fusepy.inspect.lowered import Lowered
+from fusepy.ir.oracle import IN
 from fusepy.location import at_line, user_line
 from fusepy.program.bound import SetUpProgram
 from fusepy.program.bound import run as run_program
 from fusepy.program.destinations import destinations
 from fusepy.program.extents import ByExtents, depends_on_extents
 from fusepy.program.program import Program
-from fusepy.program.sized import SizedByResult
+from fusepy.program.sized import SizedByResult, follows
+from fusepy.program.slangpy_calls import spread, with_opened, with_settings
 from fusepy.trace.recording import Recording
+
+_SETTINGS = frozenset(("_append_to", "_thread_count"))
 
 
 def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
@@ -36,9 +42,19 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
     try:
         key: Hashable = tuple([a.key if a.__class__ is Tensor else keys[a.__class__](a) for a in args])
     except (KeyError, FusepyError, RecursionError):  # the first argument of its class, or an argument without a key
-        key = tuple([_key(callee, a, i) for i, a in enumerate(args)])
+        if not _SETTINGS.isdisjoint(kwargs):
+            return with_settings(run, callee, args, dict(kwargs), result)
+        try:
+            key = tuple([_key(callee, a, i) for i, a in enumerate(args)])
+        except ClosedArgumentError:
+            return with_opened(run, callee, args, kwargs, result)
     if kwargs:
-        key = (key, tuple((k, _key(callee, v, 0, k)) for k, v in kwargs.items()))
+        if not _SETTINGS.isdisjoint(kwargs):
+            return with_settings(run, callee, args, dict(kwargs), result)
+        try:
+            key = (key, tuple((k, _key(callee, v, 0, k)) for k, v in kwargs.items()))
+        except ClosedArgumentError:
+            return with_opened(run, callee, args, kwargs, result)
         args = (*args, *kwargs.values())
     asked = result
     if result is not None and result.__class__ is not Tensor:
@@ -72,8 +88,18 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         return run_program(callee.setup, callee, program, args, kwargs, result)
     except CompileError:  # kept, and raised again from other lines
         raise
+    except Spreadable as error:
+        if not isinstance(result, Tensor) or any(map(follows, args)) or _writes(callee, args, kwargs):
+            raise error.at(user_line()) from None
+        return spread(run, callee, args[: len(args) - len(kwargs)], kwargs, result)
     except FusepyError as error:
         raise error.at(user_line()) from None
+
+
+def _writes(callee: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """True if a call writes to arguments, so that it cannot run for a smaller grid."""
+    given = args[: len(args) - len(kwargs)]
+    return any(p.direction != IN for _, p in callee.tracer.parameters(tuple(given), kwargs))
 
 
 def key_of(callee: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:

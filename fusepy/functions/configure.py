@@ -236,6 +236,7 @@ def options(function: F, options: Mapping[str, Any] | None = None, /, **named: A
     if "numthreads" in asked:
         made["numthreads"] = thread_group(asked["numthreads"], function.__name__, function.tracer.device)
         made["group_rank"] = 0
+        made["group"] = ()
     if "deterministic" in asked:
         made["deterministic"] = truth(asked["deterministic"], f"{function.__name__}: deterministic")
     return _with_options(function, **made) if made else function
@@ -244,13 +245,17 @@ def options(function: F, options: Mapping[str, Any] | None = None, /, **named: A
 def call_group_shape(function: F, /, shape: Any) -> F:
     """Returns this function with thread groups that are tiles of this shape, slowest dimension first, as in slangpy.
 
+    Of more than three dimensions, the last three make thread groups; slangpy's ``CallShapeInfo`` knows all.
+
     Raises:
         ArgumentError: for a group that the device cannot run; in the call, if the grid has fewer dimensions.
     """
     sizes = call_group(shape, function.__name__)
-    group = thread_group(sizes, function.__name__, function.tracer.device)
-    rank = max((i + 1 for i, n in enumerate(sizes) if n > 1), default=0)
-    return _with_options(function, numthreads=group, group_rank=rank)
+    if not sizes:
+        return function
+    group = thread_group(sizes[::-1][:3], function.__name__, function.tracer.device)
+    rank = len(sizes) - next((i for i, n in enumerate(sizes) if n > 1), len(sizes))
+    return _with_options(function, numthreads=group, group_rank=rank, group=tuple(sizes[len(sizes) - max(rank, 1) :]))
 
 
 def constants(function: F, /, constants: Mapping[str, Any] | None = None, **named: Any) -> F:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from fusepy.arguments.nested import check_finite, naming
@@ -11,7 +12,10 @@ from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.dispatch import Dispatch, dispatch, thread_count
 from fusepy.functions.parts import STATIC
 from fusepy.functions.slang_tracer import Loaded, SlangTracer
+from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.inspect.resolution import Resolved, resolved_call
+from fusepy.ir.argmap import UNSAID
+from fusepy.ir.names import split_path
 from fusepy.trace.standin import stand_in
 from fusepy.trace.trace import Trace
 
@@ -31,8 +35,14 @@ class Function(DeviceFunction):
     __slots__ = ()
     tracer: SlangTracer  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def __init__(self, device: Device, loaded: Loaded, name: str):
+    def __init__(self, device: Device, loaded: Loaded, name: str, module: Any = None):
         super().__init__(SlangTracer(device, loaded, name))
+        self.module = module  # in `__dict__`, which the variants share
+
+    @property
+    def name(self) -> str:
+        """The name in Slang, without the type or namespace that it belongs to."""
+        return split_path(self.__name__)[1]
 
     def named_in(self, trace: Trace) -> tuple[str, str]:
         """Returns the module and name that nodes of a trace call this function by; adds its globals and options to the trace."""
@@ -88,12 +98,76 @@ class Function(DeviceFunction):
         types = [stand_in(a) for a in given], {k: stand_in(v) for k, v in named.items()}
         return resolved_call(self.tracer.record(*types, config))
 
+    def bind(self, this: Any) -> BoundFunction:
+        """Returns this method for an object: a call takes the arguments without the object.
+
+        Example:
+            >>> import fusepy as fp
+            >>> source = "struct Ray { float at; float after(float t) { return at + t; } };"
+            >>> m = fp.Module.load_from_source(fp.default_device(), "doc_bind", source)
+            >>> m.Ray.after.bind({"at": 2.0})(0.5)
+            2.5
+        """
+        return BoundFunction(self, this)
+
     def as_func(self) -> Function:
         """Returns the function itself; slangpy's spelling of "this name is a function"."""
         return self
 
     def __repr__(self) -> str:
         return f"<Slang function {self.__name__} of {self.tracer.loaded.source.alias}>"
+
+
+_TAKE_ARGUMENTS = frozenset(("call", "resolve"))
+
+
+class BoundFunction(Inspectable):
+    """A method of a Slang type bound to an object: a `Function` whose first argument is known.
+
+    It is called, declared and configured like the function, but without the object.
+    """
+
+    def __init__(self, function: DeviceFunction, this: Any):
+        self._function = function
+        self._this = this
+        self.__name__ = function.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the method, or records the call inside a fused function.
+
+        Raises:
+            ArgumentError, ResolveError, ShapeError, RangeError: if the arguments do not fit.
+        """
+        return self._function(self._this, *args, **kwargs)
+
+    def declare(self, *specs: Any, **named: Any) -> BoundFunction:
+        """Returns this method with its arguments, without the object, mapped and typed in advance; see `Function.declare`."""
+        return BoundFunction(self._function.declare(UNSAID, *specs, **named), self._this)
+
+    def map(self, *specs: Any, **named: Any) -> BoundFunction:
+        """Returns `declare` in slangpy's spelling; see `Function.map`."""
+        return BoundFunction(self._function.map(None, *specs, **named), self._this)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Traces a call without running it; see `Function.lower`."""
+        return self._function.lower(self._this, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._function, name)
+        if name in _TAKE_ARGUMENTS:
+            return partial(found, self._this)
+        if name == "append_to":
+            return lambda encoder, *args, **kwargs: found(encoder, self._this, *args, **kwargs)  # pyright: ignore
+        if isinstance(found, DeviceFunction):
+            return BoundFunction(found, self._this)
+        return partial(self._configured, found) if callable(found) else found
+
+    def _configured(self, configure: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        made = configure(*args, **kwargs)
+        return BoundFunction(made, self._this) if isinstance(made, DeviceFunction) else made
+
+    def __repr__(self) -> str:
+        return f"<Slang method {self.__name__} of a {type(self._this).__name__}>"
 
 
 STATIC.add(Function)  # as an argument of a fused function

@@ -91,17 +91,17 @@ def integers(given: Any) -> tuple[Any, ...]:
 
 
 def call_group(shape: Any, what: str) -> list[Any]:
-    """Converts a call group, which slangpy lists slowest dimension first, to a thread group.
+    """Returns the extents of a call group, slowest dimension first.
 
     Raises:
-        ArgumentError: for more than three dimensions after leading ones of extent 1.
+        ArgumentError: for an extent below 1.
     """
     sizes = list(integers(shape.as_tuple() if hasattr(shape, "as_tuple") else shape))
-    while len(sizes) > 3 and sizes[0] == 1:
-        sizes = sizes[1:]
-    if not 1 <= len(sizes) <= 3:
-        raise ArgumentError(f"{what}: call_group_shape takes one to three extents", saw=repr(shape)[:60], hint="write (16, 16)")
-    return sizes[::-1]
+    small = [f"[{i}] = {n}" for i, n in enumerate(sizes) if isinstance(n, int) and n < 1]
+    if small or not (sizes or isinstance(shape, (tuple, list))):
+        place = small[0] if small else f" = {shape!r}"[:60]
+        raise ArgumentError(f"{what}: call_group_shape{place}", expected="extents must be >= 1", hint="write (16, 16)")
+    return sizes
 
 
 def constants_of(source: ModuleSource) -> dict[str, str]:

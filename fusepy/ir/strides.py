@@ -6,15 +6,38 @@ import functools
 from collections.abc import Sequence
 
 
+class TensorShape(tuple[int, ...]):
+    """TensorShape or strides of a tensor: a tuple with the methods of slangpy's ``Shape``.
+
+    Example:
+        >>> TensorShape((2, 3)).as_tuple(), TensorShape((2, 3)).calc_contiguous_strides()
+        ((2, 3), (3, 1))
+    """
+
+    __slots__ = ()
+
+    def as_tuple(self) -> tuple[int, ...]:
+        """Returns the numbers as a plain tuple."""
+        return tuple(self)
+
+    def as_list(self) -> list[int]:
+        """Returns the numbers as a list."""
+        return list(self)
+
+    def calc_contiguous_strides(self) -> TensorShape:
+        """Returns the strides of an array of these extents in C order, in elements."""
+        return contiguous_strides(self)
+
+
 @functools.lru_cache(maxsize=1024)
-def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+def contiguous_strides(shape: tuple[int, ...]) -> TensorShape:
     """Returns C-order strides in elements."""
     strides: list[int] = []
     step = 1
     for extent in reversed(shape):
         strides.append(step)
         step *= extent
-    return tuple(reversed(strides))
+    return TensorShape(reversed(strides))
 
 
 def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:

@@ -87,6 +87,8 @@ def _forward(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def operate(self: Any, other: Any, modulus: Any = None) -> Any:
         if modulus is not None:
             raise no_modulus(self)
+        if getattr(other, "__array_ufunc__", self) is None:  # NumPy's protocol: the other operand wants to decide
+            return NotImplemented
         return _operate(op, function, self, other)
 
     return operate

@@ -46,10 +46,10 @@ def grid(shape: Any, *, offset: Sequence[int] | None = None, stride: Sequence[in
     Inside a fused function, pass a traced value to get the grid of its elements: ``m.blur(grid(image), image)``.
 
     A vector parameter gets the last dimension as ``.x``, so ``grid((height, width))`` gives pixel coordinates ``int2(x, y)``.
-    An array parameter (``int[2]``) gets them in the order of the dimensions.
+    An array parameter (``int[2]``) gets them in the order of the dimensions; only arrays take more than four.
 
     Raises:
-        ShapeError: for more than four dimensions, negative extents, or lengths that differ.
+        ShapeError: for negative extents, or lengths that differ.
 
     Example:
         >>> grid((4, 6))

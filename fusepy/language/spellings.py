@@ -6,8 +6,10 @@ its objects, and takes traced values as well (`fusepy.language.constructors`).
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
+from typing import Any, NoReturn
 
+import slangpy
 from slangpy import (
     Bitmap,
     Buffer,
@@ -59,6 +61,7 @@ from slangpy import (
 
 from fusepy.language.constructors import CONSTRUCTORS
 from fusepy.language.elsewhere import no_name
+from fusepy.language.generators import call_id, grid, rand_float, thread_id, wang_hash
 
 __all__ = [
     "Bitmap",
@@ -110,6 +113,19 @@ __all__ = [
 ]
 
 
+_MODULES = ("crashpad", "math", "platform", "renderdoc", "tev", "thread", "ui")  # slangpy's, without its functional API
+
+
+_HOMES = ("slangpy", "slangpy.math", "slangpy.types.valueref")  # where what is handed on is defined
+_GENERATORS = {  # slangpy's classes, by the functions that make them
+    "CallIdArg": call_id,
+    "GridArg": grid,
+    "RandFloatArg": rand_float,
+    "ThreadIdArg": thread_id,
+    "WangHashArg": wang_hash,
+}
+
+
 def spelled(name: str) -> Any:
     """Returns the slangpy object of this name; it is ``fusepy.__getattr__``.
 
@@ -118,6 +134,13 @@ def spelled(name: str) -> Any:
     """
     if name in CONSTRUCTORS:
         return CONSTRUCTORS[name]
-    if name in __all__:
-        return globals()[name]
+    if name in _GENERATORS:
+        return _GENERATORS[name]
+    found = None if name.startswith("_") else getattr(slangpy, name, None)
+    if isinstance(found, ModuleType):
+        return found if name in _MODULES else _refuse(name)
+    return found if found is not None and getattr(found, "__module__", "slangpy") in _HOMES else _refuse(name)
+
+
+def _refuse(name: str) -> NoReturn:
     raise no_name(name)

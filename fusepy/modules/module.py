@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,22 @@ from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
 from fusepy.functions.function import Function
 from fusepy.functions.slang_tracer import Loaded
-from fusepy.ir.names import check_function_name, check_identifier, split_path
+from fusepy.ir.names import check_function_name, check_identifier
 from fusepy.ir.oracle import THIS
 from fusepy.ir.types import Kind, Type
+from fusepy.modules.lookup import BUILTIN, Lookup
 from fusepy.modules.namespace import Namespace
 from fusepy.modules.reload import forget_programs, reread
 from fusepy.modules.slang_type import SlangType
+from fusepy.modules.slangpy_names import OF_MODULES
 from fusepy.modules.sources import source_of_file, source_of_slangpy
 
-_BUILTIN = ("float3", "float", "int", "uint", "half", "double", "bool", "float2", "float4", "int2", "float3x3", "float4x4")
 
-
-class Module:
+class Module(Lookup):
     """A Slang module on a device. Attributes are its functions and types: ``m.tonemap``, ``m.Ray``, ``m.float3``.
+
+    `load`, `load_from_file` and `load_from_source` make it. ``Module(module)`` makes one of a module of slangpy's, as
+    `from_slangpy` does.
 
     Example:
         >>> import fusepy as fp
@@ -36,8 +39,22 @@ class Module:
         <Slang function twice of doc_m>
     """
 
-    def __init__(self, device: Device, source: ModuleSource, *, strict_broadcasting: bool = False, strict: bool = False):
-        self._device = device
+    def __init__(
+        self,
+        device: Any,
+        source: ModuleSource | None = None,
+        *,
+        options: Mapping[str, Any] | None = None,
+        link: Sequence[Any] = (),
+        strict_broadcasting: bool = False,
+        strict: bool = False,
+    ):
+        if link:
+            raise ArgumentError("modules to link are not taken", hint="import them in the source, or use .constants({...})")
+        if source is None:
+            device, source = source_of_slangpy(device)
+        strict_broadcasting = strict_broadcasting or bool((options or {}).get("strict_broadcasting"))
+        self._device: Device = device
         self._loaded = Loaded(source)
         self._strict = strict_broadcasting
         self._exact = strict
@@ -182,20 +199,11 @@ class Module:
         """
         check_function_name(name)
         self._check_reachable(name)
-        found = Function(self._device, self._loaded, name)
+        found = Function(self._device, self._loaded, name, self)
         if not self._device.facts(self._source).data.get("declared", {}).get(name):
             self._oracle.declared(self._source.alias, name)  # raises if there is none
         found = found.strict_broadcasting() if self._strict else found
         return found.strict() if self._exact else found
-
-    def _check_reachable(self, name: str) -> None:
-        """Raises `ArgumentError` for a function with the name of a built-in type: Slang takes ``half(x)`` as a conversion."""
-        if name in self._symbols["functions"] and Type.parse(name).kind is not Kind.NAMED:
-            raise ArgumentError(
-                f"module {self.name!r} has a function {name}, which the type {name} hides",
-                saw=f"{name}(…), which is a conversion in Slang, wherever it is written",
-                hint=f"rename the function, or put it into a namespace: m.ns.{name}; fp.vcast(x, m.{name}) converts",
-            )
 
     def find_type(self, name: str) -> SlangType:
         """Returns the type of this name, built in or declared by the module: ``float3``, ``Ray``, ``Pair<float>``.
@@ -206,7 +214,7 @@ class Module:
         """
         found = self._type(name)
         if found is None:
-            known = [*self._symbols["types"], *_BUILTIN]
+            known = [*self._symbols["types"], *BUILTIN]
             raise UnknownNameError(f"module {self.name!r} has no type {name!r}", hint=did_you_mean(name, known))
         return found
 
@@ -214,6 +222,8 @@ class Module:
         """Returns a type that the module sees, an alias under the type's own name; array types of Slang libraries are arrays."""
         type = Type.parse(name)
         array = self._oracle.array_type(self.name, type.name) if "<" in name else None
+        if type.kind is Kind.ARRAY and "[" in name:
+            return None if self._type(name[: name.index("[")]) is None else SlangType(self, type)
         if array is not None or type.kind is not Kind.NAMED:
             return SlangType(self, array or type)
         own = self._oracle.type_name(self.name, type.name)
@@ -247,6 +257,8 @@ class Module:
     def _look_up(self, name: str) -> Any:
         if name.startswith("operator"):
             return self.find_function(name)
+        if name.endswith("]"):
+            return self.find_type(name)
         check_function_name(name)
         found = self._type(name)
         if found is not None:
@@ -257,26 +269,18 @@ class Module:
             return Namespace(self, name)
         raise self._unknown(name)
 
-    def _unknown(self, name: str) -> UnknownNameError:
-        """Returns the error for a name that the module does not have."""
-        scope, last = split_path(name)
-        symbols = self._symbols
-        if not scope:
-            known = [*symbols["functions"], *symbols["types"]]
-        elif self._type(scope) is not None:
-            known = symbols["members"].get(scope, [])
-        else:
-            known = symbols["inner"]
-        if last in known:
-            hint = "Slang shows no function of this name, though the source has one; it may be a word of the language: rename it"
-        else:
-            hint = did_you_mean(last, known) if known else f"see what the source declares in {scope}"
-        return UnknownNameError(f"module {self.name!r} has neither a function nor a type {name!r}", hint=hint)
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        found = vars(self)[name] = self[name]  # so that Python finds it without this method next time
+        found = self._found.get(name)
+        if found is None:
+            try:
+                found = self[name]
+            except UnknownNameError:
+                if name not in OF_MODULES:
+                    raise
+                found = self._found[name] = OF_MODULES[name](self)
+        vars(self)[name] = found  # so that Python finds it without this method next time
         return found
 
     def __dir__(self) -> list[str]:

@@ -20,6 +20,7 @@ from fusepy.ir.types import Kind, Type
 from fusepy.language.constructors import numbers_as, recorded
 from fusepy.location import user_line
 from fusepy.modules.namespace import Named
+from fusepy.modules.slangpy_names import OF_TYPES, of_type
 from fusepy.pytree import LEAF, Structure
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
@@ -71,11 +72,15 @@ class SlangType:
 
     def __getattr__(self, name: str) -> Any:
         """Returns a type inside it, or a method. A method that is not static takes the object first: ``m.Ray.at(rays, t)``."""
+        if name == "__init":  # slangpy's name of the constructors
+            return self._constructor()
         if name.startswith("_"):
             raise AttributeError(name)
         try:
             return self.module[f"{self.type.name}::{name}"]
         except UnknownNameError:
+            if name in OF_TYPES:
+                return of_type(self, name)
             if name not in QUESTIONS:
                 raise
         if self.type.kind is not Kind.NAMED:
@@ -124,6 +129,10 @@ class SlangType:
         if current_trace() is not None or any(isinstance(a, Traced) for a in args):
             return recorded(self.type, args)
         return numbers_as(self.type, args)
+
+    def __getitem__(self, name: str) -> Any:
+        """Returns a type inside it, or a method, like the attribute of this name."""
+        return getattr(self, name)
 
     def as_struct(self) -> SlangType:
         """Returns the type itself; slangpy's spelling of "this name is a type"."""

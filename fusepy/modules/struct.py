@@ -8,71 +8,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
-from functools import partial
+from abc import ABCMeta
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast, get_args, get_origin
 
 from fusepy.arguments.fields import FIELDS, TYPE
 from fusepy.errors import ArgumentError
-from fusepy.functions.device_function import DeviceFunction
-from fusepy.functions.function import Function
-from fusepy.inspect.lowered import Inspectable, Lowered
-from fusepy.ir.argmap import UNSAID
+from fusepy.functions.function import BoundFunction, Function
 from fusepy.modules.loading import as_module
 from fusepy.modules.module import Module
-from fusepy.modules.slang_type import TypeScope
+from fusepy.modules.slang_type import SlangType, TypeScope
 from fusepy.pytree import attributes
-
-_TAKE_ARGUMENTS = frozenset(("call", "resolve"))
-
-
-class BoundFunction(Inspectable):
-    """A method of a Slang type bound to an object: a `Function` whose first argument is known.
-
-    It is called, declared and configured like the function, but without the object.
-    """
-
-    def __init__(self, function: DeviceFunction, this: Any):
-        self._function = function
-        self._this = this
-        self.__name__ = function.__name__
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the method, or records the call inside a fused function.
-
-        Raises:
-            ArgumentError, ResolveError, ShapeError, RangeError: if the arguments do not fit.
-        """
-        return self._function(self._this, *args, **kwargs)
-
-    def declare(self, *specs: Any, **named: Any) -> BoundFunction:
-        """Returns this method with its arguments, without the object, mapped and typed in advance; see `Function.declare`."""
-        return BoundFunction(self._function.declare(UNSAID, *specs, **named), self._this)
-
-    def map(self, *specs: Any, **named: Any) -> BoundFunction:
-        """Returns `declare` in slangpy's spelling; see `Function.map`."""
-        return BoundFunction(self._function.map(None, *specs, **named), self._this)
-
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Traces a call without running it; see `Function.lower`."""
-        return self._function.lower(self._this, *args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._function, name)
-        if name in _TAKE_ARGUMENTS:
-            return partial(found, self._this)
-        if name == "append_to":
-            return lambda encoder, *args, **kwargs: found(encoder, self._this, *args, **kwargs)  # pyright: ignore
-        if isinstance(found, DeviceFunction):
-            return BoundFunction(found, self._this)
-        return partial(self._configured, found) if callable(found) else found
-
-    def _configured(self, configure: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        made = configure(*args, **kwargs)
-        return BoundFunction(made, self._this) if isinstance(made, DeviceFunction) else made
-
-    def __repr__(self) -> str:
-        return f"<Slang method {self.__name__} of a {type(self._this).__name__}>"
 
 
 def bound(module: TypeScope, type: str, name: str, this: Any) -> Any:
@@ -94,7 +40,7 @@ class _Method:
         return f"<Slang method {self.name}>"
 
 
-class Struct:
+class Struct(metaclass=ABCMeta):
     """Base of Python classes that stand for a Slang struct and have its methods.
 
     The class attribute ``_type`` names the struct; by default it is the name of the class. Its fields are the attributes of an
@@ -148,6 +94,9 @@ class Struct:
         for name in self._methods:
             module.method(self._type, name)
         self._module = module
+
+
+Struct.register(SlangType)  # in slangpy, ``Struct`` is the class of ``module.Ray``
 
 
 def _is_function(kind: Any) -> bool:

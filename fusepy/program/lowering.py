@@ -130,7 +130,8 @@ class Lowering:
         imports = {a: self.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
         own = {old.name: new.name for old, new in zip(self.sources, self._copied(region))}
         imports = {a: tuple(own.get(name, name) for name in names) for a, names in imports.items()}
-        given = Emission(self.device.target, ACCESSES, imports, self._functions(), self.options, plain)
+        placed = not isinstance(variant, FoldVariant) and any("CallShapeInfo" in s.text for s in self.sources)
+        given = Emission(self.device.target, ACCESSES, imports, self._functions(), self.options, plain, placed)
         try:
             if isinstance(variant, FoldVariant):
                 return emit_fold(region, variant, given)

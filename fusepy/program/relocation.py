@@ -86,7 +86,7 @@ class Detours:
             if host is not None:
                 self._check_host(array, host, values, results)
             unit = array.counted * tensor.element.nbytes
-            if unit and tensor.offset % unit and tensor.size:
+            if unit and tensor.byte_offset % unit and tensor.size:
                 self._check_device(array, placed, results)
                 moved[array.position] = _moved(tensor, unit, sink)
         return moved
@@ -150,6 +150,6 @@ def _moved(tensor: Tensor, unit: int, sink: Sink) -> Tensor:
 
 def _copy(source: Tensor, to: Tensor, sink: Sink) -> None:
     """Copies all bytes that a tensor spans to another tensor of the same strides."""
-    first, place = (t.offset - (t.address - t.low) for t in (source, to))
+    first, place = (t.byte_offset - (t.address - t.low) for t in (source, to))
     with source.device.lock:
         sink.copy(memory_of(to), place, memory_of(source), first, source.high - source.low)

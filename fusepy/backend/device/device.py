@@ -36,7 +36,7 @@ MAX_LIVE_PLANS = 256  # this and the sessions take 640 MB of resident memory, me
 
 
 class Device(NativeMethods):
-    """An open device. `init_device` makes it.
+    """An open device. `init_device` makes it; ``Device(...)`` opens one with the arguments of slangpy's class.
 
     Attributes:
         include_paths: folders in which Slang looks for imports, after the folder of the importing file.
@@ -52,19 +52,22 @@ class Device(NativeMethods):
 
     def __init__(
         self,
-        sgl: spy.Device,
+        type: spy.DeviceType = spy.DeviceType.automatic,
         *,
-        include_paths: Sequence[str] = (),
+        sgl: spy.Device | None = None,
+        include_paths: Sequence[str] | None = None,
         deferred: bool = True,
         shares_cuda: bool = False,
         options: Hashable = None,
+        **arguments: Any,
     ):
-        self._sgl = sgl
+        sgl = self._sgl = sgl or spy.Device(type, **arguments)
         self._options = options  # the options that opened `sgl`; None if others opened it and will close it
         info, built = sgl.info, f"{spy.SGL_VERSION} {spy.SGL_GIT_VERSION}"
         self.name = f"{info.adapter_name} ({info.api_name})"
         self.identity = f"{built} {info.api_name} {info.adapter_name} {sgl.supported_shader_model.name}"
-        self.include_paths = tuple(str(p) for p in include_paths)
+        folders = sgl.slang_session.desc.compiler_options.include_paths if include_paths is None else include_paths
+        self.include_paths = tuple(map(str, folders))
         self.lock = threading.RLock()
         self.queue: Queue = Queue(sgl, self.lock, deferred=deferred)
         self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out)

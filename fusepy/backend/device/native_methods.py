@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
+from fusepy.backend.sources.slangpy_modules import remember
+
 
 class NativeMethods:
-    """Methods of a slangpy device, for programs written for slangpy. All recorded work is submitted first."""
+    """The attributes and methods of a slangpy device, for programs written for slangpy: ``info``, ``create_buffer``,
+    ``create_command_encoder``, ``load_program``, and every other one. All recorded work is submitted first.
+    """
+
+    if not TYPE_CHECKING:  # a misspelled name stays an error for type checkers
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or not hasattr(spy.Device, name):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return getattr(self.sgl, name)
 
     @property
     def sgl(self) -> spy.Device:
@@ -35,6 +46,8 @@ class NativeMethods:
         """Submits a finished command buffer, after all calls made so far."""
         return self.sgl.submit_command_buffer(*args, **kwargs)
 
-    def wait_for_idle(self) -> None:
-        """Waits until all work is done; the same as `wait`."""
-        self.sgl.wait_for_idle()
+    def load_module_from_source(self, module_name: str, source: str, *args: Any, **kwargs: Any) -> spy.SlangModule:
+        """Loads Slang source with slangpy. `Module` and entry points take the result; the text is kept for `Module`."""
+        module = self.sgl.load_module_from_source(module_name, source, *args, **kwargs)
+        remember(module, source)
+        return module

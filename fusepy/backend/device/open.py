@@ -82,9 +82,9 @@ def init_device(
             fallback = opened, options  # software: used only if no hardware device opens
             continue
         shares = name == "cuda" and _torch_context() is not None
-        return Device(opened, include_paths=folders, deferred=deferred, shares_cuda=shares, options=options)
+        return Device(sgl=opened, include_paths=folders, deferred=deferred, shares_cuda=shares, options=options)
     if fallback is not None:
-        return Device(fallback[0], include_paths=folders, deferred=deferred, options=fallback[1])
+        return Device(sgl=fallback[0], include_paths=folders, deferred=deferred, options=fallback[1])
     raise DeviceError("no device could be opened", saw="; ".join(failures), hint="run 'fusepy doctor' to see what is missing")
 
 
@@ -130,7 +130,7 @@ def as_device(device: Any) -> Device:
             return own
         found = _wrapped.get(id(device))
         if found is None or not found.is_open or found.raw is not device:
-            found = _wrapped[id(device)] = Device(device, deferred=False)  # others submit to it as well
+            found = _wrapped[id(device)] = Device(sgl=device, deferred=False)  # others submit to it as well
         return found
     raise ArgumentError("not a device", saw=repr(device), hint="pass what fusepy.init_device() or slangpy.Device() returns")
 

@@ -21,6 +21,7 @@ class Options:
         constants: type, name and value of each link-time constant, by name.
         conformances: interface, type and id.
         group_rank: dimensions that the grid must have at least; that of ``call_group_shape``, else 0.
+        group: the elements of a group along each dimension of the grid, slowest first, as ``call_group_shape`` says.
         deterministic: gradients to which threads add are exact sums, which the order of additions does not change.
     """
 
@@ -28,6 +29,7 @@ class Options:
     constants: tuple[Constant, ...] = ()
     conformances: tuple[tuple[str, str, int], ...] = ()
     group_rank: int = 0
+    group: tuple[int, ...] = ()
     deterministic: bool = False
 
     @property
@@ -65,11 +67,51 @@ class Options:
         linked = tuple(dict.fromkeys([*self.conformances, *other.conformances]))
         constants = tuple(mine[name] for name in sorted(mine))
         group = {"numthreads": self.numthreads or other.numthreads, "group_rank": max(self.group_rank, other.group_rank)}
+        group["group"] = self.group or other.group
         both = self.deterministic or other.deterministic
         return replace(self, constants=constants, conformances=linked, deterministic=both, **group)
 
 
 NO_OPTIONS = Options()
+
+
+class CallShape:
+    """What slangpy's ``CallShapeInfo`` tells user code: the place of the thread in the grid, and in its group.
+
+    Args:
+        rank: dimensions of the grid.
+        group: see `Options`.
+    """
+
+    def __init__(self, rank: int, group: tuple[int, ...]):
+        self._rank = rank
+        self._group = (1,) * (max(rank, 1) - len(group)) + group
+
+    def exports(self) -> list[str]:
+        """Returns Slang that defines the link-time constants of slangpy's module."""
+        count = len(self._group)
+        steps = [math.prod(self._group[i + 1 :]) for i in range(count)]
+        lists = {"call_group_strides": steps, "call_group_shape_vector": self._group}
+        return [
+            f"export static const int call_data_len = {count};",
+            f"export static const int call_group_size = {math.prod(self._group)};",
+            *(f"export static const int[{count}] {n} = {{ {', '.join(map(str, v))} }};" for n, v in lists.items()),
+        ]
+
+    def lines(self, block: str) -> list[str]:
+        """Returns statements for an element with the coordinates ``d0, d1, …``; `block` has the extents of the grid."""
+        at = [f"int(d{d})" for d in range(self._rank)] or ["0"]
+        extents = [f"int({block}.extent{d})" for d in range(self._rank)] or ["1"]
+        groups = [f"(({n} + {size - 1}) / {size})" if size > 1 else n for n, size in zip(extents, self._group)]
+        steps = [" * ".join(groups[i + 1 :]) or "1" for i in range(len(groups))]
+        group = " + ".join(f"{p} / {size} * ({step})" for p, size, step in zip(at, self._group, steps))
+        lane = " + ".join(f"{p} % {size} * {math.prod(self._group[i + 1 :])}" for i, (p, size) in enumerate(zip(at, self._group)))
+        count, listed = len(at), (", ".join(x) for x in (steps, groups, extents))
+        places = ["int fz_group_at = " + group + ";", "int fz_lane_at = " + lane + ";"]
+        names = ("fz_group_steps", "fz_groups", "fz_extents")
+        places += [f"int[{count}] {name} = {{ {values} }};" for name, values in zip(names, listed)]
+        call = "fz_lane_at, int3(fz_group_at, 0, 0), int3(fz_group_at, 0, 0), fz_group_steps, fz_groups, fz_extents"
+        return [*places, f"init_thread_local_call_shape_info<{count}>({call});"]
 
 
 def literal(type: str, value: Any) -> str:

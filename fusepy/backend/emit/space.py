@@ -21,17 +21,18 @@ class ElementWork:
         light: the body is a few operations, so that it may be unrolled for several elements.
         placed: an element needs its coordinates in a linear variant as well.
         loads: declaration, name and value of each local that is loaded; `outputs` are the declarations of computed locals.
-        arrays: some local is an array already, so that an array of such locals cannot be declared in C style.
+        arrays: some local is an array already, so that an array of such locals cannot be declared in C style; or user code
+            asks for the place of its thread, which changes from element to element.
     """
 
     def __init__(self, text: KernelText):
         self._text = text
         self.light = is_light(text.region)
-        self.placed = any(s.placed for s in text.stores) or text.any_addressed("computed")
+        self.placed = any(s.placed for s in text.stores) or text.any_addressed("computed") or text.place is not None
         self.loads = [(declare(o.want, f"a_{o.name}"), f"a_{o.name}", text.load(o)) for o in text.loaded]
         self.outputs = [declare(v.type, f"r_{j}") for j, v in enumerate(text.body.outputs)]
         types = (*(o.want for o in text.operands), *(v.type for v in text.body.outputs))
-        self.arrays = any(t.kind is Kind.ARRAY for t in types)
+        self.arrays = any(t.kind is Kind.ARRAY for t in types) or text.place is not None
         self.before, self.call = text.before, text.call
 
     def element(self, numbered: bool = False) -> list[str]:

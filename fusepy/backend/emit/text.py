@@ -10,7 +10,7 @@ from fusepy.backend.emit.array_names import ArrayNames
 from fusepy.backend.emit.math64 import with_own_modules
 from fusepy.backend.emit.matrices import is_narrow
 from fusepy.backend.emit.operand import BLOCK, Access, Field, Operand, Variant, addressing
-from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.emit.options import NO_OPTIONS, CallShape, Options
 from fusepy.backend.emit.shims import called_names, make_shims
 from fusepy.backend.emit.statements import Statements
 from fusepy.backend.emit.store import Store, StoredResult
@@ -57,6 +57,7 @@ class Emission:
         taken: names of functions in the imported modules, which hide Slang's own.
         options: thread groups and link-time constants that the user sets.
         plain: omits the user's names and lines, so that equal regions have equal texts.
+        placed: user code asks slangpy's ``CallShapeInfo`` for the place of its thread.
     """
 
     target: Target
@@ -65,6 +66,7 @@ class Emission:
     taken: Collection[str] = ()
     options: Options = NO_OPTIONS
     plain: bool = False
+    placed: bool = False
 
     @property
     def cuda(self) -> bool:
@@ -101,6 +103,7 @@ class KernelText:
         self.name = "fz" if given.plain else "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
         self.plain = len(self.body.outputs) - len(self.spec.folds)  # results that are stored element by element
         self.kept = tuple(d for d in range(variant.rank) if d not in self.spec.over)
+        self.place = CallShape(variant.rank, given.options.group) if given.placed else None
         self.stores: list[Store] = []
         for j, (type, result) in enumerate(zip(self.types, self.spec.results)):
             along = tuple(range(variant.rank)) if j < self.plain or self.spec.scans else self.kept
@@ -144,6 +147,7 @@ class KernelText:
         """Returns lines that load and compute one element, and store the results `stored`."""
         lines = [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.loaded]
         lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(self.body.outputs)]
+        lines += self.place.lines(BLOCK) if self.place is not None else []
         lines.append(self.call(str))
         return lines + [self.stores[j].write(f"r_{j}") for j in stored]
 
@@ -196,6 +200,7 @@ class KernelText:
         imported += ["fusepy"] * any("sums" in node.attrs for node in self.calls.walk())
         text = [] if self.given.plain else [f"// {self._signature()}, {self.variant}"]
         text += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *sources))]
+        text += ["import slangpy;", *self.place.exports()] if self.place is not None else []
         text += [*self.given.options.exports(), *exported(self.calls.walk())]
         text += ["", "struct FzArguments", "{", *(f"    {f.declared} {f.name};" for f in inside), "};"]
         if not target.entry_point_block:

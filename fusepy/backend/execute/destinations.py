@@ -9,13 +9,25 @@ from typing import Any
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Operand
+from fusepy.backend.kernels.overlap import shares
 from fusepy.backend.memory.element import Element
-from fusepy.backend.memory.overlap import shares
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError
 
 # the advice for a destination that is one value for several calls
 ONE_FOR_ALL = "f.accumulate(result='sum') adds the values of all calls up, also with max, min, mean, first; or give one for each"
+
+
+class Spreadable(ShapeError):
+    """A destination that does not fit a result, but takes it repeated along more axes, or its integers as floats."""
+
+
+def _spreads(given: Tensor, element: Element, shape: tuple[int, ...]) -> bool:
+    want, have = given.element, element
+    integers = have.dtype.kind in "biu" and want.type.is_float and want.shape == have.shape
+    lead = len(given.shape) - len(shape)
+    along = lead >= 0 and all(n in (1, m) for n, m in zip(shape, given.shape[lead:]))
+    return (want.same(have) or integers) and along
 
 
 class Given:
@@ -76,7 +88,8 @@ class Given:
                 hint="make it with Tensor.empty on the device of the arguments",
             )
         if not given.element.same(self._elements[j]) or given.shape != shape:
-            raise ShapeError(
+            spreads = _spreads(given, self._elements[j], shape)
+            raise (Spreadable if spreads else ShapeError)(
                 f"{self._name}: {self._targets[j]} does not fit the result",
                 saw=f"{given.dtype}{list(given.shape)}",
                 expected=f"{self._elements[j].type}{list(shape)}",

@@ -18,8 +18,8 @@ from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import link
 from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.tape import Tape, TapePiece
+from fusepy.backend.kernels.overlap import shares
 from fusepy.backend.marshals.whole import check_written
-from fusepy.backend.memory.overlap import shares
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from fusepy.backend.memory.overlap import span_of
+from fusepy.backend.kernels.overlap import span_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.strides import contiguous_strides
 

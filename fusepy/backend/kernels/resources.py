@@ -82,7 +82,7 @@ class Resources:
         for i in self._tensors:
             value, copy = self._last[i], self._copies[i]
             if self._fields[i].type.startswith("RW"):
-                sink.copy(memory_of(value), value.offset, copy, 0, copy.size)
+                sink.copy(memory_of(value), value.byte_offset, copy, 0, copy.size)
                 submit = True  # only a dispatch tests for a shared device
         if submit:
             sink.flush()
@@ -108,7 +108,7 @@ class Resources:
             self._cursors[i].write(copy)
         elif not copied:
             self._cursors[i].write(copy)
-        sink.copy(copy, 0, memory_of(tensor), tensor.offset, size)
+        sink.copy(copy, 0, memory_of(tensor), tensor.byte_offset, size)
 
     def _check(self, device: Device, field: Field, value: Any) -> None:
         writes = field.type.startswith("RW")

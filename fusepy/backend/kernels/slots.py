@@ -37,11 +37,11 @@ class Staged:
         return memory_of(self.tensor)
 
     def copy_in(self, sink: Sink) -> None:
-        sink.copy(self.buffer, 0, self._memory, self.tensor.offset, self.buffer.size)
+        sink.copy(self.buffer, 0, self._memory, self.tensor.byte_offset, self.buffer.size)
 
     def copy_out(self, sink: Sink) -> None:
         if self.writable:
-            sink.copy(self._memory, self.tensor.offset, self.buffer, 0, self.buffer.size)
+            sink.copy(self._memory, self.tensor.byte_offset, self.buffer, 0, self.buffer.size)
 
 
 @dataclass

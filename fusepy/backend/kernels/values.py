@@ -14,6 +14,7 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.marshals.registry import kind_of_class
+from fusepy.backend.memory.slangpy_names import TensorStorage
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.ranges import check_range
@@ -102,6 +103,8 @@ def freeze(value: Any, path: str) -> Any:
     """
     if isinstance(value, _PLAIN):
         return value
+    if isinstance(value, TensorStorage):
+        return value.tensor
     if value is None or isinstance(value, (str, bytes)):
         raise UnsupportedArgumentError(
             f"{path} cannot be set to {value!r}",

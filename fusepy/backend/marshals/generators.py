@@ -12,6 +12,8 @@ import numpy as np
 from fusepy.backend.memory.texture import TEXTURE_CLASSES, is_texture, kind_of
 from fusepy.backend.memory.views import integers
 from fusepy.errors import ArgumentError, RangeError, ShapeError
+from fusepy.ir.argmap import check_rank
+from fusepy.ir.strides import TensorShape
 from fusepy.symbolic import Symbolic
 
 
@@ -42,8 +44,8 @@ class Grid:
         return f"grid({shape}, offset={self.offset}, stride={self.stride})"
 
 
-class Shape(tuple[int, ...]):
-    """Extents, slowest dimension first. As an argument, it supplies the coordinates of every point, like ``grid(shape)``.
+class Shape(TensorShape):
+    """TensorShape, slowest dimension first. As an argument, it supplies the coordinates of every point, like ``grid(shape)``.
 
     Write ``Shape(4, 6)``, ``Shape((4, 6))``, or ``Shape(image)`` for the extents of a texture or tensor.
 
@@ -56,7 +58,7 @@ class Shape(tuple[int, ...]):
 
     def __new__(cls, *extents: Any) -> Shape:
         given = extents[0] if len(extents) == 1 and not isinstance(extents[0], Integral) else extents
-        return super().__new__(cls, check_extents(given, "Shape"))
+        return super().__new__(cls, check_extents(given, "Shape", empty=True))
 
     def __repr__(self) -> str:
         return f"Shape({', '.join(map(str, self))})"
@@ -158,8 +160,8 @@ def hashed(seed: int) -> int:
     return seed ^ (seed >> 15)
 
 
-def check_extents(shape: Any, what: str, open: bool = False) -> tuple[int, ...]:
-    """Returns `shape` as 1 to 4 extents. With `open`, -1 is an extent that follows the other arguments.
+def check_extents(shape: Any, what: str, open: bool = False, empty: bool = False) -> tuple[int, ...]:
+    """Returns `shape` as extents. With `open`, -1 is an extent that follows the other arguments.
 
     A texture or tensor gives its own extents. A NumPy array is a sequence of extents, like a list.
 
@@ -174,9 +176,10 @@ def check_extents(shape: Any, what: str, open: bool = False) -> tuple[int, ...]:
             hint=f"pass {what}(…) as an argument, or write grid(1) for coordinates in the grid of the other arguments",
         )
     extents = integers(_given(shape), f"{what}: the extents")
-    if not 1 <= len(extents) <= 4:
-        raise ShapeError(f"{what}: {len(extents)} dimensions", expected="1 to 4", hint="a coordinate is an int up to an int4")
-    if min(extents) < (-1 if open else 0):
+    if not extents and not empty:
+        raise ShapeError(f"{what}: 0 dimensions", expected="1 or more", hint="write (1,)")
+    check_rank(len(extents), what)
+    if min(extents, default=0) < (-1 if open else 0):
         raise ShapeError(f"{what}: a negative extent", saw=extents, hint="extents are 0 or more")
     return extents
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.base import Description
-from fusepy.backend.marshals.generators import Grid, Linspace
+from fusepy.backend.marshals.generators import Grid, Linspace, check_extents
 from fusepy.errors import RangeError
 from fusepy.ir.types import FLOAT, INT, Kind, Type
 
@@ -34,7 +34,8 @@ class GridMarshal:
 
 
 def _coordinates(rank: int) -> Description:
-    return Description(Type.vector(INT, rank), (None,) * rank, "Grid", weak=True)
+    type = Type.vector(INT, rank) if rank <= 4 else Type.array(INT, rank)
+    return Description(type, (None,) * rank, "Grid", weak=True)
 
 
 class ShapeMarshal:
@@ -43,7 +44,7 @@ class ShapeMarshal:
     returns = "tensor"
 
     def extents(self, value: Any) -> tuple[int, ...]:
-        return tuple(value)
+        return check_extents(tuple(value), "Shape")
 
     def key(self, value: Any) -> Hashable:
         return ("shape", len(value))  # not the key of a grid: `place` differs

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusepy.backend.emit.operand import Field, Operand, Variant, convert, from_storage, member, storage
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert, from_storage, member, storage
 from fusepy.backend.marshals.array import as_list
 from fusepy.backend.marshals.base import Description
 from fusepy.errors import RangeError
-from fusepy.ir.types import BOOL, FLOAT, INT, Type
+from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
@@ -115,7 +115,10 @@ class NumberAccess:
     prelude = ""
 
     def fields(self, operand: Operand, variant: Variant) -> list[Field]:
-        return [Field(str(storage(operand.have)), f"a_{operand.name}", "number", operand.position)]
+        stored = UINT64 if operand.want.kind is Kind.POINTER else storage(operand.have)
+        return [Field(str(stored), f"a_{operand.name}", "number", operand.position)]
 
     def load(self, operand: Operand, variant: Variant) -> str:
+        if operand.want.kind is Kind.POINTER:  # an address
+            return f"({operand.want.element}*)uint64_t({BLOCK}.a_{operand.name})"
         return convert(from_storage(member(f"a_{operand.name}", operand.have), operand.have), operand.have, operand.want)

@@ -29,11 +29,13 @@ from fusepy.backend.marshals.resource import (
     HandleMarshal,
     ResourceAccess,
     SamplerMarshal,
+    StorageMarshal,
 )
 from fusepy.backend.marshals.texture import CubeAccess, TextureAccess, TextureMarshal
 from fusepy.backend.marshals.thread import CallIdAccess, GeneratorMarshal, RandFloatAccess, ThreadIdAccess, WangHashAccess
 from fusepy.backend.marshals.torch import TorchMarshal
 from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
+from fusepy.backend.memory.slangpy_names import TensorStorage
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import TextureKind
 from fusepy.backend.torch import is_torch
@@ -65,6 +67,7 @@ _MARSHALS: dict[type, Marshal] = {
     spy.TextureView: TextureMarshal(),
     spy.Sampler: SamplerMarshal(),
     spy.Buffer: BufferMarshal(),
+    TensorStorage: StorageMarshal(),
     spy.AccelerationStructure: AccelerationStructureMarshal(),
     spy.DescriptorHandle: HandleMarshal(),
     **{t: NumPyScalarMarshal(t) for t in (np.bool_, np.float16, np.float32, np.float64)},

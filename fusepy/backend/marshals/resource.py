@@ -12,6 +12,7 @@ from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.foreign_block import Foreign
+from fusepy.backend.memory.slangpy_names import TensorStorage
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.arrivals import BUFFER, HANDLE, OPAQUE
@@ -94,7 +95,15 @@ class BufferMarshal(_Resource):
         return adopt_buffer(value, element, device, writes=True)
 
 
-def adopt_buffer(value: spy.Buffer, element: Element, device: Device, writes: bool = False) -> Tensor:
+class StorageMarshal(BufferMarshal):
+    """`TensorStorage`: the memory of a tensor, passed like a buffer with elements of that size."""
+
+    def place(self, value: TensorStorage, type: Type, device: Device) -> Bound:
+        check_device(value, self.what, device)
+        return Bound(value.tensor, ())
+
+
+def adopt_buffer(value: spy.Buffer | TensorStorage, element: Element, device: Device, writes: bool = False) -> Tensor:
     """Returns the memory of a buffer as a tensor of its elements.
 
     Raises:
@@ -113,6 +122,8 @@ def adopt_buffer(value: spy.Buffer, element: Element, device: Device, writes: bo
             expected="unordered_access" if writes else "shader_resource or unordered_access",
             hint="create it with usage=BufferUsage.unordered_access | …",
         )
+    if isinstance(value, TensorStorage):
+        return Tensor(device, element, (value.tensor.size,), block=value.tensor.block)
     device.queue.share()  # the owner submits to the same queue, after fusepy's earlier calls
     device.release_retired()
     block = Foreign(device, value.device_address, value, value)
@@ -173,7 +184,7 @@ def _value(bound: Bound) -> Any:
 
 
 def _address(bound: Bound) -> int:
-    return bound.value.device_address
+    return bound.value.address if isinstance(bound.value, Tensor) else bound.value.device_address
 
 
 class ResourceAccess:

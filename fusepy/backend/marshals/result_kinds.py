@@ -37,6 +37,8 @@ def container_named(container: Any) -> str:
     elif isinstance(container, type):
         kind = kind_of_class(container)
         results = kind.returns if kind is not None and kind.named else None
+        if kind is not None and kind.texture is not None:
+            results = RESULTS["texture"]
     if results is None or not results.named:
         raise ArgumentError(
             "not a container for results",

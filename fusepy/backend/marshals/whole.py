@@ -138,10 +138,10 @@ class _Part:
     def place_in_buffer(self, tensor: Tensor) -> int:
         """Returns the index of the first element from the start of the buffer; for elements, `detours` makes it an integer."""
         unit = tensor.element.nbytes * (1 if self.part else self.count)
-        if tensor.offset % unit:
+        if tensor.byte_offset % unit:
             what = f"has a {self.part} that lies at no multiple of {unit} bytes in its buffer"
-            raise self.error(what, f"byte {tensor.offset}", "import fusepy in Slang, whose arrays can lie anywhere")
-        return tensor.offset // unit
+            raise self.error(what, f"byte {tensor.byte_offset}", "import fusepy in Slang, whose arrays can lie anywhere")
+        return tensor.byte_offset // unit
 
     def of(self, read: Callable[[Tensor], int], needed: bool = False) -> Callable[[Tensor], int]:
         """Returns `read` for the tensor, or for its gradient `part`; a missing gradient is 0, or an error if `needed`."""

@@ -42,7 +42,7 @@ def to_numpy(tensor: Storage) -> Array:
         _copy(tensor, made)
         return to_numpy(made)
     low, high = (0, tensor.size) if tensor.linear else span(tensor.shape, tensor.strides)
-    start = tensor.offset + low * element.nbytes
+    start = tensor.byte_offset + low * element.nbytes
     data = device.transfer.download(buffer, start, (high - low) * element.nbytes)
     flat = np.frombuffer(data, element.stored).reshape((high - low, *element.shape))
     if tensor.strides and not _is_plain(tensor):
@@ -91,7 +91,8 @@ def copy_from_numpy(tensor: Storage, array: Array, idle: bool = False) -> None:
         idle: true if no queued work uses the memory.
 
     Raises:
-        ShapeError: unless the array's shape is the tensor's shape and then the components, and if the tensor repeats elements.
+        ShapeError: unless the array's shape is the tensor's shape and then the components, up to axes of extent 1, or the array
+            has these numbers along one axis; and if the tensor repeats elements.
         UnsupportedArgumentError: for another dtype.
     """
     tensor.device.check()
@@ -100,8 +101,11 @@ def copy_from_numpy(tensor: Storage, array: Array, idle: bool = False) -> None:
     if element.dtype.names is not None and array.dtype.names is None:
         array = as_structs(np.ravel(array), element)
         array = array.reshape(tensor.shape) if array.size == tensor.size else array
-    if array.shape != tensor.shape + element.shape:
-        raise ShapeError("copy_from_numpy", saw=array.shape, expected=tensor.shape + element.shape, hint="reshape the array")
+    wanted = tensor.shape + element.shape
+    if array.shape != wanted and (array.shape == (math.prod(wanted),) or _without_ones(array.shape) == _without_ones(wanted)):
+        array = array.reshape(wanted)
+    if array.shape != wanted:
+        raise ShapeError("copy_from_numpy", saw=array.shape, expected=wanted, hint="reshape the array")
     if array.dtype != element.dtype:
         if array.dtype.names is None or array.dtype.names != element.dtype.names:
             plain = element.dtype.names is None
@@ -121,12 +125,16 @@ def copy_from_numpy(tensor: Storage, array: Array, idle: bool = False) -> None:
         _upload(tensor, array, idle)
 
 
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
+
+
 def _upload(tensor: Storage, array: Array, idle: bool) -> None:
     """Writes an array of the tensor's shape and dtype into a contiguous tensor."""
     buffer = tensor.block.buffer
     assert buffer is not None
     stored = np.ascontiguousarray(array).astype(tensor.element.stored, copy=False)
-    tensor.device.transfer.upload(buffer, tensor.offset, stored, idle=idle)
+    tensor.device.transfer.upload(buffer, tensor.byte_offset, stored, idle=idle)
 
 
 def from_scalars(made: type[Made], device: Device, array: Array, element: Element) -> Made:
@@ -140,7 +148,7 @@ def clear(tensor: Storage, idle: bool = False) -> None:
     """Sets every byte to zero."""
     tensor.device.check()
     if tensor.block.buffer is not None and _is_plain(tensor):
-        tensor.device.transfer.zero(tensor.block.buffer, tensor.offset, tensor.size * tensor.element.nbytes, idle=idle)
+        tensor.device.transfer.zero(tensor.block.buffer, tensor.byte_offset, tensor.size * tensor.element.nbytes, idle=idle)
     elif tensor.size:
         copy_from_numpy(tensor, np.zeros(tensor.shape + tensor.element.shape, tensor.element.dtype))
 

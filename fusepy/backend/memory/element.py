@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import slangpy as spy
+from slangpy.reflection import SlangProgramLayout
+from slangpy.reflection import SlangType as Reflected
 
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.oracle import Layout, Oracle
@@ -13,6 +17,10 @@ from fusepy.ir.types import BOOL, SCALARS, Kind, Type
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
+
+
+# who lays out the structs of slangpy's reflection of a module, by the identity of that reflection
+PROGRAMS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 class Element:
@@ -109,7 +117,8 @@ def struct_dtype(layout: Layout, oracle: Oracle | None) -> np.dtype[Any]:
 
 
 def element_of(dtype: Any) -> Element:
-    """Returns the element for a ``dtype=`` argument: a Slang type of a module, a `Type`, a name, or a NumPy dtype.
+    """Returns the element for a ``dtype=`` argument: a Slang type of a module, a `Type`, a name, a NumPy dtype, or a type of
+    slangpy: a math class, a reflection type, a ``ScalarType``.
 
     Raises:
         UnsupportedArgumentError: if a tensor cannot hold this type.
@@ -119,13 +128,41 @@ def element_of(dtype: Any) -> Element:
     element = getattr(dtype, "element", None)  # a type of a module, which has the layout of its structs
     if isinstance(element, Element):
         return element
-    if isinstance(dtype, Type):
-        return Element.of(dtype)
+    type = type_named(dtype)
+    if type is not None:
+        layout = getattr(dtype, "layout", None) if isinstance(dtype, Reflected) else None
+        return Element.of(type, None if layout is None else PROGRAMS.get(id(layout)))
     if dtype in (float, int, bool):  # Slang's types of these names, as for Python's numbers
         return Element.of(Type.parse(dtype.__name__))
     if isinstance(dtype, str) and (_is_slang(dtype) or dtype not in np.sctypeDict):
         return Element.of(Type.parse(dtype))
     return Element.of(scalar_type(np.dtype(dtype)))
+
+
+def program_layout(module: spy.SlangModule, oracle: Oracle) -> SlangProgramLayout:
+    """Returns slangpy's reflection of a loaded module. Its types are dtypes: `oracle` lays out the structs.
+
+    The object must be kept as long as its types are used.
+    """
+    found = SlangProgramLayout(module.layout)
+    PROGRAMS[id(found)] = oracle
+    return found
+
+
+def type_named(spec: Any) -> Type | None:
+    """Returns the type that an object stands for: a `Type`, a type of a module, or slangpy's math classes, reflection types and
+    scalar types; ``None`` for any other.
+    """
+    if isinstance(spec, Type):
+        return spec
+    if isinstance(spec, Reflected):
+        return Type.parse(spec.full_name)
+    if isinstance(spec, spy.TypeReflection.ScalarType):
+        return Type.parse(spec.name if spec.name == "bool" else f"{spec.name}_t")
+    if isinstance(spec, type) and spec.__module__ == "slangpy.math":
+        return Type.parse(spec.__name__)
+    found = getattr(spec, "type", None)
+    return found if isinstance(found, Type) else None
 
 
 def _is_slang(name: str) -> bool:

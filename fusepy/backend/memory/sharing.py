@@ -166,7 +166,7 @@ class SharedStorage(Storage):
 
     @property
     def buffer(self) -> Any:
-        """The sgl buffer that holds the memory; the tensor starts at byte `offset`. Turns deferred submission off.
+        """The sgl buffer that holds the memory; the tensor starts at byte `byte_offset`. Turns deferred submission off.
 
         Raises:
             ExportError: for memory of another framework, which is in no buffer.

@@ -10,7 +10,7 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.views import View
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.argmap import check_rank
-from fusepy.ir.strides import contiguous_strides, is_contiguous, span, telling
+from fusepy.ir.strides import TensorShape, contiguous_strides, is_contiguous, span, telling
 from fusepy.ir.types import Type
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Storage:
             return
         self.device: Device = data
         self.element: Element = element
-        self.shape: tuple[int, ...] = extents
+        self.shape: TensorShape = extents if extents.__class__ is TensorShape else TensorShape(extents)
         self.size = math.prod(extents)
         self.block = data.pool.allocate(self.size * element.nbytes) if block is None else block
         self.origin = offset
@@ -70,12 +70,12 @@ class Storage:
         # a trailing extent of 2 to 4 can change the argument's Slang type, and so the program; other extents never do
         self.key = element.key(telling(extents) if element.scalar else len(extents), data)
         if strides is None:
-            self.strides = contiguous_strides(extents)
+            self.strides: TensorShape = contiguous_strides(extents)
             self.linear = True
             self.low = self.address
             self.high = self.address + self.size * element.nbytes
         else:
-            self.strides = strides
+            self.strides = cast("TensorShape", strides if strides.__class__ is TensorShape else TensorShape(strides))
             self.linear = is_contiguous(extents, strides)
             low, high = span(extents, strides) if self.size else (0, 0)
             self.low = self.address + low * element.nbytes
@@ -99,9 +99,14 @@ class Storage:
         return [(t.low, t.high) for t in (self, *(g for g in self.grads or () if g is not None))]
 
     @property
-    def offset(self) -> int:
+    def byte_offset(self) -> int:
         """The byte offset of the first element in `buffer`."""
         return self.block.offset + self.origin
+
+    @property
+    def offset(self) -> int:
+        """The number of elements between the start of `storage` and the first element."""
+        return self.origin // self.element.nbytes
 
     @property
     def base(self) -> int:

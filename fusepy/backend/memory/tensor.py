@@ -13,7 +13,7 @@ from fusepy.backend.memory.construction import constructed
 from fusepy.backend.memory.cursor import BufferCursor
 from fusepy.backend.memory.element import element_of
 from fusepy.backend.memory.pending import PENDING, before_write
-from fusepy.backend.memory.sharing import SharedStorage
+from fusepy.backend.memory.slangpy_names import SlangpyNames, check_buffer
 from fusepy.backend.memory.storage import Storage
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.ranges import check_range
@@ -22,7 +22,7 @@ from fusepy.ir.value import Array
 from fusepy.methods import ArrayMethods
 
 
-class Tensor(SharedStorage, ArrayMethods):
+class Tensor(SlangpyNames, ArrayMethods):
     """An array of Slang scalars, vectors, matrices or structs on a device.
 
     ``Tensor([1, 2, 3])`` holds these numbers, by default as floats. ``Tensor([1, 2], [3, 4])`` has a row for each list.
@@ -56,18 +56,20 @@ class Tensor(SharedStorage, ArrayMethods):
             self.attach(*gradients.checked(self, None, None, zero=True))
 
     @staticmethod
-    def empty(device: Any, shape: int | Sequence[int], dtype: Any = FLOAT) -> Tensor:
-        """Allocates a tensor with arbitrary contents.
+    def empty(device: Any, shape: int | Sequence[int], dtype: Any = FLOAT, usage: Any = None, memory_type: Any = None) -> Tensor:
+        """Allocates a tensor with arbitrary contents. `usage` and `memory_type` are checked only, see `slangpy_names`.
 
         Raises:
             ShapeError: for negative extents.
             OutOfDeviceMemory: if the device cannot hold it.
         """
+        check_buffer(device, usage, memory_type)
         return Tensor(as_device(device), element_of(dtype), views.as_shape(shape))
 
     @staticmethod
-    def zeros(device: Any, shape: int | Sequence[int], dtype: Any = FLOAT) -> Tensor:
-        """Returns a tensor of zeros."""
+    def zeros(device: Any, shape: int | Sequence[int], dtype: Any = FLOAT, usage: Any = None, memory_type: Any = None) -> Tensor:
+        """Returns a tensor of zeros; see `empty`."""
+        check_buffer(device, usage, memory_type)
         return contents.zeros(Tensor, as_device(device), element_of(dtype), views.as_shape(shape))
 
     @staticmethod
@@ -99,8 +101,16 @@ class Tensor(SharedStorage, ArrayMethods):
         return Tensor.from_numpy(device, np.arange(count, dtype=element.dtype), dtype)
 
     @staticmethod
-    def from_numpy(device: Any, array: Array, dtype: Any = None) -> Tensor:
-        """Copies a NumPy array into a new tensor.
+    def from_numpy(
+        device: Any,
+        array: Array,
+        dtype: Any = None,
+        *,
+        usage: Any = None,
+        memory_type: Any = None,
+        target_slang_dtype: Any = None,
+    ) -> Tensor:
+        """Copies a NumPy array into a new tensor. `target_slang_dtype` is slangpy's word for `dtype`; see `empty` for others.
 
         Args:
             array: an array of any shape and strides, in native byte order.
@@ -111,7 +121,8 @@ class Tensor(SharedStorage, ArrayMethods):
             UnsupportedArgumentError: for a dtype that Slang does not have.
             ShapeError: if the trailing axes do not fill `dtype`.
         """
-        return contents.from_array(Tensor, as_device(device), array, dtype)
+        check_buffer(device, usage, memory_type)
+        return contents.from_array(Tensor, as_device(device), array, target_slang_dtype if dtype is None else dtype)
 
     @staticmethod
     def from_dlpack(device: Any, array: Any, dtype: Any = None) -> Tensor:
@@ -135,7 +146,8 @@ class Tensor(SharedStorage, ArrayMethods):
         """Overwrites the contents, also through a view. A tensor of structs also takes plain numbers, struct after struct.
 
         Raises:
-            ShapeError: unless the array's shape is the tensor's, then the components; and if the tensor repeats elements.
+            ShapeError: unless the array's shape is the tensor's, then the components, up to axes of extent 1, or the array has
+                these numbers along one axis; and if the tensor repeats elements.
             UnsupportedArgumentError: for another dtype; nothing is converted.
         """
         if PENDING:
@@ -221,16 +233,6 @@ class Tensor(SharedStorage, ArrayMethods):
             ShapeError: if the sizes differ or the tensor is not contiguous.
         """
         return self.seen(views.reshaped, views.numbers(shape))
-
-    def view(self, shape: int | Sequence[int], dtype: Any = None) -> Tensor:
-        """Returns a view with another shape, as `reshape`, and optionally another dtype, whose components are the last axes.
-
-        Raises:
-            ShapeError: if the sizes differ or the tensor is not contiguous.
-        """
-        if dtype is None:
-            return self.reshape(shape)
-        return recast.seen_as(self, element_of(dtype), views.as_shape(shape))
 
     def transpose(self, *axes: int | Sequence[int]) -> Tensor:
         """Returns a view with permuted axes; reversed by default. Raises `ShapeError` unless each axis is named once."""

@@ -124,6 +124,27 @@ def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int
     return wanted, contiguous_strides(wanted), 0
 
 
+def strided(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[Sequence[int], Sequence[int], int]) -> View:
+    """Returns any view: extents, strides, and the distance of its first element from that of the tensor.
+
+    Raises:
+        ShapeError: if a stride is missing or negative.
+    """
+    extents, steps, start = wanted
+    if len(extents) != len(steps):
+        raise ShapeError(
+            f"Shape dimensions ({len(extents)}) must match stride dimensions ({len(steps)})",
+            place=user_line(),
+            saw=f"shape {tuple(extents)}, strides {tuple(steps)}",
+            hint="give one stride for each axis, in elements",
+        )
+    if any(s < 0 for s in steps):
+        raise ShapeError(
+            "Strides must be positive, or 0", place=user_line(), saw=tuple(steps), hint="write t[::-1] to go backwards"
+        )
+    return tuple(extents), tuple(steps), start
+
+
 def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     """Returns extents as a tuple.
 

@@ -47,6 +47,11 @@ def module_parts(module: Any, source: str | None = None) -> tuple[spy.Device, st
     return inner.session.device, path.stem, text, str(path.resolve()), kept
 
 
+def remember(module: spy.SlangModule, text: str) -> None:
+    """Keeps the text of a module that was loaded from a string."""
+    _TEXTS[module.name, str(module.path)] = text
+
+
 def _plain(module: Any) -> spy.SlangModule:
     """Returns the loaded module: a ``slangpy.Module`` links it with others."""
     inner = module if isinstance(module, spy.SlangModule) else getattr(module, "device_module", None)
@@ -85,5 +90,5 @@ def _text(module: spy.SlangModule, given: str | None) -> str:
             expected="the string that it was loaded from",
             hint="give that string, or use Module.load_from_source(device, name, source) for another",
         )
-    _TEXTS[key] = given
+    remember(module, given)
     return given

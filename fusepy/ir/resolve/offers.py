@@ -134,7 +134,8 @@ def whole_offers(value: Value, type: Type, told: bool = False) -> Iterator[Offer
         yield Offer(type, 0)  # coordinates in the order of the dimensions; a vector has the reverse order
     if type.kind is Kind.RESOURCE and takes(value, type):
         yield Offer(type, value.rank)
-    if value.arrival.raw and type.kind is Kind.POINTER:
+    address = value.arrival.plain and value.weak and _is_enum_number(value.type)
+    if (value.arrival.raw or address) and type.kind is Kind.POINTER:
         yield Offer(type, 0)
     if type.element is None or not (value.arrival.memory or (is_stored(value) and type.kind is Kind.WHOLE)):
         return

@@ -259,10 +259,10 @@ def test_raw_access_turns_deferral_off() -> None:
         m = fp.Module.load_from_source(device, "raw", "float twice(float x) { return 2 * x; }")
         t = m.twice(fp.Tensor.from_numpy(device, ramp(16)))
         raw = t.buffer.to_numpy().view(F32)
-        same(raw[t.offset // 4 : t.offset // 4 + 16], ramp(16) * 2)
+        same(raw[t.byte_offset // 4 : t.byte_offset // 4 + 16], ramp(16) * 2)
         u = m.twice(t)
         device.raw.wait()  # submitted without anybody asking
-        same(u.buffer.to_numpy().view(F32)[u.offset // 4 : u.offset // 4 + 16], ramp(16) * 4)
+        same(u.buffer.to_numpy().view(F32)[u.byte_offset // 4 : u.byte_offset // 4 + 16], ramp(16) * 4)
     finally:
         device.close()
 

@@ -132,8 +132,8 @@ def test_staged_uploads_do_not_wait_for_earlier_work(own: Any, waits: list[int])
     out = busy(own)
     waits.clear()
     for i in range(20):
-        staged.upload(t.block.buffer, t.offset + 64 * i, rows[16 * i : 16 * i + 16])
-    staged.upload(t.block.buffer, t.offset + 64 * 20, rows[16 * 20 :])
+        staged.upload(t.block.buffer, t.byte_offset + 64 * i, rows[16 * i : 16 * i + 16])
+    staged.upload(t.block.buffer, t.byte_offset + 64 * 20, rows[16 * 20 :])
     assert not waits
     assert len(staged._small) <= 20
     assert len(staged._uploads) <= 8
@@ -141,7 +141,7 @@ def test_staged_uploads_do_not_wait_for_earlier_work(own: Any, waits: list[int])
     np.testing.assert_array_equal(t.to_numpy(), rows)
     assert np.isfinite(out.to_numpy()).all()
     for _ in range(20):  # the device keeps up: no more buffers
-        staged.upload(t.block.buffer, t.offset, rows)
+        staged.upload(t.block.buffer, t.byte_offset, rows)
         own.device.raw.wait()
     assert len(staged._uploads) <= 8
 

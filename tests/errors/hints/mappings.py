@@ -126,9 +126,9 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         (ramp(2, 3) * 8).astype(np.int32),
     ),
     # generators
-    "five coordinates": (
-        lambda m: fp.grid((1, 1, 1, 1, 3)),
-        "a coordinate is an int up to an int4",
+    "a grid without dimensions": (
+        lambda m: fp.grid(()),
+        "write (1,)",
         lambda m: m.twice(fp.grid((3,)), _result="numpy"),
         2 * N,
     ),

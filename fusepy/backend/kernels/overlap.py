@@ -22,6 +22,8 @@ def span_of(placed: Any) -> tuple[int, int] | None:
     """Returns the addresses of an argument's first byte and of its end, or None if its memory has no addresses."""
     if isinstance(placed, Storage):
         return placed.low, placed.high
+    if isinstance(placed, Bound) and isinstance(placed.value, Storage):
+        return placed.value.low, placed.value.high
     if isinstance(placed, Bound) and isinstance(placed.value, spy.Buffer):
         return placed.value.device_address, placed.value.device_address + placed.value.size
     return None
