@@ -60,8 +60,7 @@ class Tensor(SlangpyNames, ArrayMethods):
         """Allocates a tensor with arbitrary contents. `usage` and `memory_type` are checked only, see `slangpy_names`.
 
         Raises:
-            ShapeError: for negative extents.
-            OutOfDeviceMemory: if the device cannot hold it.
+            ShapeError, OutOfDeviceMemory: for negative extents, and if the device cannot hold it.
         """
         check_buffer(device, usage, memory_type)
         return Tensor(as_device(device), element_of(dtype), views.as_shape(shape))
