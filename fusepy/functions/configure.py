@@ -235,17 +235,14 @@ def options(function: F, options: Mapping[str, Any] | None = None, /, **named: A
     made: dict[str, Any] = {}
     if "numthreads" in asked:
         made["numthreads"] = thread_group(asked["numthreads"], function.__name__, function.tracer.device)
-        made["group_rank"] = 0
-        made["group"] = ()
+        made |= {"group_rank": 0, "group": ()}
     if "deterministic" in asked:
         made["deterministic"] = truth(asked["deterministic"], f"{function.__name__}: deterministic")
     return _with_options(function, **made) if made else function
 
 
 def call_group_shape(function: F, /, shape: Any) -> F:
-    """Returns this function with thread groups that are tiles of this shape, slowest dimension first, as in slangpy.
-
-    Of more than three dimensions, the last three make thread groups; slangpy's ``CallShapeInfo`` knows all.
+    """Returns this function with thread groups that are tiles of this shape, slowest dimension first (the last three of many).
 
     Raises:
         ArgumentError: for a group that the device cannot run; in the call, if the grid has fewer dimensions.
