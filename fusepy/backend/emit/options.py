@@ -88,11 +88,12 @@ class CallShape:
         self._group = (1,) * (max(rank, 1) - len(group)) + group
 
     def exports(self) -> list[str]:
-        """Returns Slang that defines the link-time constants of slangpy's module."""
+        """Returns Slang that imports slangpy's module and defines its link-time constants."""
         count = len(self._group)
         steps = [math.prod(self._group[i + 1 :]) for i in range(count)]
         lists = {"call_group_strides": steps, "call_group_shape_vector": self._group}
         return [
+            "import slangpy;",
             f"export static const int call_data_len = {count};",
             f"export static const int call_group_size = {math.prod(self._group)};",
             *(f"export static const int[{count}] {n} = {{ {', '.join(map(str, v))} }};" for n, v in lists.items()),

@@ -200,8 +200,7 @@ class KernelText:
         imported += ["fusepy"] * any("sums" in node.attrs for node in self.calls.walk())
         text = [] if self.given.plain else [f"// {self._signature()}, {self.variant}"]
         text += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *sources))]
-        text += ["import slangpy;", *self.place.exports()] if self.place is not None else []
-        text += [*self.given.options.exports(), *exported(self.calls.walk())]
+        text += [*(self.place.exports() if self.place else ()), *self.given.options.exports(), *exported(self.calls.walk())]
         text += ["", "struct FzArguments", "{", *(f"    {f.declared} {f.name};" for f in inside), "};"]
         if not target.entry_point_block:
             text += [f"uniform FzArguments {BLOCK};", *(f"{declare_resource(f)};" for f in bound)]

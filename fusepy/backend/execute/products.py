@@ -130,7 +130,7 @@ def product_stages(
         dense: for contiguous results.
     """
     if grid[sides[1]] < 4 or (grid[sides[1]] <= LANES < grid[sides[0]] and grid[over] > DEEPEST):
-        sides, lies = sides[::-1], lies.swapped()  # an element of the left matrix is for several columns of a lane
+        sides, lies = (sides[1], sides[0]), lies.swapped()  # an element of the left matrix is for several columns of a lane
     row, column = sides[0], sides[1]
     rows, columns, reduced = grid[row], grid[column], grid[over]
     batches = math.prod(n for d, n in enumerate(grid) if d not in (row, column, over))
