@@ -89,7 +89,7 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
     except CompileError:  # kept, and raised again from other lines
         raise
     except Spreadable as error:
-        if not isinstance(result, Tensor) or any(map(follows, args)) or _writes(callee, args, kwargs):
+        if result.__class__ is not Tensor or any(map(follows, args)) or _writes(callee, args, kwargs):
             raise error.at(user_line()) from None
         return spread(run, callee, args[: len(args) - len(kwargs)], kwargs, result)
     except FusepyError as error:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fusepy.backend.memory.element import program_layout
-from fusepy.errors import ArgumentError, UnknownNameError
+from fusepy.errors import UnknownNameError
 from fusepy.functions.function import Function
 
 
@@ -25,9 +25,10 @@ def _find_function_in_struct(module: Any) -> Callable[[Any, str], Function | Non
         """Returns a method of a struct, which takes the object first; ``None`` if there is none."""
         path = struct if isinstance(struct, str) else struct.type.name
         try:
-            return as_function(module[path][name])
+            found = module[path][name]
         except UnknownNameError:
             return None
+        return found if isinstance(found, Function) else None
 
     return find
 
@@ -63,14 +64,3 @@ def _child(type: Any, name: str) -> Any:
         return type[name]
     except UnknownNameError:
         return None
-
-
-def as_function(found: Any) -> Function:
-    """Returns a function of a module.
-
-    Raises:
-        ArgumentError: for a type.
-    """
-    if not isinstance(found, Function):
-        raise ArgumentError(f"{found!r} is no function", hint="call it to construct values")
-    return found

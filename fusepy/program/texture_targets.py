@@ -37,5 +37,6 @@ def texture_targets(
                 found[j] = Target.of(kind, graph.outputs[j], f"{graph.name}: _result", shared)
     elif all:
         for j in free:
-            found[j] = Target.made_for(graph.outputs[j], graph.inputs, [args[p] for p in recording.inputs], graph.name)
+            texels = [args[p] for p in recording.inputs]
+            found[j] = Target.made_for(graph.outputs[j], graph.inputs, texels, graph.name, normalised=True)
     return found

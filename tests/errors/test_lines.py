@@ -66,7 +66,7 @@ WRONG: dict[str, Callable[[Any, Any, Any], Any]] = {
     "static, no hash": lambda m, t, d: fp.fuse(lambda x, k: x, static=("k",))(t, []),
     "fuse": lambda m, t, d: fp.fuse(3),
     "node": lambda m, t, d: m.add.node(outputs=-1),
-    "grid": lambda m, t, d: fp.grid((1, 2, 3, 4, 5)),
+    "grid": lambda m, t, d: fp.grid((1, -2)),
     "call_id": lambda m, t, d: fp.call_id(9),
     "rand_float": lambda m, t, d: fp.rand_float(seed=-1),
     "linspace": lambda m, t, d: fp.linspace(0, 1, -1),

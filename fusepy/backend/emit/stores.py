@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from fusepy.backend.emit.operand import Field, result_resource
 from fusepy.backend.emit.store import Store, StoredResult, ToMemory, guarded
 from fusepy.errors import UnsupportedArgumentError
@@ -33,8 +35,11 @@ class ToTexture:
         index = [f"uint(d{d})" for d in reversed(output.spec.dims)]
         where = index[0] if len(index) == 1 else f"uint{len(index)}({', '.join(index)})"
         value = name if output.type is texel else f"{texel}({name})"
+        largest = _largest(output.type, texel)
         if channels(output.type) < channels(texel):  # a colour without alpha is opaque
-            value = f"{texel}({name}, 1)"
+            value = f"{texel}(float3({name}) / {largest}, 1)" if largest else f"{texel}({name}, 1)"
+        elif largest:
+            value += f" / {largest}"
         return guarded(output.repeated, f"{result_resource(output.j)}[{where}] = {value};")
 
 
@@ -59,13 +64,24 @@ def texel_of(into: StoredInto) -> Type:
     return into.type.element
 
 
-def texture_type(container: str, texel: Type, result: Type, what: str) -> Type:
+def _largest(type: Type, texel: Type) -> str:
+    """Returns the integer that a normalised texel stores as 1; empty for other texels."""
+    dtype, held = type.dtype, texel.dtype
+    return (
+        f"{np.iinfo(dtype).max}.0" if dtype is not None and dtype.kind in "iu" and held is not None and held.kind == "f" else ""
+    )
+
+
+def texture_type(container: str, texel: Type, result: Type, what: str, normalised: bool = False) -> Type:
     """Returns the type of the texture parameter that stores values of type `result` as texels of a format that holds `texel`.
+
+    Args:
+        normalised: the format is the normalised one of integers like the result.
 
     Raises:
         UnsupportedArgumentError: if the channels or the kind of number do not fit.
     """
-    fits = len(result.shape) < 2 and result.is_numeric and same_class(result, texel)
+    fits = len(result.shape) < 2 and result.is_numeric and (normalised or same_class(result, texel))
     if fits and channels(result) == channels(texel):
         # channels may share a word, and are stored together
         return Type.resource(f"RW{container}", Type.vector(texel.scalar or texel, 4 if channels(texel) == 3 else channels(texel)))

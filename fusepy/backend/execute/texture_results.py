@@ -77,16 +77,20 @@ class Target:
                 if "Cube" in kind.container
                 else "choose another type",
             )
-        return Target(texture_type(kind.container, kind.texel, result.type, what), kind, shared)
+        normalised = kind.format is format_for(result.type, normalised=True)
+        return Target(texture_type(kind.container, kind.texel, result.type, what, normalised), kind, shared)
 
     @staticmethod
-    def made_for(result: Value, inputs: Sequence[Value], args: Sequence[Any], what: str) -> Target:
+    def made_for(result: Value, inputs: Sequence[Value], args: Sequence[Any], what: str, normalised: bool = False) -> Target:
         """Returns the target for a new texture: of the type of an argument with as many axes, else 1D, 2D or 3D.
+
+        Args:
+            normalised: integers of 8 and 16 bits are stored as texels of 0 to 1 or -1 to 1, with the same bits.
 
         Raises:
             UnsupportedArgumentError: if no texture has so many axes or such texels.
         """
-        format = format_for(result.type)
+        format = format_for(result.type, normalised)
         alike = [a for v, a in zip(inputs, args) if v.arrival.texels and v.rank == result.rank and not v.arrival.cube]
         type = kind_of(alike[0]).type if alike else _PLAIN.get(result.rank)
         if format is None or type is None:

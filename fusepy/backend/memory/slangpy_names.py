@@ -148,8 +148,11 @@ class SlangpyNames(SharedStorage):
         """Raises `ShapeError` for a view that leaves the memory of the tensor."""
         start, stop = self.block.address, self.block.address + getattr(self.block, "nbytes", 0)
         if made.size and stop > start and not start <= made.low <= made.high <= stop:
+            negative = made.low < start  # slangpy's words
             raise ShapeError(
-                "a view exceeds the memory of its tensor",
+                "Tensor view offset is negative: it starts before the memory"
+                if negative
+                else "a view exceeds the memory of its tensor",
                 saw=f"elements {(made.low - start) // self.element.nbytes} to {(made.high - start) // self.element.nbytes}",
                 expected=f"0 to {(stop - start) // self.element.nbytes}",
                 hint="the offset is counted in elements, from the first one of the tensor",

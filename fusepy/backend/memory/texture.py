@@ -144,10 +144,16 @@ FORMATS: dict[tuple[str, int], str] = {
 }
 
 
-def format_for(type: Type) -> spy.Format | None:
-    """Returns the format that holds values of `type`, or None. Three components take four channels."""
+def format_for(type: Type, normalised: bool = False) -> spy.Format | None:
+    """Returns the format that holds values of `type`, or None. Three components take four channels.
+
+    Args:
+        normalised: for integers of 8 and 16 bits the format whose texels are read as -1 to 1.
+    """
     count = type.shape[0] if type.shape else 1
     name = FORMATS.get((str(type.scalar), 4 if count == 3 else count)) if len(type.shape) < 2 else None
+    if name is not None and normalised and "32" not in name:
+        name = name.replace("_uint", "_unorm").replace("_sint", "_snorm")
     return None if name is None else spy.Format[name]
 
 

@@ -465,6 +465,24 @@ def test_result_textures_are_made(m: Any, device: Any) -> None:
 
 
 @pytest.mark.req("F14", "T19")
+@pytest.mark.parametrize("scalar", ["uint8", "int8", "uint16", "int16"])
+def test_small_integers_become_normalised_texels_of_the_same_bits(device: Any, scalar: str) -> None:
+    """Every value but the least negative one, which is -1 like the next one."""
+    source = f"{scalar}_t same({scalar}_t a) {{ return a; }} vector<{scalar}_t, 3> rgb({scalar}_t a) {{ return {{ a, 1, 2 }}; }}"
+    m = fp.Module.load_from_source(device, f"texels_{scalar}", source)
+    limits = np.iinfo(scalar)
+    least = max(limits.min, -limits.max)
+    every = np.arange(limits.min, limits.max + 1).astype(scalar).reshape(-1, 256)
+    made = m.same(every, _result=spy.Texture)
+    assert made.format.name == f"r{limits.bits}_{'unorm' if limits.min == 0 else 'snorm'}"
+    np.testing.assert_array_equal(made.to_numpy().reshape(every.shape), np.maximum(every, least))
+    m.same(every[::-1], _result=made)  # it takes them again
+    np.testing.assert_array_equal(made.to_numpy().reshape(every.shape), np.maximum(every[::-1], least))
+    colour = fp.fuse(lambda a: m.rgb(a))(every, _result="texture").to_numpy()
+    np.testing.assert_array_equal(colour[..., 1:].reshape(-1, 3), np.tile([1, 2, limits.max], (every.size, 1)))
+
+
+@pytest.mark.req("F14", "T19")
 def test_results_go_into_layers(m: Any, device: Any) -> None:
     raw = tx.contents("rg32_float", (3, 4, 5), 0)
     stack = tx.make(device, "Texture2DArray", "rg32_float", raw)

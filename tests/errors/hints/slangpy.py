@@ -1,0 +1,63 @@
+"""Programs after hints about what programs of slangpy write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import slangpy as spy
+
+import fusepy as fp
+from tests.errors.hints.support import Program, X, tensor, zeros
+from tests.support.slang_functions import ramp
+
+
+def stored(array: Any) -> Any:
+    held = zeros(4)
+    held.storage.copy_from_numpy(array)
+    return held
+
+
+def linked(**kwargs: Any) -> Any:
+    source = "extern static const int STEPS; float steps(float x) { return STEPS * x; }"
+    return fp.Module(fp.default_device().load_module_from_source("hint_linked", source), **kwargs)
+
+
+def shared_buffer() -> Any:
+    usage = spy.BufferUsage.shader_resource | spy.BufferUsage.unordered_access
+    return fp.default_device().create_buffer(data=X, struct_size=4, usage=usage)
+
+
+PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "strides for other axes": (
+        lambda m: tensor(ramp(6)).view((2, 3), (1,)),
+        "give one stride for each axis, in elements",
+        lambda m: tensor(ramp(6)).view((2, 3), (1, 2)),
+        ramp(6).reshape(3, 2).T,
+    ),
+    "a negative stride": (
+        lambda m: tensor(ramp(3)).view((3,), (-1,), 2),
+        "write t[::-1] to go backwards",
+        lambda m: tensor(ramp(3))[::-1],
+        ramp(3)[::-1],
+    ),
+    "a view beyond the memory": (
+        lambda m: tensor(ramp(6))[2:].view((6,), offset=1),
+        "the offset is counted in elements, from the first one of the tensor",
+        lambda m: tensor(ramp(6))[2:].view((6,), offset=-2),
+        ramp(6),
+    ),
+    "too many bytes for a storage": (lambda m: stored(ramp(5)), "cut the array", lambda m: stored(ramp(5)[:4]), ramp(4)),
+    "modules to link": (
+        lambda m: linked(link=[m]),
+        "import them in the source, or use .constants({...})",
+        lambda m: linked().steps.constants({"STEPS": 3})(X),
+        3 * X,
+    ),
+    "a usage that no tensor has": (
+        lambda m: fp.Tensor.empty(fp.default_device(), (3,), "float", usage=spy.BufferUsage.vertex_buffer),
+        "make a buffer, device.sgl.create_buffer(…, usage=…): functions take it as an array",
+        lambda m: np.asarray(m.add(fp.vcast(shared_buffer(), "float"), 1.0)),
+        X + 1,
+    ),
+}
