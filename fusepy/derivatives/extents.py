@@ -76,6 +76,8 @@ class Extents:
 
     def add(self, node: Node, maps: Sequence[ArgMap]) -> None:
         """Notes the extents of the results of a node with these resolved maps."""
+        if node.op.name == "view":  # an input, which has its own
+            return
         folded = folded_axes(node)
         rank = node.grid_rank if node.op.spreads and node.results and not folded else max_rank(maps)
         grid = tuple(extent for d, extent in enumerate(self.grid(node.operands, maps, rank)) if d not in folded)

@@ -7,7 +7,7 @@ what is computed again, and which kernels there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from fusepy.derivatives.apart import Grid, apart, on_grid, result_dims
@@ -33,6 +33,8 @@ from fusepy.ir.whole import gathers
 from fusepy.passes.effects import arrays_written
 from fusepy.passes.resolve_maps import settle
 
+OfBase = Callable[[Value, Value], Value]
+
 
 class Reverse:
     """Reverse mode over the nodes that a builder has recorded.
@@ -40,10 +42,20 @@ class Reverse:
     Args:
         nodes: the nodes to go back through.
         shapes: the extents of the inputs.
+        of_base: records the gradient of an input, from that of a view of it.
     """
 
-    def __init__(self, builder: Builder, nodes: Sequence[Node], oracle: Oracle, shapes: Shapes, loc: str | None):
+    def __init__(
+        self,
+        builder: Builder,
+        nodes: Sequence[Node],
+        oracle: Oracle,
+        shapes: Shapes,
+        loc: str | None,
+        of_base: OfBase | None = None,
+    ):
         self.oracle = oracle
+        self.of_base = of_base
         self.extents = Extents(shapes)
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
@@ -53,6 +65,10 @@ class Reverse:
         self.gradients = Gradients(self.terms, oracle)
         self.expanded: Expanded | None = None
         self.settings: dict[Value, Value] | None = None  # of samplers and textures of a body
+        own = {id(node) for node in nodes}
+        for node in builder.nodes:  # others compute constants
+            if id(node) not in own:
+                self.extents.add(node, settle(node, oracle)[0])
         for node, maps, _ in self.settled:
             self.extents.add(node, maps)
 
@@ -97,6 +113,9 @@ class Reverse:
         reached = [v in self.gradients for v in node.results]
         if not any(reached):
             return
+        if node.op.name == "view":
+            self.view(node)
+            return
         self.terms.loc = node.loc
         wanted = [i for i, v in enumerate(node.operands) if v in needed and self.has_gradient(v, maps[i])]
         if not wanted:
@@ -126,6 +145,18 @@ class Reverse:
                 self.expanded.add(node.operands[i], operands[i], part if times is None else part * times, operands, grid)
             elif part is not None:
                 self.hand_down(node.operands[i], operands[i], part, grid, times)
+
+    def view(self, node: Node) -> None:
+        """Adds the gradient of an input of which another one is a view."""
+        (base,), (view,) = node.operands, node.results
+        assert self.of_base is not None, "only traces have views"
+        nodes = self.terms.builder.nodes
+        given = self.gradients.finished(view)
+        first = len(nodes)
+        made = self.of_base(view, given)
+        for fresh in nodes[first:]:
+            self.extents.add(fresh, settle(fresh, self.oracle)[0])
+        self.gradients.add(base, Term(self.terms, made, tuple(range(base.rank))))
 
     def setting(self, node: Node, i: int) -> Term:
         """Returns the settings of a sampler or texture as a number; see `Shapes.setting`."""

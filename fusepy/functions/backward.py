@@ -130,7 +130,7 @@ class BackwardTracer:
                     inputs += range(first, first + len(leaves[i]))
                 first += len(leaves[i])
             grads = [argument(trace, name, unmapped(v)) for name, v in zip(names[count:], values[count:])]
-            start = len(trace.builder.nodes)
+            start = trace.moves.begin(trace.builder.nodes)
             results = function.results(trace, [p for _, p in asked.params], passed, asked.positional, config)
             ends = asked.ends(trace, self.__name__, results, leaves, config, dict(zip(asked.seeds, zip(grads, values[count:]))))
             written = iter(grads[len(asked.seeds) :])

@@ -45,7 +45,7 @@ def pullback(
     def back(*given: Any) -> Any:
         trace = current_trace()
         assert trace is not None, "only a trace calls it"
-        start = len(trace.builder.nodes)
+        start = trace.moves.begin(trace.builder.nodes)
         args = [floats(arg, "vjp") if i in floating else arg for i, arg in enumerate(given[:total])]
         result = function(*args[:by_position], **dict(zip(keywords, args[by_position:])))
         leaves, _ = flatten_values(result, back.__name__, lambda v: id(v) in trace.named)

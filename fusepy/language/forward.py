@@ -123,7 +123,7 @@ def _pushforward(function: Callable[..., Any], count: int, chosen: Sequence[int]
         trace = current_trace()
         assert trace is not None, "only a trace calls it"
         args, moved = given[:count], given[count:]
-        start = len(trace.builder.nodes)
+        start = trace.moves.begin(trace.builder.nodes)
         result = function(*(floats(arg, "jvp") if i in chosen else arg for i, arg in enumerate(args)))
         leaves, structure = flatten_values(result, "jvp")
         made = tangents_of(trace, start, [(args[i], d) for i, d in zip(chosen, moved)], leaves, "jvp")

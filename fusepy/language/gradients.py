@@ -97,7 +97,7 @@ def differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, wi
         chosen = [_name(n, list(own.parameters), what) for n in listed]
         bound = own.bind(*args, **kwargs)
         bound.apply_defaults()
-        start = len(trace.builder.nodes)
+        start = trace.moves.begin(trace.builder.nodes)
         of = [bound.arguments[name] for name in chosen]
         bound.arguments.update((name, floats(tree, what)) for name, tree in zip(chosen, of))
         bound.arguments.update(honoured(trace, what, bound.arguments, annotations))

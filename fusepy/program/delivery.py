@@ -18,8 +18,10 @@ from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.marshals.base import ResultKind
 from fusepy.backend.marshals.registry import RESULTS, extents_of, waits
 from fusepy.backend.marshals.result_kinds import check_type
+from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.pending import before_effects, before_results
+from fusepy.backend.memory.storage import overlap
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
@@ -52,6 +54,7 @@ class Delivery:
     waits: bool
     nested: bool
     acts: bool
+    moved: list[int]  # the positions of views of arguments
     run: Run
 
     def values(self, args: Sequence[Any]) -> list[Any]:
@@ -96,10 +99,14 @@ class Delivery:
         for j, target in self.targets.items():
             if outs[j] is None:
                 outs[j] = target.create(self.device, self.out_shapes(placed)[j])
+        beside = self._beside(placed, outs)
         ran = placed
         if self.detours is not None:
             ran = self.detours.enter(self.values(args), placed, [*outs, *arrays.values()], sink)
         results = self.run(ran, outs if any(o is not None for o in outs) else None, sink, bindings)
+        for j, target in beside.items():
+            copy_elements(results[j], target, sink)
+            results[j] = target
         if sink.keeps:
             sink.keep(Written(results))
         if self.detours is not None:
@@ -125,7 +132,17 @@ class Delivery:
         """
         values = list(map(unmapped, self.values(args)))
         outs, _ = self.destinations.memory(self._given(args, result), lambda: self.out_shapes(values))
+        self._beside(values, outs)
         self.executable.check(list(map(laid_out, values)), [None if is_pending(v) else v for v in values], outs)
+
+    def _beside(self, placed: Sequence[Any], outs: list[Any]) -> dict[int, Tensor]:
+        """Replaces destinations in memory that views of arguments read: other threads may still read it. Returns them."""
+        found: dict[int, Tensor] = {}
+        for j, out in enumerate(outs) if self.moved else ():
+            if isinstance(out, Tensor) and any(overlap(placed[at], out) for at in self.moved if isinstance(placed[at], Tensor)):
+                found[j] = out
+                outs[j] = Tensor.empty_like(out)
+        return found
 
     def _given(self, args: Sequence[Any], result: Any) -> list[Any]:
         """Returns the destination of each result: an ``out`` argument, the next one of ``_result=``, or None."""

@@ -50,7 +50,7 @@ class ByExtents:
 def depends_on_extents(program: Program) -> bool:
     """True if a call of the same key may need another program, for its extents."""
     trace = program.recording.trace
-    return bool(trace.units or trace.smalls) or any(isinstance(c, StructView) for c in program.captures)
+    return bool(trace.units or trace.smalls or trace.moves.sizes) or any(isinstance(c, StructView) for c in program.captures)
 
 
 def _takes(program: Program, args: Sequence[Any]) -> bool:
@@ -61,6 +61,9 @@ def _takes(program: Program, args: Sequence[Any]) -> bool:
     for (place, axis), small in program.recording.trace.smalls.items():
         extent = _extent(unmapped(args[positions[place]]), axis)
         if (extent if 2 <= extent <= 4 else None) != small:
+            return False
+    for (place, axis), extent in program.recording.trace.moves.sizes.items():
+        if _extent(unmapped(args[positions[place]]), axis) != extent:
             return False
     for view in program.captures:
         if isinstance(view, StructView) and struct_rank(unmapped(args[positions[view.place]]), view.element) != view.rank:

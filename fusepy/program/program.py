@@ -32,6 +32,7 @@ from fusepy.program.readback import check_recordable
 from fusepy.program.relocation import Detours
 from fusepy.program.texture_targets import texture_targets
 from fusepy.pytree import LEAF
+from fusepy.trace.moves.inputs import MovedView
 from fusepy.trace.recording import Recording
 
 
@@ -54,6 +55,7 @@ class Program(Delivery):
         first = len(recording.arguments)
         self.positions = [*recording.inputs, *range(first, first + len(self.captures))]
         self.views = any(isinstance(c, ArgumentView) for c in self.captures)
+        self.moved = [first + i for i, c in enumerate(self.captures) if isinstance(c, MovedView)]
         values = self.values(recording.arguments)
         self.narrows = self._narrowed()
         self.places: list[Place | None] = [None] * len(values)
@@ -160,7 +162,7 @@ class Program(Delivery):
             if result is None:
                 made = self.run(placed, None, sink, bindings)[0]
                 return made if self.convert is None else self.convert(made)
-            if result.__class__ is Tensor and result.element is self.elements[0]:
+            if result.__class__ is Tensor and result.element is self.elements[0] and not self.moved:
                 self.run(placed, (result,), sink, bindings)
                 return result
         elif self.readback is not None and result is None:

@@ -144,6 +144,9 @@ class TraceShapes:
     def is_unit(self, axis: Axis) -> bool:
         extents, place, view = self._source(axis.input)
         unit = axis.axis < len(extents) and extents[axis.axis] == 1
+        if place is not None and axis.input in self.trace.moves.of:
+            self._note_sizes(place)
+            return unit
         if unit and view is not None:
             raise GradientError(
                 f"argument {axis.input.name!r} is read as structs, along an axis of extent 1",
@@ -159,9 +162,25 @@ class TraceShapes:
         extents, place, view = self._source(axis.input)
         extent = extents[axis.axis] if axis.axis < len(extents) else 0
         found = extent if 2 <= extent <= 4 else None
-        if place is not None and view is None:
+        if place is not None and axis.input in self.trace.moves.of:
+            self._note_sizes(place)
+        elif place is not None and view is None:
             self.trace.smalls[place, axis.axis] = found
         return found
+
+    def extent(self, axis: Axis) -> int:
+        """Returns the extent of an axis. The program is used for arguments with the same one only."""
+        extents, place, view = self._source(axis.input)
+        if place is not None and view is None:
+            self.trace.moves.sizes[place, axis.axis] = extents[axis.axis]
+        elif place is not None:
+            self._note_sizes(place)
+        return extents[axis.axis]
+
+    def _note_sizes(self, place: int) -> None:
+        """Notes all extents of an argument, on which those of its views depend."""
+        given = next(given for at, given in self.trace.given.values() if at == place)
+        self.trace.moves.sizes.update(((place, i), n) for i, n in enumerate(_extents_of(given)))
 
     def count(self, axes: Sequence[Axis]) -> Value:
         """Returns the product of extents: an input whose number is computed from the arguments of each call."""
@@ -194,6 +213,15 @@ class TraceShapes:
         """Returns the coordinates of a grid of this extent: an input that needs no memory."""
         trace = self.trace
         return trace.capture(_coordinates(extent), "component")
+
+    def integer(self, number: int) -> Value:
+        """Returns an integer as a parameter of the program, so that kernels do not depend on it."""
+        trace = self.trace
+        found = trace.moves.integers.get(number)
+        if found is None:
+            found = trace.moves.integers[number] = add_input(trace, "extent", number)
+            trace.captures.append(number)
+        return found
 
     def _number(self, view: ExtentView | SettingView) -> Value:
         trace = self.trace

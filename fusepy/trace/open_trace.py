@@ -10,6 +10,7 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Type
 from fusepy.ir.value import Dims
+from fusepy.trace.moves.state import Moves
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
@@ -51,6 +52,8 @@ class OpenTrace(Protocol):
     @property
     def grouping(self) -> Groups: ...
 
+    moves: Moves
+
     @property
     def builder(self) -> Builder: ...
 
@@ -88,6 +91,10 @@ class OpenTrace(Protocol):
     def has_member(self, value: Any, name: str) -> bool: ...
 
     def method(self, value: Any, name: str) -> Any: ...
+
+    def array_member(self, of: Any, name: str) -> Any: ...
+
+    def indexed(self, value: Value, index: Any) -> Value: ...
 
     def module(self, source: ModuleSource, device: Device) -> str: ...
 

@@ -31,6 +31,8 @@ from fusepy.trace.components.plain import PlainVectors
 from fusepy.trace.inputs import add_input
 from fusepy.trace.maps import array_product, check_axes, common_map
 from fusepy.trace.methods import SLANG_OPERATORS, has_member, method_of, user_operator
+from fusepy.trace.moves.members import array_member, indexed
+from fusepy.trace.moves.state import Moves
 from fusepy.trace.structs import as_struct_input
 from fusepy.trace.traced import Traced
 
@@ -76,7 +78,7 @@ class Trace:
         self.grouped: dict[Value, Value] = {}  # for numbers, the vectors whose components they are
         self.units: dict[tuple[int, int], bool] = {}  # for axes of inputs whose extent matters: whether it is 1
         self.smalls: dict[tuple[int, int], int | None] = {}  # the same for extents from 2 to 4: which of these, or None
-        self.grouping = Grouping(self)
+        self.moves, self.grouping = Moves(), Grouping(self)
         self.plain = PlainVectors(self, self.grouping)
         self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`
         self._captured: dict[int, Value] = {}
@@ -258,10 +260,8 @@ class Trace:
             value = self.cast(value, said.type, ArgMap(said.dims), loc)
         return self.cast(value, type, UNSAID, loc)
 
-    as_structs = as_struct_input
+    as_structs, call, method, indexed, array_member = as_struct_input, record_call, method_of, indexed, array_member
     has_member = has_member
-    call = record_call
-    method = method_of
 
     def module(self, source: ModuleSource, device: Device) -> str:
         """Adds a module, and returns its alias in this trace.

@@ -81,8 +81,11 @@ class Traced(Numberless, Symbolic):
 
     def _fusepy_member(self, name: str, of: Any) -> Any:
         """Returns a method of this value's type, or records a member of `of`: this value, or its vcast."""
+        trace = self._recorder
+        found = None if self.type.kind is Kind.NAMED else trace.array_member(self, name)
+        if found is not None:
+            return found
         if name in _OF_ARRAYS and self.type.kind is not Kind.NAMED:
-            self.check(self._recorder)
             raise UnknownNameError(
                 f"a traced value has no .{name}", place=user_line(), saw=f"{self.type} made at {self._loc}", hint=_OF_ARRAYS[name]
             )
@@ -92,13 +95,10 @@ class Traced(Numberless, Symbolic):
         return self._record("member", of, name=name) if method is None else method
 
     def __getitem__(self, index: Any) -> Traced:
-        if isinstance(index, (slice, tuple)) or index is Ellipsis:
-            raise TraceError(
-                "a traced value cannot be sliced",
-                place=user_line(),
-                hint="index its components with integers or swizzles; slice arrays before the call",
-            )
-        if isinstance(index, int) and self.type.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY):
+        parts = self.type.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY)  # which one index is of, as in Slang
+        if isinstance(index, _OF_AXES) or index is None or (self._value.rank and not parts):
+            return Traced(trace := self._recorder, trace.indexed(trace.lift(self), index), user_line())
+        if isinstance(index, int) and parts:
             extent = self.type.shape[0]
             if not -extent <= index < extent:
                 raise TraceError(
@@ -154,7 +154,7 @@ class Traced(Numberless, Symbolic):
     def __len__(self) -> int:
         if self.type.shape:
             return self.type.shape[0]
-        raise self._refuse("len()", "sizes are known when the function runs, not while it is traced")
+        return self.shape[0] if self._value.rank else _no_length(self)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         if not self._trace.active:
@@ -166,6 +166,10 @@ class Traced(Numberless, Symbolic):
 
     def __repr__(self) -> str:
         return f"Traced({self.type}, made at {self._loc})"
+
+
+def _no_length(value: Traced) -> NoReturn:
+    raise value._refuse("len()", "it is one number, without axes: write 1")  # pyright: ignore[reportPrivateUsage]
 
 
 def leaked(value: Traced) -> LeakedTracerError:
@@ -271,15 +275,13 @@ COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 UNARY = {"neg": "neg", "invert": "invert", "abs": "abs"}
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
 _SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+_OF_AXES = (slice, tuple, list, np.ndarray, type(...))
 _GRADIENT = "a gradient is that of a function: write fusepy.grad(f)(x), or fusepy.value_and_grad(f)(x)"
 _NUMBER = "it has no number yet: return it, and ask what the call returns"
-_SIZES = "sizes are known when the function runs: ask the array before the call, or pass what you need as an argument"
 _OF_ARRAYS = {
-    "shape": _SIZES, "ndim": _SIZES, "size": _SIZES, "dtype": "its Slang type is .type; convert with fusepy.vcast(value, type)",
-    "T": "say which axis runs where with fusepy.vmap(value, (1, 0))",
+    "dtype": "its Slang type is .type; convert with fusepy.vcast(value, type)",
     **dict.fromkeys(("backward", "requires_grad", "requires_grad_", "grad", "grad_fn"), _GRADIENT),
     **dict.fromkeys(("item", "numpy", "tolist", "cpu", "to_numpy"), _NUMBER), "detach": "write fusepy.stop_gradient(value)",
-    "reshape": "reshape the array before the call",
 }  # fmt: skip
 for _name, _op in BINARY.items():
     setattr(Traced, f"__{_name}__", _forward(_op))

@@ -54,9 +54,7 @@ def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> Vie
                 raise ShapeError(f"index {item} on axis {axis}", saw=shape, expected=f"below {extent}", hint="check the extents")
             start += at * stride
         else:
-            raise ShapeError(
-                f"cannot index with {item!r}", hint="use integers, slices, None and ...; gather with a Slang function"
-            )
+            raise ShapeError(f"cannot index with {item!r}", hint="use integers, slices, None and ..., or arrays of integers")
         axis += 1
     return tuple(made_shape), tuple(made_strides), start
 
@@ -111,17 +109,27 @@ def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int
     Raises:
         ShapeError: if the sizes differ, or the tensor is not contiguous.
     """
+    wanted = extents_of(shape, wanted)
+    if not is_contiguous(shape, strides):
+        raise ShapeError(
+            f"cannot reshape {shape} in place", saw=f"strides {strides}", expected="contiguous", hint="write t.contiguous() first"
+        )
+    return wanted, contiguous_strides(wanted), 0
+
+
+def extents_of(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the extents of a reshape, with the number that stands for one -1.
+
+    Raises:
+        ShapeError: if they are not as many elements.
+    """
     size = math.prod(shape)
     known = math.prod(n for n in wanted if n != -1)
     if wanted.count(-1) == 1 and known and size % known == 0:
         wanted = tuple(size // known if n == -1 else n for n in wanted)
     if math.prod(wanted) != size or any(n < 0 for n in wanted):
         raise ShapeError(f"cannot reshape {shape}", saw=wanted, expected=f"{size} elements", hint="check the extents")
-    if not is_contiguous(shape, strides):
-        raise ShapeError(
-            f"cannot reshape {shape} in place", saw=f"strides {strides}", expected="contiguous", hint="write t.contiguous() first"
-        )
-    return wanted, contiguous_strides(wanted), 0
+    return wanted
 
 
 def strided(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[Sequence[int], Sequence[int], int]) -> View:

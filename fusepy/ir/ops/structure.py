@@ -188,8 +188,6 @@ class Index(Op):
         if not have.shape or index.dtype is None or index.shape or index.dtype.kind not in "iu":
             if index is BOOL:
                 hint = "write fusepy.where(condition, a, b); which elements are true is known when the function runs"
-            elif is_scalar_array(node.operands[0]):
-                hint = "its axes run along the grid, and each thread has one element: index the array before the call"
             else:
                 hint = "vectors, matrices and arrays of fixed size have components, which one integer counts"
             raise TraceError(f"a {have} cannot be indexed with a {index}", place=node.loc, hint=hint)

@@ -114,12 +114,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda c: fp.cross(c.xyz, c.wzyx.xyz), fp.vcast(ramp(2, 4), "float4")),
         np.cross(ramp(2, 4)[:, :3], ramp(2, 4)[:, :0:-1]),
     ),
-    "an element of a traced array": (
-        lambda m: fused(lambda a, x: x * a[1], X, X),
-        "index the array before the call",
-        lambda m: fused(lambda a, x: x * a, X[1], X),
-        X * X[1],
-    ),
     "a vector counted by floats": (
         lambda m: fused(lambda c, x: c[x], fp.vcast(ramp(2, 3), "float3"), ramp(2)),
         "which one integer counts",

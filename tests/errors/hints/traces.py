@@ -142,12 +142,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda x: fp.cumsum(x), X),
         X.cumsum(),
     ),
-    "the transpose of a traced value": (
-        lambda m: fused(lambda a: a.T + 0, ramp(2, 3)),
-        "fusepy.vmap(value, (1, 0))",
-        lambda m: fused(lambda value: fp.vmap(value, (1, 0)) + 0, ramp(2, 3)),
-        ramp(2, 3).T,
-    ),
     "a write to a traced value": (
         lambda m: fused(lambda a: a.__setitem__(0, 1.0), X),
         "by fusepy.where(…)",
@@ -159,12 +153,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "write pow(a, b) % c",
         lambda m: fused(lambda n: pow(n, 2) % 3, N),
         pow(N, 2) % 3,
-    ),
-    "a slice of a traced array": (
-        lambda m: fused(lambda a: a[1:] + 0, X),
-        "slice arrays before the call",
-        lambda m: fused(lambda a: a + 0, X[1:]),
-        X[1:],
     ),
     "a power of an integer": (
         lambda m: fused(lambda n: n**-1, N + 1),
@@ -299,23 +287,11 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda c: c[2], fp.vcast(ramp(2, 3), "float3")),
         ramp(2, 3)[:, 2],
     ),
-    "another shape of a traced value": (
-        lambda m: fused(lambda x: x.reshape(3, 1) + 0, X),
-        "reshape the array before the call",
-        lambda m: fused(lambda x: x + 0, X.reshape(3, 1)),
-        X.reshape(3, 1),
-    ),
     "a traced value that is kept": (
         leaked,
         "return it from the fused function instead of keeping it",
         lambda m: fused(lambda x: x + (x + 1), X),
         2 * X + 1,
-    ),
-    "the length of a traced value": (
-        lambda m: fused(lambda x: x * len(x), X),
-        "sizes are known when the function runs, not while it is traced",
-        lambda m: fused(lambda x, n: x * n, X, len(X)),
-        3 * X,
     ),
     "a function that calls itself": (
         lambda m: recursive(X),

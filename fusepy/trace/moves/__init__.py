@@ -1,0 +1,3 @@
+"""Movement of elements in a trace: shapes, views, reshapes and gathers of traced values."""
+
+from __future__ import annotations

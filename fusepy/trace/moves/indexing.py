@@ -1,0 +1,137 @@
+"""``x[…]`` of a traced value: slices as views, and elements at integers that are arrays or traced values."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.derivatives.terms import Term
+from fusepy.errors import ShapeError, TraceError
+from fusepy.ir.graph import Value
+from fusepy.ir.types import BOOL, Kind
+from fusepy.location import user_line
+from fusepy.symbolic import Symbolic
+from fusepy.trace.moves.plans import Along, Plan
+from fusepy.trace.moves.push import Part, Pushing, terms_of
+from fusepy.trace.moves.record import check_movable, moved
+from fusepy.trace.moves.shapes import known_shapes
+from fusepy.trace.moves.steps import Indexed, Item, Run
+from fusepy.trace.open_trace import OpenTrace
+
+MASK = "write fusepy.where(mask, x, 0.0); how many elements a mask takes is known on the device only"
+
+
+def indexed(trace: OpenTrace, value: Value, index: Any) -> Value:
+    """Returns ``value[index]``.
+
+    Raises:
+        ShapeError: for an index that does not fit.
+        TraceError: for masks, for bounds that are not known while the program is traced, and for values without axes.
+    """
+    check_movable(trace, value)
+    items = _spread(list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index], value.rank)
+    read = [_item(trace, item) for item in items]
+    if not any(isinstance(item, Value) for item in read):
+        return moved(trace, value, Indexed(value.rank, tuple(i for i in read if not isinstance(i, Value))))
+    return _gathered(trace, value, read)
+
+
+def _spread(items: list[Any], rank: int) -> list[Any]:
+    """Returns the items of an index with the ellipsis expanded: one for each axis, and those that are ``None``."""
+    dots = [i for i, item in enumerate(items) if item is Ellipsis]
+    taken = sum(item is not None and item is not Ellipsis for item in items)
+    if len(dots) > 1 or taken > rank:
+        what = "an index holds more than one ellipsis" if len(dots) > 1 else f"{taken} indices into {rank} axes"
+        raise ShapeError(what, place=user_line(), saw=repr(items)[:80], hint="index each axis once, and write ... once at most")
+    at = dots[0] if dots else len(items)
+    return [*items[:at], *[slice(None)] * (rank - taken), *items[at + 1 :]]
+
+
+def _item(trace: OpenTrace, item: Any) -> Item | Value:
+    if item is None or (isinstance(item, (int, np.integer)) and not isinstance(item, bool)):
+        return None if item is None else int(cast("int", item))
+    if isinstance(item, slice):
+        return _run(cast("Any", item))
+    if isinstance(item, (list, np.ndarray)):
+        return trace.lift(host_indices(item))
+    if not isinstance(item, (Symbolic, Tensor)):
+        raise ShapeError(
+            f"an index {item!r}", place=user_line(), expected="integers, slices, None, ... and arrays of integers",
+            hint=MASK if isinstance(item, (bool, np.bool_)) else "round first",
+        )  # fmt: skip
+    found = trace.lift(item)
+    if found.type.kind is not Kind.SCALAR or found.type.is_float or found.type is BOOL:
+        hint = MASK if found.type is BOOL else "convert it: fp.vcast(i, 'int')"
+        raise TraceError("an index is no integer", place=user_line(), saw=found.type, expected="int", hint=hint)
+    return found
+
+
+def _run(item: Any) -> Run:
+    parts = (item.start, item.stop, item.step)
+    if any(isinstance(p, (Symbolic, Tensor)) for p in parts):
+        raise TraceError(
+            "the bounds of a slice are not known while the program is traced",
+            place=user_line(),
+            saw=item,
+            hint="take elements at indices, whose number is known: fp.take(x, start + np.arange(8, dtype=np.int32))",
+        )
+    if any(p is not None and not isinstance(p, (int, np.integer)) for p in parts) or item.step == 0:
+        raise ShapeError("the bounds of a slice", place=user_line(), saw=item, expected="integers", hint="its step is not 0")
+    return Run(*(None if p is None else int(p) for p in parts))
+
+
+def host_indices(given: Any) -> Any:
+    """Returns integers of the host as an array of 32 bits.
+
+    Raises:
+        ShapeError: for other numbers.
+    """
+    array = np.asarray(given)
+    if array.dtype.kind not in "iu" and array.size:
+        hint = MASK if array.dtype.kind == "b" else "round first, e.g. i.astype(np.int32)"
+        raise ShapeError("an index is no integer", place=user_line(), saw=array.dtype, expected="integers", hint=hint)
+    if array.size and (int(array.max()) >= 1 << 31 or int(array.min()) < -(1 << 31)):
+        raise ShapeError("an index needs more than 32 bits", place=user_line(), saw=int(array.max()), hint="mind the extents")
+    return array.astype(np.int32)
+
+
+def _gathered(trace: OpenTrace, value: Value, items: list[Item | Value]) -> Value:
+    """Returns elements at indices; where the axes of the indices are in the result is NumPy's rule."""
+    behind = trace.behind(value)
+    if behind is not None:
+        outer = [trace.behind(i) if isinstance(i, Value) else None for i in items]
+        if all(found is not None for i, found in zip(items, outer) if isinstance(i, Value)):
+            plain = [i if found is None else found[1] for i, found in zip(items, outer)]
+            return trace.standing_in(_gathered(behind[0], behind[1], plain))
+    return _taken(trace, value, items)
+
+
+def _taken(trace: OpenTrace, value: Value, items: list[Item | Value]) -> Value:
+    known = known_shapes(trace)
+    terms = terms_of(trace, known)
+    arrays = [k for k, item in enumerate(items) if isinstance(item, (Value, int))]  # beside arrays, integers count as such
+    most = max(item.rank for item in items if isinstance(item, Value))
+    front = arrays[-1] - arrays[0] + 1 != len(arrays)
+    shape = known.of(value) if any(isinstance(item, Run) for item in items) else (0,) * value.rank
+    group = list(range(most)) if front else []
+    extents = [-1] * len(group)  # the indices have them
+    indices: list[Along | Term] = []
+    for k, item in enumerate(items):
+        if isinstance(item, (Value, int)):
+            if not group and k == arrays[0]:
+                group = list(range(len(extents), len(extents) + most))
+                extents += [-1] * most
+            if isinstance(item, int):
+                indices.append(Along(None, item))
+            else:
+                indices.append(Term(terms, item, tuple(group[len(group) - item.rank :])))
+        elif item is None:
+            extents.append(1)
+        else:
+            run = item.range(shape[len(indices)])
+            indices.append(Along(len(extents), run.start, run.step))
+            extents.append(len(run))
+    pushing = Pushing(trace, terms, Plan(tuple(extents), tuple(indices), shape))
+    return pushing.complete(pushing.taken(Part(value, tuple(range(value.rank)), None)))

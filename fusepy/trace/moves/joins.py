@@ -1,0 +1,188 @@
+"""Arrays made of other arrays: joined, padded, rolled, repeated. What is computed element by element is not stored for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fusepy.derivatives.terms import Term
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.ir.graph import Value
+from fusepy.location import user_line
+from fusepy.trace.moves.plans import Along, Coordinates, Plan
+from fusepy.trace.moves.push import Part, Pushing, terms_of
+from fusepy.trace.moves.record import replanned
+from fusepy.trace.moves.shapes import known_shapes, shape_of
+from fusepy.trace.moves.steps import Shape
+from fusepy.trace.open_trace import OpenTrace
+
+MODES = ("constant", "edge", "wrap", "reflect", "symmetric")
+
+
+def concatenated(trace: OpenTrace, values: Sequence[Value], axis: int) -> Value:
+    """Returns arrays one behind the other along an axis.
+
+    Raises:
+        ShapeError: if they differ along another axis.
+    """
+    shapes = [shape_of(trace, v) for v in values]
+    first = shapes[0]
+    for shape in shapes:
+        if len(shape) != len(first) or any(n != m for d, (n, m) in enumerate(zip(shape, first)) if d != axis):
+            raise ShapeError(
+                "concatenate() of arrays that differ along another axis",
+                place=user_line(),
+                saw=" and ".join(map(str, dict.fromkeys(shapes))),
+                expected=f"the same extents along all axes but {axis}",
+                hint="reshape, pad or broadcast them first",
+            )
+    ends = [sum(shape[axis] for shape in shapes[: k + 1]) for k in range(len(shapes))]
+    extents = (*first[:axis], ends[-1], *first[axis + 1 :])
+    kept = [k for k, shape in enumerate(shapes) if shape[axis]] or [0]
+    parts = [_shifted(trace, values[k], axis, ends[k] - shapes[k][axis], extents) for k in kept]
+    terms = terms_of(trace, known_shapes(trace))
+    at = Coordinates(terms, known_shapes(trace).shapes, extents.__getitem__)
+    found = Term(terms, parts[-1], tuple(range(len(extents))))
+    for k, part in reversed(list(zip(kept[:-1], parts))):
+        found = terms.where(at.along(axis) < at.number(ends[k]), Term(terms, part, found.dims), found)
+    return found.value
+
+
+def _shifted(trace: OpenTrace, value: Value, axis: int, by: int, extents: Shape) -> Value:
+    """Returns an array over a larger grid, where it begins at `by` along an axis; elsewhere are any of its elements."""
+
+    def planned(shape: Shape, at: Any) -> Plan:
+        if shape == extents:
+            return Plan(extents, tuple(Along(d) for d in range(len(shape))), shape)
+        found = at(extents)
+        place = found.along(axis) - found.number(by) if by else found.along(axis)
+        return Plan(extents, tuple(place if d == axis else Along(d) for d in range(len(shape))), shape)
+
+    return replanned(trace, value, planned)
+
+
+def rolled(trace: OpenTrace, value: Value, shifts: dict[int, Any]) -> Value:
+    """Returns an array whose elements are moved along some axes; those behind the end come in at the front.
+
+    Args:
+        shifts: for each axis an integer, or a `Value`.
+    """
+
+    def planned(shape: Shape, at: Any) -> Plan:
+        found = at(shape)
+        indices: list[Along | Term] = [Along(d) for d in range(len(shape))]
+        for d, shift in shifts.items():
+            if isinstance(shift, Value):
+                apart = found.along(d) - Term(found.terms, shift, ())
+            elif shape[d] < 2 or shift % shape[d] == 0:
+                continue
+            else:
+                apart = found.along(d) + found.number(shape[d] - shift % shape[d])
+            indices[d] = found.terms.op("mod", apart, found.number(max(shape[d], 1)))
+        return Plan(shape, tuple(indices), shape)
+
+    return replanned(trace, value, planned)
+
+
+def repeated(trace: OpenTrace, value: Value, count: int, axis: int) -> Value:
+    """Returns an array with each element along an axis `count` times in a row."""
+
+    def planned(shape: Shape, at: Any) -> Plan:
+        extents = tuple(n * count if d == axis else n for d, n in enumerate(shape))
+        found = at(extents)
+        place = found.terms.op("floordiv", found.along(axis), found.number(max(count, 1)))
+        return Plan(extents, tuple(place if d == axis else Along(d) for d in range(len(shape))), shape)
+
+    return value if count == 1 else replanned(trace, value, planned)
+
+
+def tiled(trace: OpenTrace, value: Value, counts: Sequence[int]) -> Value:
+    """Returns an array several times along each axis; `counts` has one number for each axis of the result."""
+
+    def planned(shape: Shape, at: Any) -> Plan:
+        lead = len(counts) - len(shape)
+        extents = tuple(counts[d] * (shape[d - lead] if d >= lead else 1) for d in range(len(counts)))
+        found = at(extents)
+        places = [
+            Along(lead + a) if counts[lead + a] == 1 else found.terms.op("mod", found.along(lead + a), found.number(max(n, 1)))
+            for a, n in enumerate(shape)
+        ]
+        return Plan(extents, tuple(places), shape)
+
+    return replanned(trace, value, planned)
+
+
+def padded(trace: OpenTrace, value: Value, widths: Sequence[tuple[int, int]], mode: str, constant: Any = 0) -> Value:
+    """Returns an array with more elements before and behind it along each axis; see `fusepy.pad`.
+
+    Raises:
+        ArgumentError: for a mode that is not there.
+        ShapeError: for an axis without elements.
+    """
+    if mode not in MODES:
+        hint = f"choose one of {', '.join(MODES)}"
+        raise ArgumentError(f"pad() has no mode {mode!r}", place=user_line(), hint=hint)
+    shape = shape_of(trace, value)
+    extents = tuple(n + before + behind for n, (before, behind) in zip(shape, widths))
+    longer = [d for d, width in enumerate(widths) if any(width)]
+    empty = next((d for d in longer if not shape[d]), None)
+    if empty is not None and mode != "constant":
+        hint = 'fp.pad(x, width) adds zeros, mode="constant"'
+        raise ShapeError(f"pad() of axis {empty}, which has no elements to repeat", place=user_line(), saw=shape, hint=hint)
+
+    def planned(shape: Shape, at: Any) -> Plan:
+        found = at(extents)
+        places = [_place(found, d, shape[d], widths[d][0], mode) if d in longer else Along(d) for d in range(len(shape))]
+        return Plan(extents, tuple(places), shape)
+
+    made = replanned(trace, value, planned) if longer else value
+    if mode != "constant" or not longer:
+        return made
+    terms = terms_of(trace, known_shapes(trace))
+    at = Coordinates(terms, known_shapes(trace).shapes, extents.__getitem__)
+    term = Term(terms, made, tuple(range(len(extents))))
+    fill = terms.cast(Term(terms, trace.lift(constant), ()), value.type)
+    for d in longer:
+        before, behind = widths[d]
+        tests = [at.along(d) >= at.number(before)] if before else []
+        tests += [at.along(d) < at.number(before + shape[d])] if behind else []
+        for test in tests:
+            term = terms.where(test, term, fill)
+    return term.value
+
+
+def _place(at: Coordinates, d: int, extent: int, before: int, mode: str) -> Term:
+    """Returns the index of the element that is at a place of the padded array."""
+    t = at.terms
+    place = at.along(d) - at.number(before) if before else at.along(d)
+    if mode == "constant":
+        return place
+    if mode == "edge":
+        return t.op("minimum", t.op("maximum", place, 0), at.number(extent - 1))
+    if mode == "wrap":
+        return t.op("mod", place, at.number(extent))
+    period = max(2 * (extent - 1), 1) if mode == "reflect" else 2 * extent
+    folded = t.op("mod", place, at.number(period))
+    far = at.number(period if mode == "reflect" else period - 1) - folded
+    return t.where(folded < at.number(extent), folded, far)
+
+
+def taken_along(trace: OpenTrace, value: Value, at: Value, axis: int) -> Value:
+    """Returns for each index the element at it along an axis, and at its own place along the others."""
+    shape, own = shape_of(trace, value), shape_of(trace, at)
+    if len(own) != len(shape) or any(n != m and 1 not in (n, m) for d, (n, m) in enumerate(zip(shape, own)) if d != axis):
+        raise ShapeError(
+            "take_along_axis() of indices of another shape",
+            place=user_line(),
+            saw=f"an array {shape} and indices {own}",
+            expected=f"the same extents along all axes but {axis}",
+            hint="fp.take(x, i, axis) takes the same elements of every row",
+        )
+    extents = tuple(n if d == axis or m == 1 else m for d, (n, m) in enumerate(zip(own, shape)))
+    known = known_shapes(trace)
+    terms = terms_of(trace, known)
+    indices = [Along(None) if n == 1 else Along(d) for d, n in enumerate(shape)]
+    chosen = Term(terms, at, tuple(range(len(own))))
+    plan = Plan(extents, (*indices[:axis], chosen, *indices[axis + 1 :]), shape)
+    pushing = Pushing(trace, terms, plan)
+    return pushing.complete(pushing.taken(Part(value, tuple(range(value.rank)), None)))

@@ -1,0 +1,82 @@
+"""What traced values of numbers have beside operators: extents, and the methods of arrays that move elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from fusepy.ir.graph import Value
+from fusepy.location import user_line
+from fusepy.trace.moves.arguments import axes_order, new_extents, one_axis, squeezed
+from fusepy.trace.moves.indexing import indexed
+from fusepy.trace.moves.record import moved
+from fusepy.trace.moves.shapes import shape_of
+from fusepy.trace.moves.steps import Broadcast, Permuted, Reshaped, Step
+from fusepy.trace.open_trace import OpenTrace
+from fusepy.trace.traced import Traced
+
+__all__ = ["array_member", "indexed"]
+
+
+def array_member(trace: OpenTrace, of: Traced, name: str) -> Any:
+    """Returns the attribute or method `name` of a traced array; ``None`` if arrays have no such."""
+    if name not in _PROPERTIES and name not in _METHODS:
+        return None
+    value = trace.lift(of)
+    if name in _PROPERTIES:
+        return _PROPERTIES[name](trace, value)
+
+    def method(*args: Any, **kwargs: Any) -> Traced:
+        return _stepped(trace, value, _METHODS[name](trace, value, *args, **kwargs))
+
+    return method
+
+
+def _stepped(trace: OpenTrace, value: Value, step: Step | None) -> Traced:
+    return Traced(trace, value if step is None else moved(trace, value, step), user_line())
+
+
+def reshape(trace: OpenTrace, value: Value, *shape: Any) -> Step:
+    return Reshaped(value.rank, new_extents(shape))
+
+
+def ravel(trace: OpenTrace, value: Value) -> Step | None:
+    return None if value.rank == 1 else Reshaped(value.rank, (-1,))
+
+
+def transpose(trace: OpenTrace, value: Value, *axes: Any) -> Step | None:
+    order = axes_order(axes, value.rank)
+    return None if order == tuple(range(value.rank)) else Permuted(value.rank, order)
+
+
+def swapaxes(trace: OpenTrace, value: Value, first: Any, second: Any) -> Step | None:
+    order = list(range(value.rank))
+    a, b = one_axis(first, value.rank, "swapaxes"), one_axis(second, value.rank, "swapaxes")
+    order[a], order[b] = order[b], order[a]
+    return transpose(trace, value, order)
+
+
+def squeeze(trace: OpenTrace, value: Value, axis: Any = None) -> Step | None:
+    return squeezed(shape_of(trace, value) if axis is None else None, value.rank, axis)
+
+
+def broadcast_to(trace: OpenTrace, value: Value, *shape: Any) -> Step:
+    return Broadcast(value.rank, new_extents(shape))
+
+
+_PROPERTIES: dict[str, Callable[[OpenTrace, Value], Any]] = {
+    "shape": shape_of,
+    "ndim": lambda trace, value: value.rank,
+    "size": lambda trace, value: math.prod(shape_of(trace, value)),
+    "T": lambda trace, value: _stepped(trace, value, transpose(trace, value)),
+}
+_METHODS: dict[str, Callable[..., Step | None]] = {
+    "reshape": reshape,
+    "ravel": ravel,
+    "flatten": ravel,
+    "transpose": transpose,
+    "swapaxes": swapaxes,
+    "squeeze": squeeze,
+    "broadcast_to": broadcast_to,
+}

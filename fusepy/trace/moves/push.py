@@ -1,0 +1,265 @@
+"""Moved elements of computed values: what is computed element by element is computed of moved arguments, and not stored.
+
+``(a + b)[1:]`` is ``a[1:] + b[1:]``: the arguments are read by other strides. What a reduction or a scan computes is stored, and
+read at computed indices; so are arguments where no strides express the plan.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fusepy.backend.marshals.generators import Grid
+from fusepy.backend.sources.libraries import FOLDER
+from fusepy.backend.sources.source import ModuleSource
+from fusepy.derivatives.differential import differential
+from fusepy.derivatives.folds import transposed
+from fusepy.derivatives.terms import Term, Terms
+from fusepy.errors import TraceError
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.narrowing import is_default
+from fusepy.ir.ops import OPS
+from fusepy.ir.types import AS_ONE, Kind, Type
+from fusepy.ir.value import is_spread
+from fusepy.location import user_line
+from fusepy.passes.effects import is_pure
+from fusepy.passes.partition.levels import spread_values
+from fusepy.passes.resolve_maps import settle
+from fusepy.trace.moves.inputs import owner_of, view_of, viewable
+from fusepy.trace.moves.plans import Along, Coordinates, Plan
+from fusepy.trace.moves.shapes import KnownShapes, known_shapes
+from fusepy.trace.moves.steps import ALL, Indexed, Permuted, Run, Step, shape_after, sliced
+from fusepy.trace.open_trace import OpenTrace
+
+MOST_AXES = 8  # of an array that is read at computed indices; fusepy_take.slang has functions for these
+
+
+class Part(NamedTuple):
+    """A value that the moved one is computed from.
+
+    Attributes:
+        dims: the axis of the moved value along which each of its axes runs; further axes are components.
+        type: the type as which it is loaded, if that is not its own.
+    """
+
+    value: Value
+    dims: tuple[int, ...]
+    type: Type | None
+
+
+def terms_of(trace: OpenTrace, known: KnownShapes) -> Terms:
+    """Returns the recorder of formulas of a trace."""
+    trace.oracle  # noqa: B018  # tells the builder the members of structs
+    return Terms(trace.builder, known.update(), user_line())
+
+
+class Pushing:
+    """The moved elements of one value, by a plan."""
+
+    def __init__(self, trace: OpenTrace, terms: Terms, plan: Plan):
+        self.trace = trace
+        self.plan = plan
+        self.terms = terms
+        self.known = known_shapes(trace)
+        self.at = Coordinates(terms, self.known.shapes, lambda d: plan.extents[d])
+        self.made: dict[Part, Term] = {}
+        nodes = trace.builder.nodes
+        self.producer = {v: (place, node) for place, node in enumerate(nodes) for v in node.results}
+        self.spread = spread_values(trace.builder)  # pyright: ignore[reportArgumentType]
+
+    def of(self, value: Value) -> Value:
+        """Returns the moved elements of a value with all axes of the plan."""
+        root = Part(value, tuple(range(value.rank)), None)
+        inner: dict[Part, tuple[Node, list[Part | None]]] = {}
+        stack = [root]
+        while stack:
+            part = stack.pop()
+            if part in self.made or part in inner:
+                continue
+            below = self.below(part)
+            if below is None:
+                self.made[part] = self.leaf(part)
+            else:
+                inner[part] = below
+                stack += [p for p in below[1] if p is not None]
+        for part in sorted(inner, key=lambda p: self.producer[p.value][0]):
+            self.made[part] = self.again(part, *inner[part])
+        return self.complete(self.made[root])
+
+    def below(self, part: Part) -> tuple[Node, list[Part | None]] | None:
+        """Returns the node of a value that is computed element by element, with its operands; else ``None``.
+
+        Operands that the node reads whole, and numbers, are ``None``.
+        """
+        found = self.producer.get(part.value)
+        if found is None or part.value in self.spread or not part.value.rank:
+            return None
+        place, node = found
+        if place < self.trace.moves.since:
+            return None
+        if not node.op.spreads or not node.op.merges or not is_pure(node):
+            return None
+        parts: list[Part | None] = []
+        for value, map in zip(node.operands, settle(node, self.trace.oracle)[0]):
+            if is_spread(value) or value in self.spread:
+                return None
+            if not value.rank or (map.type is not None and map.type.kind in AS_ONE) or not map.dims:
+                parts.append(None)
+                continue
+            if value.name is not None and owner_of(self.trace, value) is None and not self.counts(value):
+                return None
+            parts.append(Part(value, tuple(part.dims[d] for d in map.dims), map.type))
+        return node, parts
+
+    def again(self, part: Part, node: Node, parts: list[Part | None]) -> Term:
+        """Records a node for the moved elements."""
+        if node.op.name == "expand" and parts[0] is not None:  # axes of extent 1, along which a term does not run
+            return self.made[parts[0]]
+        found = [None if p is None else self.made[p] for p in parts]
+        frame = sorted({d for term in found if term is not None for d in term.dims})
+        own = {d: i for i, d in enumerate(frame)}
+        operands: list[Value] = []
+        maps: list[ArgMap] = []
+        for value, map, term in zip(node.operands, node.maps, found):
+            operands.append(value if term is None else term.value)
+            maps.append(map if term is None else ArgMap(tuple(own[d] for d in term.dims), term.wants))
+        key = (
+            node.op.name,
+            tuple(operands),
+            tuple(maps),
+            tuple((k, repr(v)) for k, v in node.attrs.items()),
+            node.bodies,
+            self.trace.moves.since,
+        )
+        results = self.trace.moves.again.get(key)
+        if results is None:
+            results = self.trace.builder.add(node.op, operands, maps, node.attrs, node.loc, node.bodies)
+            self.trace.moves.again[key] = results
+            self.known.update()
+        return Term(self.terms, results[node.results.index(part.value)], tuple(frame))
+
+    def leaf(self, part: Part) -> Term:
+        """Returns the moved elements of an argument, or of a value that is stored."""
+        value = part.value
+        if not value.rank:
+            return Term(self.terms, value, ())
+        owner = owner_of(self.trace, value)
+        if owner is not None:
+            found = self.viewed(owner, part)
+            if found is not None:
+                return found
+        elif self.counts(value):
+            (axis,) = part.dims
+            return self.at.number(0) if self.known.is_unit(value, 0) else self.at.index(self.plan.indices[axis])
+        elif value.name is not None:
+            raise TraceError(
+                f"{value.name!r} is no array in memory, so no elements of it can be taken",
+                place=user_line(),
+                saw=value.type,
+                hint="generators compute each element of a grid: make another one, such as fp.grid(shape, offset=…)",
+            )
+        whole = all(self.plan.indices[d] == Along(d) for d in part.dims)
+        if whole and all(self.plan.extents[d] == self.plan.shape[d] for d in part.dims) and part.dims == tuple(sorted(part.dims)):
+            return Term(self.terms, value, part.dims, part.type)
+        return self.taken(part)
+
+    def counts(self, value: Value) -> bool:
+        """True for the integers from 0 along one axis: each element is its own index."""
+        if not value.arrival.grid or value.rank != 1:
+            return False
+        for trace in self.trace.chain:
+            inputs, captures = trace.builder.inputs, trace.captures
+            if value in inputs:
+                place = inputs.index(value) - len(inputs) + len(captures)
+                grid = trace.given[value][1] if value in trace.given else captures[place]
+                return isinstance(grid, Grid) and not any(grid.open) and (grid.offset, grid.stride) == ((0,), (1,))
+        return False
+
+    def viewed(self, owner: OpenTrace, part: Part) -> Term | None:
+        """Returns the moved elements of an array as a view of it; ``None`` if strides do not express it."""
+        plan, rank = self.plan, len(part.dims)
+        said = None if part.type is None or is_default(part.value) else part.type
+        step = plan.step if plan.step is not None and viewable(owner, part.value, plan.step) else None
+        if step is not None and part.dims == tuple(range(step.rank)) and self.own_shape(part) == plan.shape:
+            return Term(self.terms, self.joined(owner, part.value, [step]), tuple(range(len(plan.extents))), said)
+        indices = [plan.indices[d] for d in part.dims]
+        if not all(isinstance(index, Along) for index in indices):
+            return None
+        along = [index for index in indices if isinstance(index, Along)]
+        units = [self.known.is_unit(part.value, axis) for axis in range(rank)]
+        items = [self._item(index, unit) for index, unit in zip(along, units)]
+        steps: list[Step] = [] if all(item == ALL for item in items) else [Indexed(rank, tuple(items))]
+        dims = [index.dim for index in along if index.dim is not None]
+        order = sorted(range(len(dims)), key=dims.__getitem__)
+        if order != list(range(len(dims))):
+            steps.append(Permuted(len(dims), tuple(order)))
+        view = self.joined(owner, part.value, steps) if steps else part.value
+        return Term(self.terms, view, tuple(sorted(dims)), said)
+
+    def joined(self, owner: OpenTrace, value: Value, steps: list[Step]) -> Value:
+        """Returns a view of an array; of slices of slices one slice, so that equal views are one input."""
+        base, before, since = owner.moves.of.get(value, (value, (), 0))
+        first = steps[0]
+        if before and since == owner.moves.since and isinstance(first, Indexed) and isinstance(before[-1], Indexed):
+            found = sliced(before[-1], first, shape_after(before[:-1], self.known.of(base)))
+            if found is not None:
+                return view_of(owner, base, [*before[:-1], found, *steps[1:]])
+        return view_of(owner, value, steps)
+
+    def _item(self, index: Along, unit: bool) -> Run | int:
+        if index.dim is None:
+            return 0 if unit else index.start
+        count = self.plan.extents[index.dim]
+        if unit:
+            return ALL if count else Run(0, 0, 1)
+        stop = index.start + count * index.step
+        return Run(index.start, None if stop < 0 else stop, index.step)
+
+    def own_shape(self, part: Part) -> tuple[int, ...]:
+        return self.known.of(part.value)[: len(part.dims)]
+
+    def taken(self, part: Part) -> Term:
+        """Returns the moved elements of an array in memory, or of a value that is stored, by their indices."""
+        units = [self.plan.shape[d] != 1 and self.known.is_unit(part.value, axis) for axis, d in enumerate(part.dims)]
+        indices = [self.at.number(0) if unit else self.at.index(self.plan.indices[d]) for d, unit in zip(part.dims, units)]
+        return take(self.trace, self.terms, part.value, part.type, indices)
+
+    def complete(self, term: Term) -> Value:
+        """Returns the value of a term with all axes of the plan in their order."""
+        rank = len(self.plan.extents)
+        for d in range(rank):
+            if d not in term.dims:
+                term = self.terms.op("along", term, self.at.along(d))
+        if list(term.dims) != list(range(rank)) or term.wants is not None:
+            term = transposed(self.terms, term, range(rank))
+        return term.value
+
+
+def take(trace: OpenTrace, terms: Terms, value: Value, type: Type | None, indices: list[Term]) -> Term:
+    """Returns the elements of an array at some indices, one for each axis, over the grid of the indices.
+
+    Args:
+        type: the type of an element, if that is not the value's own.
+    """
+    count, element = len(indices), type or value.type
+    if count > MOST_AXES:
+        raise TraceError(
+            f"elements of an array of {count} axes", place=user_line(), expected=f"at most {MOST_AXES}", hint="reshape it first"
+        )
+    if element.kind is Kind.NAMED:
+        raise TraceError(
+            f"elements of structs {element} at computed indices",
+            place=user_line(),
+            hint="read them in a Slang function that takes the array as a Tensor, or move arrays of their fields",
+        )
+    source = ModuleSource.make("fusepy_take", (FOLDER / "fusepy_take.slang").read_text(encoding="utf-8"))
+    alias = trace.module(source, trace.device)
+    name = f"take{count}" if differential(element, trace.oracle) is not None else f"pick{count}"
+    frame = sorted({d for index in indices for d in index.dims})
+    own = {d: i for i, d in enumerate(frame)}
+    whole = Type.whole("fusepy::Tensor", element, count)
+    maps = [ArgMap((), whole), *(ArgMap(tuple(own[d] for d in index.dims), index.wants) for index in indices)]
+    attrs = {"module": alias, "function": name}
+    (made,) = trace.builder.add(OPS["slang.call"], [value, *(i.value for i in indices)], maps, attrs, terms.loc)
+    terms.extents.add(trace.builder.nodes[-1], settle(trace.builder.nodes[-1], trace.oracle)[0])
+    return Term(terms, made, tuple(frame))

@@ -1,0 +1,70 @@
+"""Extents of traced values. A program that asked for some is used for arguments with the same ones only."""
+
+from __future__ import annotations
+
+from fusepy.derivatives.extents import Extents
+from fusepy.errors import TraceError
+from fusepy.ir.graph import Value
+from fusepy.ir.value import is_spread
+from fusepy.location import user_line
+from fusepy.passes.resolve_maps import settle
+from fusepy.trace.inputs import TraceShapes
+from fusepy.trace.open_trace import OpenTrace
+
+
+class KnownShapes:
+    """The extents of the values of one trace.
+
+    Attributes:
+        extents: those of its nodes, as far as they have been asked for.
+    """
+
+    def __init__(self, trace: OpenTrace):
+        self.shapes = TraceShapes(trace)
+        self.trace = trace
+        self.extents = Extents(self.shapes)
+        self._seen = 0
+
+    def update(self) -> Extents:
+        """Returns the extents of all nodes so far."""
+        nodes = self.trace.builder.nodes
+        while self._seen < len(nodes):
+            node = nodes[self._seen]
+            self._seen += 1
+            self.extents.add(node, settle(node, self.trace.oracle)[0])
+        return self.extents
+
+    def of(self, value: Value) -> tuple[int, ...]:
+        """Returns the extents of a value, without the components of an element."""
+        if not value.rank:
+            return ()
+        return tuple(1 if axis is None else self.shapes.extent(axis) for axis in self.update().of(value))
+
+    def is_unit(self, value: Value, axis: int) -> bool:
+        """True if the extent of an axis is 1."""
+        return self.update().of(value)[axis] is None
+
+
+def shape_of(trace: OpenTrace, value: Value) -> tuple[int, ...]:
+    """Returns the extents of a value, also of one that a body captures.
+
+    Raises:
+        TraceError: for a generator that follows the grid in which it is used.
+    """
+    behind = trace.behind(value)
+    if behind is not None:
+        return shape_of(*behind)
+    if is_spread(value):
+        raise TraceError(
+            f"{value.name!r} has no extents of its own",
+            place=user_line(),
+            hint="it follows the grid in which it is used: ask an array of that grid, or use fp.grid(shape)",
+        )
+    return known_shapes(trace).of(value)
+
+
+def known_shapes(trace: OpenTrace) -> KnownShapes:
+    """Returns the `KnownShapes` of a trace."""
+    if trace.moves.shapes is None:
+        trace.moves.shapes = KnownShapes(trace)
+    return trace.moves.shapes

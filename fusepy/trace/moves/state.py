@@ -1,0 +1,49 @@
+"""`Moves`: what a trace knows of moved elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from dataclasses import dataclass, field
+from typing import Any
+
+from fusepy.ir.graph import Value
+
+Steps = tuple[Any, ...]
+
+
+@dataclass
+class Moves:
+    """Views and extents in one trace.
+
+    Attributes:
+        sizes: for axes of arguments whose extent the program depends on: the extent.
+        integers: numbers that are parameters of the program, so that no kernel depends on them.
+        views: inputs that are views of arrays among the inputs, by array and steps.
+        of: the same the other way round.
+        shapes: see `fusepy.trace.moves.shapes`.
+        again: nodes that were recorded for other elements, by what they compute.
+        begun: for each function that is being differentiated, the number of nodes before it. What they compute is constant for
+            it: elements of that are read, and not computed again.
+    """
+
+    sizes: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    integers: dict[int, Value] = field(default_factory=dict[int, Value])
+    views: dict[tuple[Value, Steps, int], Value] = field(default_factory=dict[tuple[Value, Steps, int], Value])
+    of: dict[Value, tuple[Value, Steps, int]] = field(default_factory=dict[Value, tuple[Value, Steps, int]])
+    shapes: Any = None
+    again: dict[Any, tuple[Value, ...]] = field(default_factory=dict[Any, tuple[Value, ...]])
+    begun: list[int] = field(default_factory=list[int])
+
+    @property
+    def since(self) -> int:
+        """The number of nodes before the innermost function that is being differentiated; 0 outside of one."""
+        return self.begun[-1] if self.begun else 0
+
+    def begin(self, nodes: Sized) -> int:
+        """Notes that a function is called to be differentiated, and returns the number of nodes before it."""
+        self.begun.append(len(nodes))
+        return len(nodes)
+
+    def end(self) -> None:
+        """Notes that the nodes of the function are there."""
+        self.begun.pop()

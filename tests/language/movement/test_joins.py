@@ -1,0 +1,82 @@
+"""Arrays made of others under NumPy's names: at once, fused, lazy and in graphs, in one kernel, with gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.support.slang_functions import ramp
+
+X, Y = ramp(4, 6, start=1), ramp(2, 6, start=-2)
+PLACES = np.array([[0, 2], [2, -1]], np.int32)
+Make = Callable[[Any, Any, Any], Any]
+MADE: dict[str, Make] = {
+    "joined": lambda m, x, y: m.concatenate([x, y, x[:0], x[2:3]]),
+    "joined, one of them computed": lambda m, x, y: m.concatenate([x[:2] * 2, y], axis=-1),
+    "stacked": lambda m, x, y: m.stack([x[:2], y], axis=-1),
+    "padded": lambda m, x, y: m.pad(x * 2, ((1, 2), (0, 3))),
+    "padded by a number": lambda m, x, y: m.pad(x, 1, constant_values=2.5),
+    "padded by the edge": lambda m, x, y: m.pad(x, (2, 1), mode="edge"),
+    "padded around": lambda m, x, y: m.pad(y, ((3, 0), (1, 1)), mode="wrap"),
+    "padded by a mirror": lambda m, x, y: m.pad(y, ((3, 0), (1, 2)), mode="reflect"),
+    "padded by a mirror at the edge": lambda m, x, y: m.pad(y, ((3, 5), (1, 2)), mode="symmetric"),
+    "rolled": lambda m, x, y: m.roll(x, -3),
+    "rolled along axes": lambda m, x, y: m.roll(x * x, (1, -2), (0, 1)),
+    "repeated": lambda m, x, y: m.repeat(x, 3, axis=1),
+    "repeated, flat": lambda m, x, y: m.repeat(y, 2),
+    "tiled": lambda m, x, y: m.tile(y, (2, 1, 3)),
+    "taken": lambda m, x, y: m.take(x, PLACES, axis=1),
+    "taken, flat": lambda m, x, y: m.take(x, PLACES),
+    "taken along": lambda m, x, y: m.take_along_axis(y, PLACES, axis=1),
+    "differences": lambda m, x, y: m.concatenate([x[1:] - x[:-1], m.flip(x * y[0], 1)[-1:]]),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_made_arrays_are_those_of_numpy(device: Any, name: str) -> None:
+    make = MADE[name]
+    want = make(np, X, Y)
+    fused = fp.fuse(lambda x, y: make(fp, x, y))
+    a, b = fp.Tensor.from_numpy(device, X), fp.Tensor.from_numpy(device, Y)
+    graph = fp.Graph(inputs=["x", "y"])
+    graph.set_outputs(fused.node()(*graph.get_inputs()))
+    with fp.lazy():
+        late = make(fp, a + 0, b)
+    found = {"at once": make(fp, X, Y), "tensors": make(fp, a, b), "fused": fused(a, Y), "lazy": late, "graph": graph(a, b)}
+    for way, got in found.items():
+        assert np.shape(got) == want.shape, way
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6, err_msg=way)
+    assert fused.explain(X, Y).kernels == 1
+
+
+@pytest.mark.parametrize("name", [n for n in MADE if n not in ("rolled", "repeated, flat", "taken, flat", "padded around")])
+def test_gradients(name: str) -> None:
+    make = MADE[name]
+    fp.check_grads(lambda x, y: fp.sum(fp.sin(make(fp, x, y))) + fp.sum(x[0] * y), X / 4, Y / 4)
+
+
+def test_lists_vectors_and_other_types(device: Any) -> None:
+    assert fp.concatenate([[1, 2], [3]]) == [1, 2, 3]
+    assert fp.take([1.5, 2.5], [1, 1, 0]) == [2.5, 2.5, 1.5]
+    for dtype in (np.float16, np.float64, np.int32, np.uint8, np.bool_):
+        array = (np.arange(6).reshape(2, 3) % 4).astype(dtype)
+        got = np.asarray(fp.roll(fp.concatenate([array, array[::-1]]), 1, axis=1))
+        assert got.dtype == dtype
+        assert got.tolist() == np.roll(np.concatenate([array, array[::-1]]), 1, axis=1).tolist()
+    m = fp.Module.load_from_source(device, "made_vectors", "float3 doubled(float3 c) { return 2 * c; }")
+    image = ramp(4, 5, 3)
+    rolled = fp.fuse(lambda c: fp.concatenate([fp.roll(m.doubled(c), 2, axis=1), m.doubled(c)[:1]]))
+    want = np.concatenate([np.roll(2 * image, 2, axis=1), 2 * image[:1]])
+    assert np.asarray(rolled(image)).tolist() == want.tolist()
+
+
+def test_traced_shifts_and_numbers(device: Any) -> None:
+    rolled = fp.fuse(lambda x, n: fp.roll(x, n, axis=1))
+    for n in (0, 2, -7):
+        assert np.asarray(rolled(X, n)).tolist() == np.roll(X, n, axis=1).tolist()
+    padded = fp.fuse(lambda x, v: fp.pad(x, 1, constant_values=v))
+    assert np.asarray(padded(X, 0.25)).tolist() == np.pad(X, 1, constant_values=0.25).tolist()

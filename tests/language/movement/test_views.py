@@ -1,0 +1,134 @@
+"""Views under NumPy's names: at once, in fused functions, lazy and in graphs; of arguments and of computed values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.support.slang_functions import F32, ramp
+
+X = ramp(4, 6, start=1)
+View = Callable[[Any, Any], Any]
+VIEWS: dict[str, View] = {
+    "slices": lambda m, x: x[1:, ::-2],
+    "an integer and a new axis": lambda m, x: x[..., None, 2],
+    "all reversed": lambda m, x: m.flip(x),
+    "rows reversed": lambda m, x: m.flip(x, axis=-1)[:0:-1],
+    "transposed": lambda m, x: m.transpose(x),
+    "axes in order": lambda m, x: m.transpose(x[None], (2, 0, 1)),
+    "exchanged": lambda m, x: m.swapaxes(x, 0, -1).T,
+    "moved": lambda m, x: m.moveaxis(x[None], -1, 0),
+    "reshaped": lambda m, x: m.reshape(x, (3, -1)),
+    "ravelled": lambda m, x: m.ravel(x.T),
+    "expanded": lambda m, x: m.expand_dims(x, (0, -1)),
+    "squeezed": lambda m, x: m.squeeze(x[:1, None]),
+    "broadcast": lambda m, x: m.broadcast_to(x[:, None], (2, 4, 3, 6)),
+    "no elements": lambda m, x: x[3:1, 2:],
+    "a third": lambda m, x: m.split(x, 3, axis=1)[1],
+    "between indices": lambda m, x: m.split(x, (1, 3))[1],
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_are_those_of_numpy(device: Any, name: str) -> None:
+    view = VIEWS[name]
+    want = view(np, X)
+    fused = fp.fuse(lambda x: view(fp, x))
+    computed = fp.fuse(lambda x, y: view(fp, x * y + 1))
+    tensor = fp.Tensor.from_numpy(device, X)
+    graph = fp.Graph(inputs=["x"])
+    graph.set_outputs(fused.node()(graph.get_inputs()[0]))
+    with fp.lazy():
+        late = view(fp, tensor + 0)
+    row = X[:1]
+    found = {
+        "array": view(fp, X),
+        "tensor": view(fp, tensor),
+        "fused": fused(X),
+        "fused, a tensor": fused(tensor),
+        "a strided tensor": fused(fp.Tensor.from_numpy(device, np.array(X.T)).T),
+        "computed": (np.asarray(computed(X, tensor)) - 1) / np.asarray(view(np, X)),
+        "lazy": late,
+        "graph": graph(tensor),
+    }
+    for way, got in found.items():
+        assert np.shape(got) == want.shape, way
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6, err_msg=way)
+    np.testing.assert_allclose(np.asarray(computed(X, row)), view(np, X * row + 1), rtol=1e-6)  # one of them is broadcast
+    assert computed.explain(X, row).kernels == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32, np.uint8, np.bool_])
+def test_elements_of_any_type(device: Any, dtype: Any) -> None:
+    array = (np.arange(12).reshape(3, 4) % 5).astype(dtype)
+    got = fp.fuse(lambda x: fp.flip(x.T[1:], 0))(fp.Tensor.from_numpy(device, array))
+    assert got.to_numpy().dtype == dtype
+    assert got.to_numpy().tolist() == np.flip(array.T[1:], 0).tolist()
+
+
+def test_vectors_and_structs(device: Any) -> None:
+    m = fp.Module.load_from_source(
+        device, "moved_structs", "struct Ray { float3 at; float t; }; float reach(Ray r) { return r.at.y * r.t; }"
+        "float3 doubled(float3 c) { return 2 * c; }",
+    )  # fmt: skip
+    image = ramp(4, 5, 3)
+    look = fp.fuse(lambda c: m.doubled(c[1:, ::-1]))
+    assert np.asarray(look(image)).tolist() == (2 * image[1:, ::-1]).tolist()
+    assert (
+        np.asarray(fp.fuse(lambda c: m.doubled(c)[1:, ::-1].T)(image)).tolist() == (2 * image[1:, ::-1]).swapaxes(0, 1).tolist()
+    )
+    assert np.asarray(fp.fuse(lambda c: c[..., ::-1])(image)).tolist() == image[..., ::-1].tolist()
+    rays = np.zeros(6, m.Ray.dtype)
+    rays["at"], rays["t"] = ramp(6, 3), 2
+    tensor = fp.Tensor.from_numpy(device, rays, m.Ray)
+    assert np.asarray(fp.fuse(lambda r: m.reach(r[::-2]))(tensor)).tolist() == (2 * rays["at"][::-2, 1]).tolist()
+
+
+def test_views_cost_no_kernel_and_no_copy(device: Any) -> None:
+    tensor = fp.Tensor.from_numpy(device, X)
+    assert fp.flip(tensor).spans == tensor.spans
+    step = fp.fuse(lambda x: x[1:-1, 2:] + x[1:-1, :-2] + x[2:, 1:-1] + x[:-2, 1:-1])
+    told = step.explain(tensor)
+    assert told.kernels == 1
+    assert "memory: 0 bytes" not in str(told)
+    want = X[1:-1, 2:] + X[1:-1, :-2] + X[2:, 1:-1] + X[:-2, 1:-1]
+    assert np.asarray(step(tensor)).tolist() == want.tolist()
+
+
+def test_extents_are_integers_and_kernels_do_not_depend_on_them(device: Any) -> None:
+    halves = fp.fuse(lambda x: x[: len(x) // 2] + x[x.shape[0] // 2 :].reshape(-1, fp.shape(x)[1]))
+    for rows in (4, 6, 4, 10):
+        array = ramp(rows, 3)
+        assert np.asarray(halves(array)).tolist() == (array[: rows // 2] + array[rows // 2 :]).tolist()
+    built = fp.stats().kernels_compiled if hasattr(fp.stats(), "kernels_compiled") else None
+    assert np.asarray(halves(ramp(12, 3))).shape == (6, 3)
+    assert built is None or fp.stats().kernels_compiled == built
+    told = fp.fuse(lambda x: (fp.ndim(x) + fp.size(x)) * x + x.ndim * x.size)
+    assert np.asarray(told(X)).tolist() == (26 * X + 48).tolist()
+    assert (fp.shape(X), fp.ndim([1.0]), fp.size(fp.Tensor.from_numpy(device, X))) == ((4, 6), 1, 24)
+
+
+def test_methods_of_traced_values() -> None:
+    cases: list[Callable[[Any], Any]] = [
+        lambda x: x.T + 0,
+        lambda x: x.reshape(2, 12) * 1,
+        lambda x: (x * 1).reshape((2, 3, -1)),
+        lambda x: x.transpose(1, 0) + 0,
+        lambda x: x.ravel() + 0,
+        lambda x: (x * 1).flatten(),
+        lambda x: x[:1].squeeze() + 0,
+        lambda x: x.swapaxes(0, 1) + 0,
+    ]
+    for case in cases:
+        assert np.asarray(fp.fuse(case)(X)).tolist() == case(X).tolist()
+
+
+def test_a_view_in_a_loop_and_of_a_captured_array(device: Any) -> None:
+    tensor = fp.Tensor.from_numpy(device, X)
+    assert np.asarray(fp.fuse(lambda y: tensor[1:] + y[::-1][1:])(X)).tolist() == (X[1:] + X[::-1][1:]).tolist()
+    looped = fp.fuse(lambda x, y: fp.fori_loop(0, 3, lambda i, s: s + x[:, 1], y))
+    np.testing.assert_allclose(np.asarray(looped(X, F32([1, 2, 3, 4]))), F32([1, 2, 3, 4]) + 3 * X[:, 1])

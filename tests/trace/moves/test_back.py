@@ -1,0 +1,89 @@
+"""Gradients and tangents through views: of arguments, of computed values, of what is a constant, and where arguments repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.support.slang_functions import ramp
+
+X, W, C = ramp(4, 6, start=-1), ramp(6, start=0.5), ramp(4, 1, start=0.25)
+VIEWS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "neighbours": lambda x, w, c: x[1:] * x[:-1],
+    "backwards by two": lambda x, w, c: fp.sin(x[1:, ::-2]),
+    "from the end by three": lambda x, w, c: x[::-3, 4:0:-3] * 2,
+    "rows of columns": lambda x, w, c: x.T[1:] * x.T[2],
+    "of a sum": lambda x, w, c: (x * w + c)[1:3, ::-1] ** 2,
+    "in other extents": lambda x, w, c: (x * w + c).reshape(3, 8)[1] ** 2,
+    "an argument in other extents": lambda x, w, c: x.reshape(2, 2, -1).transpose(2, 0, 1)[1] ** 2,
+    "repeated rows": lambda x, w, c: fp.broadcast_to(w, (3, 6)) * fp.broadcast_to(c[None], (3, 4, 1))[..., :3, :],
+    "new axes": lambda x, w, c: w[None, :, None] * x[:, :, None],
+    "of a mean": lambda x, w, c: fp.mean(x * x, axis=0)[1:] * w[:-1],
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_gradients_through_views(name: str) -> None:
+    view = VIEWS[name]
+    fp.check_grads(lambda x, w, c: fp.sum(view(x, w, c)) + fp.sum(x * w * c), X, W, C)
+
+
+def test_gradients_of_views_take_few_kernels() -> None:
+    """As many as the same in Slang's words: the gradient of a stencil is one kernel."""
+    slope = fp.grad(lambda x: fp.sum((x[1:] - x[:-1]) ** 2))
+    want = np.zeros_like(X)
+    want[1:] += 2 * (X[1:] - X[:-1])
+    want[:-1] -= 2 * (X[1:] - X[:-1])
+    np.testing.assert_allclose(np.asarray(slope(X)), want, rtol=1e-5, atol=1e-6)
+    assert slope.explain(X).kernels == 1
+
+
+def test_what_is_computed_before_is_a_constant() -> None:
+    def slope(x: Any) -> Any:
+        doubled, row = 2 * x, x[0]
+        return fp.grad(lambda v: fp.sum(v[1:] * doubled[1:] * row * v[0]))(x)
+
+    got = np.asarray(fp.fuse(slope)(X))
+    want = np.zeros_like(X)
+    want[1:] = 2 * X[1:] * X[0] * X[0]
+    want[0] = (X[1:] * 2 * X[1:] * X[0]).sum(axis=0)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_differentiated_may_be_computed_or_a_view() -> None:
+    def slope(x: Any) -> Any:
+        return fp.grad(lambda v: fp.sum(v[1:] * v[1:] * v[0]))(x * 2), fp.grad(lambda v: fp.sum(v[1:] ** 2))(x[1:])
+
+    computed, view = fp.fuse(slope)(X)
+    x, want = 2 * X, np.zeros_like(X)
+    want[1:], want[0] = 2 * x[1:] * x[0], (x[1:] ** 2).sum(axis=0)
+    np.testing.assert_allclose(np.asarray(computed), want, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(view), np.concatenate([0 * X[1:2], 2 * X[2:]]), rtol=1e-6)
+
+
+def test_second_derivatives_and_tangents() -> None:
+    hessian = fp.grad(lambda x: fp.sum(fp.grad(lambda v: fp.sum(v[1:] ** 3 * v[:-1]))(x)[1:-1]))
+    assert np.isfinite(np.asarray(hessian(W))).all()
+    h = 1e-2
+    first = fp.grad(lambda v: fp.sum(v[1:] ** 3 * v[:-1]))
+    moved = [
+        np.asarray(first(W + h * e))[1:-1].sum() - np.asarray(first(W - h * e))[1:-1].sum() for e in np.eye(6, dtype=np.float32)
+    ]
+    np.testing.assert_allclose(np.asarray(hessian(W)), np.array(moved) / (2 * h), rtol=1e-2, atol=1e-2)
+    made, tangent = fp.jvp(lambda x: (x * x)[1:, ::-1].T, (X,), (W + 0 * X,))
+    np.testing.assert_allclose(np.asarray(tangent), (2 * X * W)[1:, ::-1].T, rtol=1e-5)
+    assert np.shape(made) == (6, 3)
+
+
+def test_training_on_parts_of_a_parameter() -> None:
+    parameters = fp.nn.parameters({"w": W})
+    step = fp.training_step(lambda p, x: fp.mean((x[:, 1:] @ p["w"][1:] - 1) ** 2), fp.nn.SGD(lr=0.01))
+    before = step(parameters, X)
+    for _ in range(20):
+        after = step(parameters, X)
+    assert float(after) < float(before)
+    assert float(np.asarray(parameters["w"])[0]) == W[0]

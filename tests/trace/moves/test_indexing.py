@@ -1,0 +1,67 @@
+"""``x[…]`` of traced values: where the axes of indices go, which indices are out of range, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.support.slang_functions import ramp
+
+X = ramp(4, 5, 6, start=1)
+AT, ROWS = np.array([0, 2, 2, -1], np.int32), np.array([[1], [-2], [0]], np.int32)
+INDICES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "along the first axis": lambda x, i, j: x[i],
+    "along the last axis": lambda x, i, j: x[..., i],
+    "two, broadcast": lambda x, i, j: x[i, j],
+    "two with a slice between": lambda x, i, j: x[i, 1:4, j],
+    "two behind a slice": lambda x, i, j: x[::-1, i, j],
+    "with an integer": lambda x, i, j: x[2, :, i],
+    "with a new axis": lambda x, i, j: x[:, None, j, -1],
+    "a list": lambda x, i, j: x[[3, 0], 1:],
+    "an array of the host": lambda x, i, j: x[:, np.array([1, 2])],
+    "of a view": lambda x, i, j: x.T[1:, i],
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_elements_at_indices_are_where_numpy_puts_them(device: Any, name: str) -> None:
+    index = INDICES[name]
+    want = index(X, AT, ROWS)
+    assert np.asarray(fp.fuse(index)(X, AT, ROWS)).tolist() == want.tolist()
+    computed = fp.fuse(lambda x, i, j: index(x * 2, i + 0, j))
+    assert np.asarray(computed(fp.Tensor.from_numpy(device, X), AT, ROWS)).tolist() == (2 * want).tolist()
+    fp.check_grads(lambda x: fp.sum(fp.sin(index(x, AT, ROWS))), X / 8)
+
+
+def test_an_index_out_of_range_takes_the_nearest_element() -> None:
+    far = np.array([4, 100, -4, -100], np.int32)
+    assert np.asarray(fp.fuse(lambda x, i: x[i])(X[:, 0, 0], far)).tolist() == X[[3, 3, 0, 0], 0, 0].tolist()
+
+
+def test_one_index_of_a_vector_is_a_component() -> None:
+    image = ramp(4, 5, 3)
+    looked = fp.fuse(lambda c: fp.vcast(c, "float3")[1])
+    assert np.asarray(looked(image)).tolist() == image[..., 1].tolist()
+    rows = fp.fuse(lambda c: fp.vcast(c, "float3")[1, ...])
+    assert np.asarray(rows(image)).tolist() == image[1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        (lambda x: x[x > 2], "fusepy.where"),
+        (lambda x: x[np.ones(4, bool)], "fusepy.where"),
+        (lambda x: x[x], "vcast"),
+        (lambda x: x[0, 0, 0, 0], "index each axis once"),
+        (lambda x: x[:, 9], "check the extents"),
+        (lambda x: x[1.5], "round first"),
+        (lambda x: x[: fp.sum(x)], "fp.take"),
+    ],
+)
+def test_what_is_refused(index: Callable[[Any], Any], words: str) -> None:
+    with pytest.raises(fp.FusepyError, match=words):
+        fp.fuse(index)(X)

@@ -1,0 +1,65 @@
+"""Moved elements of computed values: which are computed again of views of the arguments, and which are stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.support.slang_functions import F32, ramp
+
+X, W, C = ramp(4, 6, start=1), ramp(6), ramp(4, 1)
+
+
+def test_what_is_computed_element_by_element_is_not_stored(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "pushed", "float shade(float a, float b) { return a * b + 1; }")
+    look = fp.fuse(lambda x, w, c: fp.exp2(m.shade(x * w, c))[1:3, ::-1])
+    got, told = look(X / 8, W, C), look.explain(X / 8, W, C)
+    np.testing.assert_allclose(np.asarray(got), np.exp2(X / 8 * W * C + 1)[1:3, ::-1], rtol=1e-5)
+    assert told.kernels == 1
+    branch = fp.fuse(lambda x, w: fp.cond(x > 3, lambda v: v * 2, lambda v: v + w, x).T[1:])
+    want = np.where(X > 3, X * 2, X + W).T[1:]
+    np.testing.assert_allclose(np.asarray(branch(X, W)), want, rtol=1e-6)
+
+
+def test_what_is_reduced_is_stored_once() -> None:
+    centred = fp.fuse(lambda x: (x - fp.mean(x, axis=1, keepdims=True))[1:, ::-1])
+    want = (X - X.mean(axis=1, keepdims=True))[1:, ::-1]
+    np.testing.assert_allclose(np.asarray(centred(X)), want, rtol=1e-5, atol=1e-6)
+    assert centred.explain(X).kernels == 2
+    summed = fp.fuse(lambda x: fp.scan("sum", x, axis=0)[::-1].T)
+    np.testing.assert_allclose(np.asarray(summed(X)), np.cumsum(X, axis=0)[::-1].T, rtol=1e-6)
+
+
+def test_views_of_views_stay_views() -> None:
+    def smooth(x: Any) -> Any:
+        for _ in range(12):
+            x = (x[1:] + x[:-1]) * 0.5
+        return x
+
+    array = ramp(32)
+    fused = fp.fuse(smooth)
+    np.testing.assert_allclose(np.asarray(fused(array)), smooth(array), rtol=1e-5)
+    assert fused.explain(array).kernels == 1
+    assert len(fused.ir(array).splitlines()) < 1000  # and not 2 ** 12
+
+
+def test_generators_and_numbers() -> None:
+    counted = fp.fuse(lambda x: (x + fp.grid((6,)))[:, 2:])
+    np.testing.assert_allclose(np.asarray(counted(X)), (X + np.arange(6))[:, 2:], rtol=1e-6)
+    with pytest.raises(fp.TraceError, match="has no axes"):
+        fp.fuse(lambda x, n: x + n[1:])(X, 2.0)
+    with pytest.raises(fp.TraceError, match="vmap"):
+        fp.fuse(lambda x: x[1:]).map(x=(1, 0))(X)
+
+
+def test_no_elements_and_extents_of_one() -> None:
+    emptied = fp.fuse(lambda x, c: (x * c)[2:2, 1:])
+    assert np.asarray(emptied(X, C)).shape == (0, 5)
+    both = fp.fuse(lambda c, w: (c + w)[1:, :3])
+    np.testing.assert_allclose(np.asarray(both(C, W)), (C + W)[1:, :3])
+    one = F32([[3]])
+    np.testing.assert_allclose(np.asarray(both(np.repeat(one, 4, 0), W)), (np.repeat(one, 4, 0) + W)[1:, :3])
+    assert np.asarray(both(one, W)).shape == (0, 3)
