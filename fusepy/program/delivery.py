@@ -21,7 +21,7 @@ from fusepy.backend.marshals.result_kinds import check_type
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.pending import before_effects, before_results
-from fusepy.backend.memory.storage import overlap
+from fusepy.backend.memory.storage import Storage, overlap
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
@@ -139,7 +139,7 @@ class Delivery:
         """Replaces destinations in memory that views of arguments read: other threads may still read it. Returns them."""
         found: dict[int, Tensor] = {}
         for j, out in enumerate(outs) if self.moved else ():
-            if isinstance(out, Tensor) and any(overlap(placed[at], out) for at in self.moved if isinstance(placed[at], Tensor)):
+            if isinstance(out, Storage) and any(overlap(placed[at], out) for at in self.moved if isinstance(placed[at], Storage)):
                 found[j] = out
                 outs[j] = Tensor.empty_like(out)
         return found

@@ -9,6 +9,10 @@ LINES = 100
 
 # What tests the files without a test file of their name. A file that gets one leaves the list.
 ELSEWHERE: dict[str, str] = {
+    "trace/moves/inputs.py": "trace/moves/test_back.py",
+    "trace/moves/joins.py": "language/movement/test_joins.py",
+    "trace/moves/plans.py": "language/movement/test_views.py",
+    "trace/moves/steps.py": "language/movement/test_views.py",
     "__init__.py": "rules/test_exports.py",
     "arguments/fields.py": "arguments/test_nested.py",
     "arguments/mapped.py": "arguments/test_mapped_outputs.py",

@@ -1,6 +1,4 @@
-"""NumPy's functions that move elements: views, which no kernel computes where strides can say them, and arrays made of others.
+"""NumPy's functions that move elements.
 
-Inside a fused function they are recorded. A view of a tensor or NumPy array outside of one is a view, in the same memory.
+Imports what `language` imports.
 """
-
-from __future__ import annotations

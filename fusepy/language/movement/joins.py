@@ -18,7 +18,7 @@ from fusepy.location import user_line
 from fusepy.symbolic import Symbolic
 from fusepy.trace.moves import joins
 from fusepy.trace.moves.arguments import one_axis, several_axes
-from fusepy.trace.moves.indexing import host_indices, indexed
+from fusepy.trace.moves.indexing import host_indices, indexed, is_listed
 from fusepy.trace.moves.steps import Run
 from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
@@ -39,7 +39,7 @@ def _made(name: str, arrays: Sequence[Any], *settings: Any) -> Any:
     """Returns what `_MAKING` makes of arrays: recorded in a trace, else computed at once."""
     trace = current_trace()
     if name in _AT:
-        arrays = [host_indices(x) if k and isinstance(x, (list, np.ndarray)) else x for k, x in enumerate(arrays)]
+        arrays = [host_indices(x) if k and is_listed(x) else x for k, x in enumerate(arrays)]
     if trace is None or any(isinstance(x, Symbolic) and not isinstance(x, Traced) for x in arrays):
         return _eager(name, settings)(*arrays)
     values = [trace.lift(x) for x in arrays]
@@ -233,7 +233,7 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
 def _at(index: Any) -> tuple[list[Any], tuple[Any, ...]] | None:
     """Returns the arrays of an index, and its items with `Place` for these; ``None`` if it has none."""
     items = cast("tuple[Any, ...]", index) if isinstance(index, tuple) else (index,)
-    arrays = [item for item in items if isinstance(item, (Symbolic, Storage, np.ndarray, list))]
+    arrays = [item for item in items if isinstance(item, (Symbolic, Storage)) or is_listed(item)]
     if not arrays:
         return None
     return arrays, tuple(Run(i.start, i.stop, i.step) if isinstance(i, slice) else _ARRAY if _is(i, arrays) else i for i in items)

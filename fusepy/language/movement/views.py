@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.backend.marshals.registry import extents_of
+from fusepy.backend.marshals.registry import extents_of, host_array
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import integers, numbers
 from fusepy.errors import FusepyError, ShapeError
@@ -21,7 +21,7 @@ from fusepy.location import user_line
 from fusepy.trace.moves.arguments import axes_order, one_axis, several_axes, squeezed
 from fusepy.trace.moves.record import moved
 from fusepy.trace.moves.shapes import shape_of
-from fusepy.trace.moves.steps import ALL, Broadcast, Indexed, Permuted, Reshaped, Run, Shape, Step
+from fusepy.trace.moves.steps import ALL, Broadcast, Indexed, Permuted, Reshaped, Run, Shape, ViewStep
 from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced, leaked
 
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 Extents = int | Sequence[int]
-Making = Callable[[int, Callable[[], Shape]], "Step | None"]
+Making = Callable[[int, Callable[[], Shape]], "ViewStep | None"]
 
 
 def _viewed(name: str, x: Any, make: Making) -> Any:
@@ -55,7 +55,7 @@ def _viewed(name: str, x: Any, make: Making) -> Any:
         value = trace.lift(x)
         step = make(value.rank, lambda: shape_of(trace, value))
         return x if step is None else Traced(trace, moved(trace, value, step), user_line())
-    if isinstance(x, (Storage, np.ndarray, list, tuple, int, float, np.generic)):
+    if isinstance(x, (Storage, tuple)) or host_array(x) is not None:
         array: Any = x if isinstance(x, Storage) else np.asarray(x)
         try:
             step = make(len(array.shape), lambda: tuple(array.shape))
@@ -151,7 +151,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Any:
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     """Returns `x` with two axes exchanged."""
 
-    def make(rank: int, _: Any) -> Step | None:
+    def make(rank: int, _: Any) -> ViewStep | None:
         order = list(range(rank))
         a, b = one_axis(axis1, rank, "swapaxes"), one_axis(axis2, rank, "swapaxes")
         order[a], order[b] = order[b], order[a]
@@ -169,7 +169,7 @@ def moveaxis(x: Any, source: Extents, destination: Extents) -> Any:
         (3, 4, 6)
     """
 
-    def make(rank: int, _: Any) -> Step | None:
+    def make(rank: int, _: Any) -> ViewStep | None:
         taken, to = several_axes(source, rank, "moveaxis"), several_axes(destination, rank, "moveaxis")
         if len(taken) != len(to):
             raise ShapeError(
@@ -183,14 +183,14 @@ def moveaxis(x: Any, source: Extents, destination: Extents) -> Any:
     return _viewed("moveaxis", x, make)
 
 
-def _permuted(order: Sequence[int]) -> Step | None:
+def _permuted(order: Sequence[int]) -> ViewStep | None:
     return Permuted(len(order), tuple(order)) if list(order) != list(range(len(order))) else None
 
 
 def expand_dims(x: Any, axis: Extents) -> Any:
     """Returns `x` with new axes of extent 1 at these places of the result; ``x[..., None]`` adds one at the end."""
 
-    def make(rank: int, _: Any) -> Step:
+    def make(rank: int, _: Any) -> ViewStep:
         count = len(axis) if isinstance(axis, Sequence) else 1
         new = several_axes(axis, rank + count, "expand_dims")
         return Indexed(rank, tuple(None if d in new else ALL for d in range(rank + count)))
@@ -216,7 +216,7 @@ def flip(x: Any, axis: Extents | None = None) -> Any:
         [[2.0, 1.0], [4.0, 3.0]]
     """
 
-    def make(rank: int, _: Any) -> Step | None:
+    def make(rank: int, _: Any) -> ViewStep | None:
         turned = range(rank) if axis is None else several_axes(axis, rank, "flip")
         return Indexed(rank, tuple(Run(None, None, -1) if d in turned else ALL for d in range(rank))) if turned else None
 
@@ -257,5 +257,5 @@ def split(x: Any, parts: Extents, axis: int = 0) -> list[Any]:
     return [_viewed("split", x, functools.partial(_part, at, run)) for run in runs]
 
 
-def _part(axis: int, run: Run, rank: int, _: Any) -> Step:
+def _part(axis: int, run: Run, rank: int, _: Any) -> ViewStep:
     return Indexed(rank, tuple(run if d == axis else ALL for d in range(rank)))

@@ -1,3 +1,4 @@
-"""Movement of elements in a trace: shapes, views, reshapes and gathers of traced values."""
+"""Movement of elements in a trace: shapes, views, reshapes and gathers of traced values.
 
-from __future__ import annotations
+Imports what `trace` imports.
+"""

@@ -8,11 +8,11 @@ from fusepy.derivatives.folds import reduced
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Op, Value
-from fusepy.trace.moves.plans import Along, Coordinates, Plan
+from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import Pushing, terms_of
 from fusepy.trace.moves.record import moved
 from fusepy.trace.moves.shapes import known_shapes
-from fusepy.trace.moves.steps import Broadcast, Indexed, Permuted, Reshaped, Run, Shape, Step
+from fusepy.trace.moves.steps import Broadcast, Indexed, Permuted, Reshaped, Run, Shape, ViewStep
 from fusepy.trace.open_trace import OpenTrace
 
 
@@ -51,7 +51,7 @@ def tangent_of_view(trace: OpenTrace, view: Value, tangent: Value) -> Value:
     return tangent
 
 
-def _back(trace: OpenTrace, step: Step, have: Shape, made: Shape, gradient: Value) -> Value:
+def _back(trace: OpenTrace, step: ViewStep, have: Shape, made: Shape, gradient: Value) -> Value:
     """Returns the gradient of an array of shape `have`, from that of its view by a step, which has shape `made`."""
     if isinstance(step, Permuted):
         order = step.axes
@@ -73,30 +73,30 @@ def _summed(trace: OpenTrace, terms: Terms, have: Shape, made: Shape, gradient: 
     if term is None:
         return gradient
     placed = Term(terms, term.value, tuple(d - lead for d in term.dims))
-    return Pushing(trace, terms, Plan(have, (), ())).complete(placed)
+    return Pushing(trace, terms, Remap(have, (), ())).complete(placed)
 
 
 def _placed(trace: OpenTrace, terms: Terms, step: Indexed, have: Shape, made: Shape, gradient: Value) -> Value:
     """Returns the gradient of what a view takes, and 0 for all else."""
     at = Coordinates(terms, known_shapes(trace).shapes, have.__getitem__)
     tests: list[Term] = []
-    indices: list[Along | Term] = []
+    indices: list[Strided | Term] = []
     axis = 0
     for item in step.items:
         if item is None:
-            indices.append(Along(None))
+            indices.append(Strided(None))
             continue
         c, extent = at.along(axis), have[axis]
         if isinstance(item, Run):
             run = item.range(extent)
             if run == range(extent):
-                indices.append(Along(axis))
+                indices.append(Strided(axis))
             else:
                 indices.append(_place(terms, at, c, run, tests))
         elif extent > 1:
             tests.append(c.equals(at.number(item % extent)))
         axis += 1
-    plan = Plan(have, tuple(indices), made)
+    plan = Remap(have, tuple(indices), made)
     pushing = Pushing(trace, terms, plan)
     found = Term(terms, pushing.of(gradient), tuple(range(len(have))))
     for test in tests:

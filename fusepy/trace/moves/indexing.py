@@ -6,15 +6,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.marshals.registry import host_array
+from fusepy.backend.memory.storage import Storage
 from fusepy.derivatives.terms import Term
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.graph import Value
 from fusepy.ir.types import BOOL, Kind
 from fusepy.location import user_line
 from fusepy.symbolic import Symbolic
-from fusepy.trace.moves.plans import Along, Plan
-from fusepy.trace.moves.push import Part, Pushing, terms_of
+from fusepy.trace.moves.plans import Remap, Strided
+from fusepy.trace.moves.push import MovedPart, Pushing, terms_of
 from fusepy.trace.moves.record import check_movable, moved
 from fusepy.trace.moves.shapes import known_shapes
 from fusepy.trace.moves.steps import Indexed, Item, Run
@@ -54,9 +55,9 @@ def _item(trace: OpenTrace, item: Any) -> Item | Value:
         return None if item is None else int(cast("int", item))
     if isinstance(item, slice):
         return _run(cast("Any", item))
-    if isinstance(item, (list, np.ndarray)):
+    if is_listed(item):
         return trace.lift(host_indices(item))
-    if not isinstance(item, (Symbolic, Tensor)):
+    if not isinstance(item, (Symbolic, Storage)):
         raise ShapeError(
             f"an index {item!r}", place=user_line(), expected="integers, slices, None, ... and arrays of integers",
             hint=MASK if isinstance(item, (bool, np.bool_)) else "round first",
@@ -70,7 +71,7 @@ def _item(trace: OpenTrace, item: Any) -> Item | Value:
 
 def _run(item: Any) -> Run:
     parts = (item.start, item.stop, item.step)
-    if any(isinstance(p, (Symbolic, Tensor)) for p in parts):
+    if any(isinstance(p, (Symbolic, Storage)) for p in parts):
         raise TraceError(
             "the bounds of a slice are not known while the program is traced",
             place=user_line(),
@@ -80,6 +81,11 @@ def _run(item: Any) -> Run:
     if any(p is not None and not isinstance(p, (int, np.integer)) for p in parts) or item.step == 0:
         raise ShapeError("the bounds of a slice", place=user_line(), saw=item, expected="integers", hint="its step is not 0")
     return Run(*(None if p is None else int(p) for p in parts))
+
+
+def is_listed(value: Any) -> bool:
+    """True for a list or array of the host."""
+    return not isinstance(value, (bool, int, float, np.generic, Symbolic)) and host_array(value) is not None
 
 
 def host_indices(given: Any) -> Any:
@@ -117,21 +123,21 @@ def _taken(trace: OpenTrace, value: Value, items: list[Item | Value]) -> Value:
     shape = known.of(value) if any(isinstance(item, Run) for item in items) else (0,) * value.rank
     group = list(range(most)) if front else []
     extents = [-1] * len(group)  # the indices have them
-    indices: list[Along | Term] = []
+    indices: list[Strided | Term] = []
     for k, item in enumerate(items):
         if isinstance(item, (Value, int)):
             if not group and k == arrays[0]:
                 group = list(range(len(extents), len(extents) + most))
                 extents += [-1] * most
             if isinstance(item, int):
-                indices.append(Along(None, item))
+                indices.append(Strided(None, item))
             else:
                 indices.append(Term(terms, item, tuple(group[len(group) - item.rank :])))
         elif item is None:
             extents.append(1)
         else:
             run = item.range(shape[len(indices)])
-            indices.append(Along(len(extents), run.start, run.step))
+            indices.append(Strided(len(extents), run.start, run.step))
             extents.append(len(run))
-    pushing = Pushing(trace, terms, Plan(tuple(extents), tuple(indices), shape))
-    return pushing.complete(pushing.taken(Part(value, tuple(range(value.rank)), None)))
+    pushing = Pushing(trace, terms, Remap(tuple(extents), tuple(indices), shape))
+    return pushing.complete(pushing.taken(MovedPart(value, tuple(range(value.rank)), None)))

@@ -13,7 +13,7 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.location import user_line
 from fusepy.trace.inputs import add_input
-from fusepy.trace.moves.steps import Reshaped, Step
+from fusepy.trace.moves.steps import Reshaped, ViewStep
 from fusepy.trace.open_trace import OpenTrace
 
 
@@ -25,7 +25,7 @@ class MovedView(ArgumentView):
         before: another conversion of the argument, which the views are of.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ViewStep, ...]
     before: ArgumentView | None = None
 
     def of(self, value: Any) -> Any:
@@ -42,7 +42,7 @@ def owner_of(trace: OpenTrace, value: Value) -> OpenTrace | None:
     return next((t for t in trace.chain if value in t.builder.inputs), None)
 
 
-def viewable(trace: OpenTrace, value: Value, step: Step) -> bool:
+def viewable(trace: OpenTrace, value: Value, step: ViewStep) -> bool:
     """False for a captured tensor that a reshape would have to copy: its elements may change from call to call."""
     if not isinstance(step, Reshaped) or value in trace.given:
         return True
@@ -50,7 +50,7 @@ def viewable(trace: OpenTrace, value: Value, step: Step) -> bool:
     return not isinstance(captured, Storage) or captured.linear or isinstance(_captured(trace, value), ArgumentView)
 
 
-def view_of(trace: OpenTrace, value: Value, steps: Sequence[Step]) -> Value:
+def view_of(trace: OpenTrace, value: Value, steps: Sequence[ViewStep]) -> Value:
     """Returns a view of an array among the inputs of `trace`, as another input.
 
     Raises:

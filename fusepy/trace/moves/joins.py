@@ -9,8 +9,8 @@ from fusepy.derivatives.terms import Term
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.graph import Value
 from fusepy.location import user_line
-from fusepy.trace.moves.plans import Along, Coordinates, Plan
-from fusepy.trace.moves.push import Part, Pushing, terms_of
+from fusepy.trace.moves.plans import Coordinates, Remap, Strided
+from fusepy.trace.moves.push import MovedPart, Pushing, terms_of
 from fusepy.trace.moves.record import replanned
 from fusepy.trace.moves.shapes import known_shapes, shape_of
 from fusepy.trace.moves.steps import Shape
@@ -51,12 +51,12 @@ def concatenated(trace: OpenTrace, values: Sequence[Value], axis: int) -> Value:
 def _shifted(trace: OpenTrace, value: Value, axis: int, by: int, extents: Shape) -> Value:
     """Returns an array over a larger grid, where it begins at `by` along an axis; elsewhere are any of its elements."""
 
-    def planned(shape: Shape, at: Any) -> Plan:
+    def planned(shape: Shape, at: Any) -> Remap:
         if shape == extents:
-            return Plan(extents, tuple(Along(d) for d in range(len(shape))), shape)
+            return Remap(extents, tuple(Strided(d) for d in range(len(shape))), shape)
         found = at(extents)
         place = found.along(axis) - found.number(by) if by else found.along(axis)
-        return Plan(extents, tuple(place if d == axis else Along(d) for d in range(len(shape))), shape)
+        return Remap(extents, tuple(place if d == axis else Strided(d) for d in range(len(shape))), shape)
 
     return replanned(trace, value, planned)
 
@@ -68,9 +68,9 @@ def rolled(trace: OpenTrace, value: Value, shifts: dict[int, Any]) -> Value:
         shifts: for each axis an integer, or a `Value`.
     """
 
-    def planned(shape: Shape, at: Any) -> Plan:
+    def planned(shape: Shape, at: Any) -> Remap:
         found = at(shape)
-        indices: list[Along | Term] = [Along(d) for d in range(len(shape))]
+        indices: list[Strided | Term] = [Strided(d) for d in range(len(shape))]
         for d, shift in shifts.items():
             if isinstance(shift, Value):
                 apart = found.along(d) - Term(found.terms, shift, ())
@@ -79,7 +79,7 @@ def rolled(trace: OpenTrace, value: Value, shifts: dict[int, Any]) -> Value:
             else:
                 apart = found.along(d) + found.number(shape[d] - shift % shape[d])
             indices[d] = found.terms.op("mod", apart, found.number(max(shape[d], 1)))
-        return Plan(shape, tuple(indices), shape)
+        return Remap(shape, tuple(indices), shape)
 
     return replanned(trace, value, planned)
 
@@ -87,11 +87,11 @@ def rolled(trace: OpenTrace, value: Value, shifts: dict[int, Any]) -> Value:
 def repeated(trace: OpenTrace, value: Value, count: int, axis: int) -> Value:
     """Returns an array with each element along an axis `count` times in a row."""
 
-    def planned(shape: Shape, at: Any) -> Plan:
+    def planned(shape: Shape, at: Any) -> Remap:
         extents = tuple(n * count if d == axis else n for d, n in enumerate(shape))
         found = at(extents)
         place = found.terms.op("floordiv", found.along(axis), found.number(max(count, 1)))
-        return Plan(extents, tuple(place if d == axis else Along(d) for d in range(len(shape))), shape)
+        return Remap(extents, tuple(place if d == axis else Strided(d) for d in range(len(shape))), shape)
 
     return value if count == 1 else replanned(trace, value, planned)
 
@@ -99,15 +99,15 @@ def repeated(trace: OpenTrace, value: Value, count: int, axis: int) -> Value:
 def tiled(trace: OpenTrace, value: Value, counts: Sequence[int]) -> Value:
     """Returns an array several times along each axis; `counts` has one number for each axis of the result."""
 
-    def planned(shape: Shape, at: Any) -> Plan:
+    def planned(shape: Shape, at: Any) -> Remap:
         lead = len(counts) - len(shape)
         extents = tuple(counts[d] * (shape[d - lead] if d >= lead else 1) for d in range(len(counts)))
         found = at(extents)
         places = [
-            Along(lead + a) if counts[lead + a] == 1 else found.terms.op("mod", found.along(lead + a), found.number(max(n, 1)))
+            Strided(lead + a) if counts[lead + a] == 1 else found.terms.op("mod", found.along(lead + a), found.number(max(n, 1)))
             for a, n in enumerate(shape)
         ]
-        return Plan(extents, tuple(places), shape)
+        return Remap(extents, tuple(places), shape)
 
     return replanned(trace, value, planned)
 
@@ -130,10 +130,10 @@ def padded(trace: OpenTrace, value: Value, widths: Sequence[tuple[int, int]], mo
         hint = 'fp.pad(x, width) adds zeros, mode="constant"'
         raise ShapeError(f"pad() of axis {empty}, which has no elements to repeat", place=user_line(), saw=shape, hint=hint)
 
-    def planned(shape: Shape, at: Any) -> Plan:
+    def planned(shape: Shape, at: Any) -> Remap:
         found = at(extents)
-        places = [_place(found, d, shape[d], widths[d][0], mode) if d in longer else Along(d) for d in range(len(shape))]
-        return Plan(extents, tuple(places), shape)
+        places = [_place(found, d, shape[d], widths[d][0], mode) if d in longer else Strided(d) for d in range(len(shape))]
+        return Remap(extents, tuple(places), shape)
 
     made = replanned(trace, value, planned) if longer else value
     if mode != "constant" or not longer:
@@ -181,8 +181,8 @@ def taken_along(trace: OpenTrace, value: Value, at: Value, axis: int) -> Value:
     extents = tuple(n if d == axis or m == 1 else m for d, (n, m) in enumerate(zip(own, shape)))
     known = known_shapes(trace)
     terms = terms_of(trace, known)
-    indices = [Along(None) if n == 1 else Along(d) for d, n in enumerate(shape)]
+    indices = [Strided(None) if n == 1 else Strided(d) for d, n in enumerate(shape)]
     chosen = Term(terms, at, tuple(range(len(own))))
-    plan = Plan(extents, (*indices[:axis], chosen, *indices[axis + 1 :]), shape)
+    plan = Remap(extents, (*indices[:axis], chosen, *indices[axis + 1 :]), shape)
     pushing = Pushing(trace, terms, plan)
-    return pushing.complete(pushing.taken(Part(value, tuple(range(value.rank)), None)))
+    return pushing.complete(pushing.taken(MovedPart(value, tuple(range(value.rank)), None)))

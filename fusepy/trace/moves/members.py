@@ -12,7 +12,7 @@ from fusepy.trace.moves.arguments import axes_order, new_extents, one_axis, sque
 from fusepy.trace.moves.indexing import indexed
 from fusepy.trace.moves.record import moved
 from fusepy.trace.moves.shapes import shape_of
-from fusepy.trace.moves.steps import Broadcast, Permuted, Reshaped, Step
+from fusepy.trace.moves.steps import Broadcast, Permuted, Reshaped, ViewStep
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.traced import Traced
 
@@ -33,35 +33,35 @@ def array_member(trace: OpenTrace, of: Traced, name: str) -> Any:
     return method
 
 
-def _stepped(trace: OpenTrace, value: Value, step: Step | None) -> Traced:
+def _stepped(trace: OpenTrace, value: Value, step: ViewStep | None) -> Traced:
     return Traced(trace, value if step is None else moved(trace, value, step), user_line())
 
 
-def reshape(trace: OpenTrace, value: Value, *shape: Any) -> Step:
+def reshape(trace: OpenTrace, value: Value, *shape: Any) -> ViewStep:
     return Reshaped(value.rank, new_extents(shape))
 
 
-def ravel(trace: OpenTrace, value: Value) -> Step | None:
+def ravel(trace: OpenTrace, value: Value) -> ViewStep | None:
     return None if value.rank == 1 else Reshaped(value.rank, (-1,))
 
 
-def transpose(trace: OpenTrace, value: Value, *axes: Any) -> Step | None:
+def transpose(trace: OpenTrace, value: Value, *axes: Any) -> ViewStep | None:
     order = axes_order(axes, value.rank)
     return None if order == tuple(range(value.rank)) else Permuted(value.rank, order)
 
 
-def swapaxes(trace: OpenTrace, value: Value, first: Any, second: Any) -> Step | None:
+def swapaxes(trace: OpenTrace, value: Value, first: Any, second: Any) -> ViewStep | None:
     order = list(range(value.rank))
     a, b = one_axis(first, value.rank, "swapaxes"), one_axis(second, value.rank, "swapaxes")
     order[a], order[b] = order[b], order[a]
     return transpose(trace, value, order)
 
 
-def squeeze(trace: OpenTrace, value: Value, axis: Any = None) -> Step | None:
+def squeeze(trace: OpenTrace, value: Value, axis: Any = None) -> ViewStep | None:
     return squeezed(shape_of(trace, value) if axis is None else None, value.rank, axis)
 
 
-def broadcast_to(trace: OpenTrace, value: Value, *shape: Any) -> Step:
+def broadcast_to(trace: OpenTrace, value: Value, *shape: Any) -> ViewStep:
     return Broadcast(value.rank, new_extents(shape))
 
 
@@ -71,7 +71,7 @@ _PROPERTIES: dict[str, Callable[[OpenTrace, Value], Any]] = {
     "size": lambda trace, value: math.prod(shape_of(trace, value)),
     "T": lambda trace, value: _stepped(trace, value, transpose(trace, value)),
 }
-_METHODS: dict[str, Callable[..., Step | None]] = {
+_METHODS: dict[str, Callable[..., ViewStep | None]] = {
     "reshape": reshape,
     "ravel": ravel,
     "flatten": ravel,

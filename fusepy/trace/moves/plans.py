@@ -11,13 +11,13 @@ from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import INT
 from fusepy.location import user_line
 from fusepy.trace.inputs import TraceShapes
-from fusepy.trace.moves.steps import Broadcast, Indexed, Permuted, Reshaped, Run, Shape, Step, groups
+from fusepy.trace.moves.steps import Broadcast, Indexed, Permuted, Reshaped, Run, Shape, ViewStep, groups
 
 LARGEST = 1 << 31  # elements whose places are counted in 32 bits
 
 
 @dataclass(frozen=True)
-class Along:
+class Strided:
     """The index ``start + step * c`` of an axis, for the coordinate ``c`` along dimension `dim` of the result.
 
     Attributes:
@@ -30,7 +30,7 @@ class Along:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Remap:
     """Elements of an array over the grid of a result.
 
     Attributes:
@@ -41,14 +41,14 @@ class Plan:
     """
 
     extents: Shape
-    indices: tuple[Along | Term, ...]
+    indices: tuple[Strided | Term, ...]
     shape: Shape
-    step: Step | None = None
+    step: ViewStep | None = None
 
     @property
     def strided(self) -> bool:
         """True if strides can express it for arrays that lack some of the axes, too."""
-        return all(isinstance(index, Along) for index in self.indices)
+        return all(isinstance(index, Strided) for index in self.indices)
 
 
 class Coordinates:
@@ -69,7 +69,7 @@ class Coordinates:
             return self.terms.number(value)
         return Term(self.terms, self.shapes.integer(value), ())
 
-    def index(self, at: Along | Term) -> Term:
+    def index(self, at: Strided | Term) -> Term:
         """Returns the index of an axis as an ``int``."""
         if isinstance(at, Term):
             return at if at.type is INT else self.terms.cast(at, INT)
@@ -82,7 +82,7 @@ class Coordinates:
     def flat(self, dims: Sequence[int]) -> Term:
         """Returns the place along some dimensions in C order."""
         strides = contiguous_strides(tuple(map(self.extents, dims)))
-        parts = [self.index(Along(d, 0, s)) for d, s in zip(dims, strides) if self.extents(d) != 1 or len(dims) == 1]
+        parts = [self.index(Strided(d, 0, s)) for d, s in zip(dims, strides) if self.extents(d) != 1 or len(dims) == 1]
         return self.terms.total(parts or [self.number(0)])
 
     def split(self, place: Term, shape: Shape) -> list[Term]:
@@ -97,7 +97,7 @@ class Coordinates:
         return found
 
 
-def plan_of(step: Step, shape: Shape, coordinates: Callable[[Shape], Coordinates]) -> Plan:
+def plan_of(step: ViewStep, shape: Shape, coordinates: Callable[[Shape], Coordinates]) -> Remap:
     """Returns the plan of a step for an array of this shape.
 
     Raises:
@@ -105,41 +105,41 @@ def plan_of(step: Step, shape: Shape, coordinates: Callable[[Shape], Coordinates
     """
     extents = step.shape(shape)
     if isinstance(step, Indexed):
-        return Plan(extents, tuple(_indexed(step, shape)), shape, step)
+        return Remap(extents, tuple(_indexed(step, shape)), shape, step)
     if isinstance(step, Permuted):
-        return Plan(extents, tuple(Along(step.axes.index(a)) for a in range(len(shape))), shape, step)
+        return Remap(extents, tuple(Strided(step.axes.index(a)) for a in range(len(shape))), shape, step)
     if isinstance(step, Broadcast):
         lead = len(extents) - len(shape)
         stretched = [n == 1 != extents[lead + a] for a, n in enumerate(shape)]
-        return Plan(extents, tuple(Along(None if s else lead + a) for a, s in enumerate(stretched)), shape, step)
+        return Remap(extents, tuple(Strided(None if s else lead + a) for a, s in enumerate(stretched)), shape, step)
     assert isinstance(step, Reshaped), step
-    return Plan(extents, _reshaped(shape, extents, coordinates(extents)), shape, step)
+    return Remap(extents, _reshaped(shape, extents, coordinates(extents)), shape, step)
 
 
-def _indexed(step: Indexed, shape: Shape) -> list[Along]:
-    found: list[Along] = []
+def _indexed(step: Indexed, shape: Shape) -> list[Strided]:
+    found: list[Strided] = []
     dim = 0
     for item in step.items:
         if item is None:
             dim += 1
         elif isinstance(item, Run):
             taken = item.range(shape[len(found)])
-            found.append(Along(dim, taken.start, taken.step))
+            found.append(Strided(dim, taken.start, taken.step))
             dim += 1
         else:
-            found.append(Along(None, item % shape[len(found)]))
+            found.append(Strided(None, item % shape[len(found)]))
     return found
 
 
-def _reshaped(shape: Shape, extents: Shape, at: Coordinates) -> tuple[Along | Term, ...]:
-    found: list[Along | Term] = []
+def _reshaped(shape: Shape, extents: Shape, at: Coordinates) -> tuple[Strided | Term, ...]:
+    found: list[Strided | Term] = []
     for have, want in groups(shape, extents):
         long = [d for d in want if extents[d] != 1]
         own = [a for a in have if shape[a] != 1]
         if not own:
-            found += [Along(None)] * len(have)
+            found += [Strided(None)] * len(have)
         elif len(own) == 1 and len(long) == 1:
-            found += [Along(long[0]) if a in own else Along(None) for a in have]
+            found += [Strided(long[0]) if a in own else Strided(None) for a in have]
         else:
             _check_countable(tuple(shape[a] for a in have))
             found += at.split(at.flat(want), tuple(shape[a] for a in have))

@@ -8,33 +8,27 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fusepy.backend.marshals.generators import Grid
-from fusepy.backend.sources.libraries import FOLDER
-from fusepy.backend.sources.source import ModuleSource
-from fusepy.derivatives.differential import differential
 from fusepy.derivatives.folds import transposed
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import TraceError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.narrowing import is_default
-from fusepy.ir.ops import OPS
-from fusepy.ir.types import AS_ONE, Kind, Type
+from fusepy.ir.types import AS_ONE, Type
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import spread_values
 from fusepy.passes.resolve_maps import settle
 from fusepy.trace.moves.inputs import owner_of, view_of, viewable
-from fusepy.trace.moves.plans import Along, Coordinates, Plan
+from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.shapes import KnownShapes, known_shapes
-from fusepy.trace.moves.steps import ALL, Indexed, Permuted, Run, Step, shape_after, sliced
+from fusepy.trace.moves.steps import ALL, Indexed, Permuted, Run, ViewStep, shape_after, sliced
+from fusepy.trace.moves.take import counts, take
 from fusepy.trace.open_trace import OpenTrace
 
-MOST_AXES = 8  # of an array that is read at computed indices; fusepy_take.slang has functions for these
 
-
-class Part(NamedTuple):
+class MovedPart(NamedTuple):
     """A value that the moved one is computed from.
 
     Attributes:
@@ -56,21 +50,21 @@ def terms_of(trace: OpenTrace, known: KnownShapes) -> Terms:
 class Pushing:
     """The moved elements of one value, by a plan."""
 
-    def __init__(self, trace: OpenTrace, terms: Terms, plan: Plan):
+    def __init__(self, trace: OpenTrace, terms: Terms, plan: Remap):
         self.trace = trace
         self.plan = plan
         self.terms = terms
         self.known = known_shapes(trace)
         self.at = Coordinates(terms, self.known.shapes, lambda d: plan.extents[d])
-        self.made: dict[Part, Term] = {}
+        self.made: dict[MovedPart, Term] = {}
         nodes = trace.builder.nodes
         self.producer = {v: (place, node) for place, node in enumerate(nodes) for v in node.results}
         self.spread = spread_values(trace.builder)  # pyright: ignore[reportArgumentType]
 
     def of(self, value: Value) -> Value:
         """Returns the moved elements of a value with all axes of the plan."""
-        root = Part(value, tuple(range(value.rank)), None)
-        inner: dict[Part, tuple[Node, list[Part | None]]] = {}
+        root = MovedPart(value, tuple(range(value.rank)), None)
+        inner: dict[MovedPart, tuple[Node, list[MovedPart | None]]] = {}
         stack = [root]
         while stack:
             part = stack.pop()
@@ -86,7 +80,7 @@ class Pushing:
             self.made[part] = self.again(part, *inner[part])
         return self.complete(self.made[root])
 
-    def below(self, part: Part) -> tuple[Node, list[Part | None]] | None:
+    def below(self, part: MovedPart) -> tuple[Node, list[MovedPart | None]] | None:
         """Returns the node of a value that is computed element by element, with its operands; else ``None``.
 
         Operands that the node reads whole, and numbers, are ``None``.
@@ -99,19 +93,19 @@ class Pushing:
             return None
         if not node.op.spreads or not node.op.merges or not is_pure(node):
             return None
-        parts: list[Part | None] = []
+        parts: list[MovedPart | None] = []
         for value, map in zip(node.operands, settle(node, self.trace.oracle)[0]):
             if is_spread(value) or value in self.spread:
                 return None
             if not value.rank or (map.type is not None and map.type.kind in AS_ONE) or not map.dims:
                 parts.append(None)
                 continue
-            if value.name is not None and owner_of(self.trace, value) is None and not self.counts(value):
+            if value.name is not None and owner_of(self.trace, value) is None and not counts(self.trace, value):
                 return None
-            parts.append(Part(value, tuple(part.dims[d] for d in map.dims), map.type))
+            parts.append(MovedPart(value, tuple(part.dims[d] for d in map.dims), map.type))
         return node, parts
 
-    def again(self, part: Part, node: Node, parts: list[Part | None]) -> Term:
+    def again(self, part: MovedPart, node: Node, parts: list[MovedPart | None]) -> Term:
         """Records a node for the moved elements."""
         if node.op.name == "expand" and parts[0] is not None:  # axes of extent 1, along which a term does not run
             return self.made[parts[0]]
@@ -138,7 +132,7 @@ class Pushing:
             self.known.update()
         return Term(self.terms, results[node.results.index(part.value)], tuple(frame))
 
-    def leaf(self, part: Part) -> Term:
+    def leaf(self, part: MovedPart) -> Term:
         """Returns the moved elements of an argument, or of a value that is stored."""
         value = part.value
         if not value.rank:
@@ -148,7 +142,7 @@ class Pushing:
             found = self.viewed(owner, part)
             if found is not None:
                 return found
-        elif self.counts(value):
+        elif counts(self.trace, value):
             (axis,) = part.dims
             return self.at.number(0) if self.known.is_unit(value, 0) else self.at.index(self.plan.indices[axis])
         elif value.name is not None:
@@ -158,24 +152,12 @@ class Pushing:
                 saw=value.type,
                 hint="generators compute each element of a grid: make another one, such as fp.grid(shape, offset=…)",
             )
-        whole = all(self.plan.indices[d] == Along(d) for d in part.dims)
+        whole = all(self.plan.indices[d] == Strided(d) for d in part.dims)
         if whole and all(self.plan.extents[d] == self.plan.shape[d] for d in part.dims) and part.dims == tuple(sorted(part.dims)):
             return Term(self.terms, value, part.dims, part.type)
         return self.taken(part)
 
-    def counts(self, value: Value) -> bool:
-        """True for the integers from 0 along one axis: each element is its own index."""
-        if not value.arrival.grid or value.rank != 1:
-            return False
-        for trace in self.trace.chain:
-            inputs, captures = trace.builder.inputs, trace.captures
-            if value in inputs:
-                place = inputs.index(value) - len(inputs) + len(captures)
-                grid = trace.given[value][1] if value in trace.given else captures[place]
-                return isinstance(grid, Grid) and not any(grid.open) and (grid.offset, grid.stride) == ((0,), (1,))
-        return False
-
-    def viewed(self, owner: OpenTrace, part: Part) -> Term | None:
+    def viewed(self, owner: OpenTrace, part: MovedPart) -> Term | None:
         """Returns the moved elements of an array as a view of it; ``None`` if strides do not express it."""
         plan, rank = self.plan, len(part.dims)
         said = None if part.type is None or is_default(part.value) else part.type
@@ -183,12 +165,12 @@ class Pushing:
         if step is not None and part.dims == tuple(range(step.rank)) and self.own_shape(part) == plan.shape:
             return Term(self.terms, self.joined(owner, part.value, [step]), tuple(range(len(plan.extents))), said)
         indices = [plan.indices[d] for d in part.dims]
-        if not all(isinstance(index, Along) for index in indices):
+        if not all(isinstance(index, Strided) for index in indices):
             return None
-        along = [index for index in indices if isinstance(index, Along)]
+        along = [index for index in indices if isinstance(index, Strided)]
         units = [self.known.is_unit(part.value, axis) for axis in range(rank)]
         items = [self._item(index, unit) for index, unit in zip(along, units)]
-        steps: list[Step] = [] if all(item == ALL for item in items) else [Indexed(rank, tuple(items))]
+        steps: list[ViewStep] = [] if all(item == ALL for item in items) else [Indexed(rank, tuple(items))]
         dims = [index.dim for index in along if index.dim is not None]
         order = sorted(range(len(dims)), key=dims.__getitem__)
         if order != list(range(len(dims))):
@@ -196,7 +178,7 @@ class Pushing:
         view = self.joined(owner, part.value, steps) if steps else part.value
         return Term(self.terms, view, tuple(sorted(dims)), said)
 
-    def joined(self, owner: OpenTrace, value: Value, steps: list[Step]) -> Value:
+    def joined(self, owner: OpenTrace, value: Value, steps: list[ViewStep]) -> Value:
         """Returns a view of an array; of slices of slices one slice, so that equal views are one input."""
         base, before, since = owner.moves.of.get(value, (value, (), 0))
         first = steps[0]
@@ -206,7 +188,7 @@ class Pushing:
                 return view_of(owner, base, [*before[:-1], found, *steps[1:]])
         return view_of(owner, value, steps)
 
-    def _item(self, index: Along, unit: bool) -> Run | int:
+    def _item(self, index: Strided, unit: bool) -> Run | int:
         if index.dim is None:
             return 0 if unit else index.start
         count = self.plan.extents[index.dim]
@@ -215,10 +197,10 @@ class Pushing:
         stop = index.start + count * index.step
         return Run(index.start, None if stop < 0 else stop, index.step)
 
-    def own_shape(self, part: Part) -> tuple[int, ...]:
+    def own_shape(self, part: MovedPart) -> tuple[int, ...]:
         return self.known.of(part.value)[: len(part.dims)]
 
-    def taken(self, part: Part) -> Term:
+    def taken(self, part: MovedPart) -> Term:
         """Returns the moved elements of an array in memory, or of a value that is stored, by their indices."""
         units = [self.plan.shape[d] != 1 and self.known.is_unit(part.value, axis) for axis, d in enumerate(part.dims)]
         indices = [self.at.number(0) if unit else self.at.index(self.plan.indices[d]) for d, unit in zip(part.dims, units)]
@@ -233,33 +215,3 @@ class Pushing:
         if list(term.dims) != list(range(rank)) or term.wants is not None:
             term = transposed(self.terms, term, range(rank))
         return term.value
-
-
-def take(trace: OpenTrace, terms: Terms, value: Value, type: Type | None, indices: list[Term]) -> Term:
-    """Returns the elements of an array at some indices, one for each axis, over the grid of the indices.
-
-    Args:
-        type: the type of an element, if that is not the value's own.
-    """
-    count, element = len(indices), type or value.type
-    if count > MOST_AXES:
-        raise TraceError(
-            f"elements of an array of {count} axes", place=user_line(), expected=f"at most {MOST_AXES}", hint="reshape it first"
-        )
-    if element.kind is Kind.NAMED:
-        raise TraceError(
-            f"elements of structs {element} at computed indices",
-            place=user_line(),
-            hint="read them in a Slang function that takes the array as a Tensor, or move arrays of their fields",
-        )
-    source = ModuleSource.make("fusepy_take", (FOLDER / "fusepy_take.slang").read_text(encoding="utf-8"))
-    alias = trace.module(source, trace.device)
-    name = f"take{count}" if differential(element, trace.oracle) is not None else f"pick{count}"
-    frame = sorted({d for index in indices for d in index.dims})
-    own = {d: i for i, d in enumerate(frame)}
-    whole = Type.whole("fusepy::Tensor", element, count)
-    maps = [ArgMap((), whole), *(ArgMap(tuple(own[d] for d in index.dims), index.wants) for index in indices)]
-    attrs = {"module": alias, "function": name}
-    (made,) = trace.builder.add(OPS["slang.call"], [value, *(i.value for i in indices)], maps, attrs, terms.loc)
-    terms.extents.add(trace.builder.nodes[-1], settle(trace.builder.nodes[-1], trace.oracle)[0])
-    return Term(terms, made, tuple(frame))

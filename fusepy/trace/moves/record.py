@@ -11,19 +11,19 @@ from fusepy.ir.graph import Value
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.trace.moves.inputs import owner_of, view_of, viewable
-from fusepy.trace.moves.plans import Coordinates, Plan, plan_of
+from fusepy.trace.moves.plans import Coordinates, Remap, plan_of
 from fusepy.trace.moves.push import Pushing, terms_of
 from fusepy.trace.moves.shapes import known_shapes
-from fusepy.trace.moves.steps import Shape, Step
+from fusepy.trace.moves.steps import Shape, ViewStep
 from fusepy.trace.open_trace import OpenTrace
 
 if TYPE_CHECKING:
     pass
 
-Planned = Callable[[Shape, Callable[[Shape], Coordinates]], Plan]
+Planned = Callable[[Shape, Callable[[Shape], Coordinates]], Remap]
 
 
-def moved(trace: OpenTrace, value: Value, step: Step) -> Value:
+def moved(trace: OpenTrace, value: Value, step: ViewStep) -> Value:
     """Returns a view of a value.
 
     Raises:

@@ -39,7 +39,7 @@ Item = int | None | Run
 
 
 @dataclass(frozen=True)
-class Step:
+class ViewStep:
     """One view of an array.
 
     Attributes:
@@ -78,7 +78,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Indexed(Step):
+class Indexed(ViewStep):
     """``x[items]`` for integers, slices and ``None``: one item for each of the `rank` axes, and any number of ``None``."""
 
     items: tuple[Item, ...] = ()
@@ -115,7 +115,7 @@ class Indexed(Step):
 
 
 @dataclass(frozen=True)
-class Permuted(Step):
+class Permuted(ViewStep):
     """The axes in another order."""
 
     axes: tuple[int, ...] = ()
@@ -132,7 +132,7 @@ class Permuted(Step):
 
 
 @dataclass(frozen=True)
-class Reshaped(Step):
+class Reshaped(ViewStep):
     """As many elements in other extents, one of which may be -1. What is not contiguous is copied first, as in NumPy."""
 
     extents: tuple[int, ...] = ()
@@ -161,7 +161,7 @@ class Reshaped(Step):
 
 
 @dataclass(frozen=True)
-class Broadcast(Step):
+class Broadcast(ViewStep):
     """The array broadcast to other extents."""
 
     extents: tuple[int, ...] = ()
@@ -178,7 +178,7 @@ def _is_torch(array: Any) -> bool:
     return is_torch(cast("type[Any]", type(array)))
 
 
-def shape_after(steps: Sequence[Step], shape: Shape) -> Shape:
+def shape_after(steps: Sequence[ViewStep], shape: Shape) -> Shape:
     """Returns the shape of an array of this shape after all steps."""
     for step in steps:
         shape = step.shape(shape)
